@@ -60,6 +60,12 @@ final class CollectionIndexes: Sendable {
 }
 
 extension CollectionIndexes.State {
+  /// The indexes that all objects are in, but for those that can be in none.
+  func usable(_ layouts: [IndexLayout]) -> [IndexLayout] {
+    // Objects that are marked are in no index yet.
+    mayHaveMarks && (isBuilding || failure != nil) ? [] : layouts.filter(\.row.isComplete)
+  }
+
   /// Most rows of an object.
   static let mostRows = 10_000
 

@@ -179,7 +179,9 @@ struct IndexChange: DerivedChange {
     where !old.contains(row) && !documents.contains(where: { $0.place == place }) {
       isChanged = true
       puts.append(Put(key: IndexKeys.row(row, id: id), value: row.value))
-      if let index = catalog.rows.first(where: { $0.number == row.index }), index.isUnique {
+      if let index = catalog.rows.first(where: { $0.number == row.index }), index.isUnique,
+        !IndexTerm.hasNothing(row.term)
+      {
         claims.append((row, id, index.name, object.indexes.name))
       }
     }

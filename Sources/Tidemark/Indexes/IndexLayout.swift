@@ -15,12 +15,9 @@ struct IndexLayout: Sendable {
   init<Object>(_ index: ObjectIndex<Object>, _ row: IndexCatalog.Row) {
     self.row = row
     parts = index.parts.map { part in
-      let target: IndexTarget =
-        part.path.map { .path($0, folded: part.kind == .folded, each: part.kind == .each) }
-        ?? .index(index.name)
-      return Part(
-        target: target, isDescending: part.isDescending, isFolded: part.kind == .folded,
-        isEach: part.kind == .each)
+      Part(
+        target: part.target ?? .index(index.name), isDescending: part.isDescending,
+        isFolded: part.kind == .folded, isEach: part.kind == .each)
     }
   }
 
@@ -117,7 +114,33 @@ indirect enum ConditionNode: Sendable {
 
   /// The conditions that have to hold altogether.
   var conjuncts: [ConditionNode] {
-    if case .and(let nodes) = self { return nodes.flatMap(\.conjuncts) }
-    return [self]
+    switch self {
+    case .all: []
+    case .and(let nodes): nodes.flatMap(\.conjuncts)
+    default: [self]
+    }
+  }
+
+  /// The same condition with negations of labels and of indexes of several values only: an object
+  /// has one term of everything else, so that an index leads to those outside of a range.
+  var withoutNegations: ConditionNode {
+    switch self {
+    case .all, .labels, .compare: self
+    case .and(let nodes): .and(nodes.map(\.withoutNegations))
+    case .or(let nodes): .or(nodes.map(\.withoutNegations))
+    case .not(let node): node.negated
+    }
+  }
+
+  private var negated: ConditionNode {
+    switch self {
+    case .all: .or([])
+    case .labels: .not(self)
+    case .compare(let target, let ranges):
+      target.isSingle ? .compare(target, TermRange.outside(ranges)) : .not(self)
+    case .and(let nodes): .or(nodes.map(\.negated))
+    case .or(let nodes): .and(nodes.map(\.negated))
+    case .not(let node): node.withoutNegations
+    }
   }
 }

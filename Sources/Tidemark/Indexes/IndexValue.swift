@@ -16,12 +16,15 @@ public protocol IndexValue: Sendable {
 /// ```
 /// u8  1 nothing, 2 false, 3 true, 4 negative whole number, 5 whole number, 6 number with a
 /// fraction,
-///     7 text or bytes, 8 time
+///     7 text or bytes, 8 time, 9 no number
 /// 4, 5, 6: eight bytes, highest first; of fractions with the sign's bit turned, of negative ones
 /// all 7: the bytes, 00 as 00 FF; then 00 01 8: eight bytes of seconds with the sign's bit turned,
 /// four of nanoseconds
 /// ```
 public struct IndexTerm: Sendable, Hashable {
+  /// The number of this form, which indexes that were made in another do not fit.
+  static let version: UInt8 = 2
+
   var bytes: [UInt8]
 
   private init(_ bytes: [UInt8]) { self.bytes = bytes }
@@ -40,9 +43,13 @@ public struct IndexTerm: Sendable, Hashable {
   /// The place of a whole number that has no sign.
   public static func integer(_ value: UInt64) -> IndexTerm { IndexTerm([5] + bigEndian(value)) }
 
+  /// The place of what is no number: behind all others.
+  static let noNumber = IndexTerm([9])
+
   /// The place of a number. Zeros of both signs are the same, and what is no number comes last.
   public static func real(_ value: Double) -> IndexTerm {
-    let bits = value == 0 ? 0 : value.isNaN ? Double.nan.bitPattern : value.bitPattern
+    guard !value.isNaN else { return noNumber }
+    let bits = value == 0 ? 0 : value.bitPattern
     return IndexTerm([6] + bigEndian(bits >> 63 == 0 ? bits | 1 << 63 : ~bits))
   }
 
@@ -58,7 +65,7 @@ public struct IndexTerm: Sendable, Hashable {
     let mask: UInt8 = isInverted ? 0xFF : 0
     guard let tag = bytes.first.map({ $0 ^ mask }) else { return nil }
     switch tag {
-    case 1, 2, 3: return 1
+    case 1, 2, 3, 9: return 1
     case 4, 5, 6: return bytes.count >= 9 ? 9 : nil
     case 8: return bytes.count >= 13 ? 13 : nil
     case 7:
@@ -73,6 +80,19 @@ public struct IndexTerm: Sendable, Hashable {
       return nil
     default: return nil
     }
+  }
+
+  /// Whether nothing, or no number, is among terms that stand one behind the other: these are equal
+  /// to none, themselves included.
+  static func hasNothing(_ terms: [UInt8]) -> Bool {
+    var rest = terms[...]
+    while let tag = rest.first {
+      let isInverted = tag > 0x7F
+      if [nothing.bytes[0], noNumber.bytes[0]].contains(isInverted ? ~tag : tag) { return true }
+      guard let length = length(of: rest, isInverted: isInverted) else { return false }
+      rest = rest.dropFirst(length)
+    }
+    return false
   }
 
   /// The place of bytes, or of a text's UTF-8 bytes.

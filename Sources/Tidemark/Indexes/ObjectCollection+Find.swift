@@ -14,7 +14,8 @@ extension ObjectCollection {
   ///   - limit: most objects to return; nil for all.
   ///   - cursor: where the page before has ended, see ``page(_:sort:limit:after:scanning:)``.
   ///   - scanning: whether every object may be read for it, where no index serves.
-  /// - Throws: `indexMissing`; `coding` when an object cannot be decoded.
+  /// - Throws: `indexMissing`; `invalidArgument` for a comparison with no number, or by order with
+  ///   nil, and for a cursor of another order; `coding` when an object cannot be decoded.
   public func find(
     _ condition: ObjectCondition<Object> = .everything, sort order: [ObjectOrder<Object>] = [],
     limit: Int? = nil, after cursor: ObjectCursor? = nil, scanning: Bool = false
@@ -41,7 +42,7 @@ extension ObjectCollection {
       page.objects.reserveCapacity(found.count)
       try query.forEach(found) { page.objects.append($1) }
       if let last = found.last, found.count == limit {
-        page.next = ObjectCursor(terms: last.terms, id: last.id)
+        page.next = query.cursor(behind: last, after: cursor)
       }
       return page
     } catch {
@@ -71,30 +72,31 @@ extension ObjectCollection {
     try find(condition, sort: order, limit: 1).first
   }
 
-  /// The smallest value of a property; nil when there is no object.
+  /// The smallest value of a property, of objects that have one that is a number; nil when there is
+  /// no such object.
   public func min<Value: IndexValue>(
     _ path: any KeyPath<Object, Value> & Sendable,
     where condition: ObjectCondition<Object> = .everything
   ) throws(TidemarkError) -> Value? {
-    try first(condition, sort: [.ascending(path)])?[keyPath: path]
+    try first(condition && .isSomething(path), sort: [.ascending(path)])?[keyPath: path]
   }
 
-  /// The largest value of a property; nil when there is no object.
+  /// The largest value of a property, of objects that have one that is a number; nil when there is
+  /// no such object.
   public func max<Value: IndexValue>(
     _ path: any KeyPath<Object, Value> & Sendable,
     where condition: ObjectCondition<Object> = .everything
   ) throws(TidemarkError) -> Value? {
-    try first(condition, sort: [.descending(path)])?[keyPath: path]
+    try first(condition && .isSomething(path), sort: [.descending(path)])?[keyPath: path]
   }
 
-  /// The values of a property, each once, in order: an index has to begin with it. Of each one
-  /// object is read.
+  /// The values of a property, each once, in order, nil among them: an index has to begin with it.
+  /// Of each one object is read.
   public func distinct<Value: IndexValue>(
     _ path: any KeyPath<Object, Value> & Sendable
   ) throws(TidemarkError) -> [Value] {
-    let target = IndexTarget.path(path, folded: false, each: false)
-    let layouts = core.layouts(core.indexes?.now.catalog)
-    guard let layout = layouts.first(where: { $0.part(target) == 0 && $0.row.isComplete }) else {
+    let target = IndexTarget.value(path)
+    guard let layout = core.usableLayouts.first(where: { $0.part(target) == 0 }) else {
       throw TidemarkError(
         .indexMissing,
         "no index of collection \(name) begins with it: declare \(target.declaration)",

@@ -50,3 +50,11 @@ public struct IndexStatus: Sendable, Hashable {
   /// How many objects the builder has looked at; nil when it is complete.
   public var objectsDone: Int?
 }
+
+extension CollectionCore {
+  /// The indexes that queries may use.
+  var usableLayouts: [IndexLayout] {
+    guard let state = indexes?.now else { return [] }
+    return state.usable(layouts(state.catalog))
+  }
+}

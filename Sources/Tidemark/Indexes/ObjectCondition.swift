@@ -6,10 +6,24 @@ internal import TidemarkEngine
 /// let games = try packages.find(\.section == "games" && \.size < 1_000)
 /// let tagged = try notes.find(.contains(\.tags, "home") || .labels(.all("inbox")))
 /// ```
+/// Nothing is less or greater than a value, and neither is what is no number; both are another value
+/// than any that is asked for. A comparison with `Double.nan`, and an order on nil, are refused.
 public struct ObjectCondition<Object: Sendable>: Sendable {
-  let node: ConditionNode
+  private let node: ConditionNode
+  /// Why it is refused; nil for most.
+  private let refusal: String?
 
-  init(_ node: ConditionNode) { self.node = node }
+  private init(_ node: ConditionNode, _ refusal: String? = nil) {
+    self.node = node
+    self.refusal = refusal
+  }
+
+  /// The condition's structure.
+  /// - Throws: `invalidArgument`.
+  func checked() throws(TidemarkError) -> ConditionNode {
+    if let refusal { throw TidemarkError(.invalidArgument, refusal) }
+    return node.withoutNegations
+  }
 
   /// The condition that every object meets.
   public static var everything: ObjectCondition { ObjectCondition(.all) }
@@ -21,29 +35,51 @@ public struct ObjectCondition<Object: Sendable>: Sendable {
 
   /// Objects that meet both conditions.
   public static func && (a: ObjectCondition, b: ObjectCondition) -> ObjectCondition {
-    ObjectCondition(.and([a.node, b.node]))
+    ObjectCondition(.and([a.node, b.node]), a.refusal ?? b.refusal)
   }
 
   /// Objects that meet one of the conditions, or both.
   public static func || (a: ObjectCondition, b: ObjectCondition) -> ObjectCondition {
-    ObjectCondition(.or([a.node, b.node]))
+    ObjectCondition(.or([a.node, b.node]), a.refusal ?? b.refusal)
   }
 
   /// Objects that do not meet the condition.
   public static prefix func ! (condition: ObjectCondition) -> ObjectCondition {
-    ObjectCondition(.not(condition.node))
+    ObjectCondition(.not(condition.node), condition.refusal)
   }
 }
 
 /// The part of an index that a condition or an order is about.
 enum IndexTarget: Sendable, Hashable {
-  case path(any AnyKeyPath & Sendable, folded: Bool, each: Bool)
+  enum Form: UInt8, Sendable { case value, folded, each }
+
+  /// A property, and how the terms of an object of its type are made.
+  case path(any AnyKeyPath & Sendable, Form, terms: @Sendable (Any) -> [[UInt8]])
   case index(String)
+
+  static func value<Object, Value: IndexValue>(
+    _ path: any KeyPath<Object, Value> & Sendable
+  ) -> IndexTarget {
+    .path(path, .value) { ($0 as? Object).map { [$0[keyPath: path].indexTerm.bytes] } ?? [] }
+  }
+
+  static func folded<Object>(_ path: any KeyPath<Object, String> & Sendable) -> IndexTarget {
+    .path(path, .folded) { object in
+      guard let text = (object as? Object)?[keyPath: path] else { return [] }
+      return [IndexTerm.folded(FoldedText(text), of: text).bytes]
+    }
+  }
+
+  static func each<Object, Values: Swift.Collection & Sendable>(
+    _ path: any KeyPath<Object, Values> & Sendable
+  ) -> IndexTarget where Values.Element: IndexValue {
+    .path(path, .each) { ($0 as? Object)?[keyPath: path].map(\.indexTerm.bytes) ?? [] }
+  }
 
   static func == (a: IndexTarget, b: IndexTarget) -> Bool {
     switch (a, b) {
-    case (.path(let a, let aFolded, let aEach), .path(let b, let bFolded, let bEach)):
-      a as AnyKeyPath == b as AnyKeyPath && aFolded == bFolded && aEach == bEach
+    case (.path(let a, let aForm, _), .path(let b, let bForm, _)):
+      a as AnyKeyPath == b as AnyKeyPath && aForm == bForm
     case (.index(let a), .index(let b)): a == b
     default: false
     }
@@ -51,20 +87,25 @@ enum IndexTarget: Sendable, Hashable {
 
   func hash(into hasher: inout Hasher) {
     switch self {
-    case .path(let path, let folded, let each):
+    case .path(let path, let form, _):
       hasher.combine(path as AnyKeyPath)
-      hasher.combine(folded)
-      hasher.combine(each)
+      hasher.combine(form)
     case .index(let name): hasher.combine(name)
     }
+  }
+
+  /// Whether each object has just one term.
+  var isSingle: Bool {
+    guard case .path(_, let form, _) = self else { return false }
+    return form != .each
   }
 
   /// The declaration that would serve it.
   var declaration: String {
     switch self {
-    case .path(let path, folded: true, each: _): "ObjectIndex(\"…\", .folded(\(path)))"
-    case .path(let path, folded: false, each: true): "ObjectIndex(\"…\", each: \(path))"
-    case .path(let path, folded: false, each: false): "ObjectIndex(\"…\", \(path))"
+    case .path(let path, .folded, _): "ObjectIndex(\"…\", .folded(\(path)))"
+    case .path(let path, .each, _): "ObjectIndex(\"…\", each: \(path))"
+    case .path(let path, .value, _): "ObjectIndex(\"…\", \(path))"
     case .index(let name): "an index named \(name)"
     }
   }
@@ -75,6 +116,10 @@ struct TermRange: Sendable, Hashable {
   var lower: [UInt8] = []
   /// Nil for no end.
   var upper: [UInt8]?
+
+  /// All terms but those of nothing and of no number.
+  static let something = TermRange(
+    lower: end(of: IndexTerm.nothing.bytes) ?? [], upper: IndexTerm.noNumber.bytes)
 
   /// All terms that begin with some bytes.
   static func beginning(with bytes: [UInt8]) -> TermRange {
@@ -95,6 +140,23 @@ struct TermRange: Sendable, Hashable {
       && (upper.map { term.lexicographicallyPrecedes($0) } ?? true)
   }
 
+  /// The terms that are in none of some ranges.
+  static func outside(_ ranges: [TermRange]) -> [TermRange] {
+    var gaps: [TermRange] = []
+    var lower: [UInt8] = []
+    for range in ranges.sorted(by: { $0.lower.lexicographicallyPrecedes($1.lower) })
+    where !range.isEmpty {
+      if lower.lexicographicallyPrecedes(range.lower) {
+        gaps.append(TermRange(lower: lower, upper: range.lower))
+      }
+      guard let upper = range.upper else { return gaps }
+      if lower.lexicographicallyPrecedes(upper) { lower = upper }
+    }
+    return gaps + [TermRange(lower: lower)]
+  }
+
+  var isEmpty: Bool { upper.map { !lower.lexicographicallyPrecedes($0) } ?? false }
+
   /// The same terms where all bytes are turned.
   var inverted: TermRange {
     TermRange(
@@ -110,66 +172,76 @@ struct TermRange: Sendable, Hashable {
 }
 
 extension ObjectCondition {
-  private static func compare<Value: IndexValue>(
-    _ path: any KeyPath<Object, Value> & Sendable, _ range: TermRange
-  ) -> ObjectCondition {
-    ObjectCondition(.compare(.path(path, folded: false, each: false), [range]))
+  /// - Parameters:
+  ///   - values: what is asked for.
+  ///   - isOrder: whether it is asked for what is less or greater.
+  private init(
+    _ target: IndexTarget, _ ranges: [TermRange], of values: [IndexTerm], isOrder: Bool = false
+  ) {
+    var refusal: String?
+    if values.contains(.noNumber) {
+      refusal = "a condition asks for what is no number, which is equal to nothing and in no order"
+    } else if isOrder, values.contains(.nothing) {
+      refusal = "a condition asks for what is less or greater than nil; ask for == nil or != nil"
+    }
+    self.init(.compare(target, ranges), refusal)
+  }
+
+  private init(_ target: IndexTarget, equals values: [IndexTerm]) {
+    self.init(target, Set(values).map { .beginning(with: $0.bytes) }, of: values)
   }
 
   static func equals<Value: IndexValue>(
     _ path: any KeyPath<Object, Value> & Sendable, _ value: Value
-  ) -> ObjectCondition {
-    compare(path, .beginning(with: value.indexTerm.bytes))
-  }
+  ) -> ObjectCondition { ObjectCondition(.value(path), equals: [value.indexTerm]) }
 
   static func isLess<Value: IndexValue>(
     _ path: any KeyPath<Object, Value> & Sendable, than value: Value, orEqual: Bool
   ) -> ObjectCondition {
-    let term = value.indexTerm.bytes
-    return compare(path, TermRange(upper: orEqual ? TermRange.end(of: term) : term))
+    let term = value.indexTerm
+    var range = TermRange.something
+    range.upper = orEqual ? TermRange.end(of: term.bytes) : term.bytes
+    return ObjectCondition(.value(path), [range], of: [term], isOrder: true)
   }
 
   static func isGreater<Value: IndexValue>(
     _ path: any KeyPath<Object, Value> & Sendable, than value: Value, orEqual: Bool
   ) -> ObjectCondition {
-    let term = value.indexTerm.bytes
-    return compare(path, TermRange(lower: orEqual ? term : TermRange.end(of: term) ?? [0xFF]))
+    let term = value.indexTerm
+    var range = TermRange.something
+    range.lower = orEqual ? term.bytes : TermRange.end(of: term.bytes) ?? [0xFF]
+    return ObjectCondition(.value(path), [range], of: [term], isOrder: true)
   }
+
+  /// Objects that have some value of a property.
+  static func isSomething<Value: IndexValue>(
+    _ path: any KeyPath<Object, Value> & Sendable
+  ) -> ObjectCondition { ObjectCondition(.value(path), [.something], of: []) }
 
   /// Objects whose property is one of some values.
   public static func oneOf<Value: IndexValue>(
     _ path: any KeyPath<Object, Value> & Sendable, _ values: some Sequence<Value>
-  ) -> ObjectCondition {
-    ObjectCondition(
-      .compare(
-        .path(path, folded: false, each: false),
-        Set(values.map(\.indexTerm.bytes)).map { .beginning(with: $0) }))
-  }
+  ) -> ObjectCondition { ObjectCondition(.value(path), equals: values.map(\.indexTerm)) }
 
   /// Objects whose text begins with another, byte by byte.
   public static func hasPrefix(
     _ path: any KeyPath<Object, String> & Sendable, _ prefix: String
   ) -> ObjectCondition {
-    compare(path, .beginning(with: IndexTerm.open(prefix.utf8)))
+    ObjectCondition(.value(path), [.beginning(with: IndexTerm.open(prefix.utf8))], of: [])
   }
 
   /// Objects one of whose values is this: by an `ObjectIndex(each:)`.
   public static func contains<Values: Swift.Collection & Sendable>(
     _ path: any KeyPath<Object, Values> & Sendable, _ value: Values.Element
   ) -> ObjectCondition where Values.Element: IndexValue {
-    ObjectCondition(
-      .compare(
-        .path(path, folded: false, each: true), [.beginning(with: value.indexTerm.bytes)]))
+    ObjectCondition(.each(path), equals: [value.indexTerm])
   }
 
   /// Objects whose text is another without regard to case and accents: by a part `.folded`.
   public static func folded(
     _ path: any KeyPath<Object, String> & Sendable, equals text: String
   ) -> ObjectCondition {
-    ObjectCondition(
-      .compare(
-        .path(path, folded: true, each: false),
-        [.beginning(with: FoldedText(text).indexTerm.bytes)]))
+    ObjectCondition(.folded(path), equals: [FoldedText(text).indexTerm])
   }
 
   /// Objects whose text begins with another without regard to case and accents.
@@ -177,28 +249,22 @@ extension ObjectCondition {
     _ path: any KeyPath<Object, String> & Sendable, hasPrefix text: String
   ) -> ObjectCondition {
     ObjectCondition(
-      .compare(
-        .path(path, folded: true, each: false),
-        [.beginning(with: IndexTerm.open(FoldedText(text).bytes))]))
+      .folded(path), [.beginning(with: IndexTerm.open(FoldedText(text).bytes))], of: [])
   }
 
   /// Objects that an index has under a value: for indexes of computed values.
   public static func index(_ name: String, equals value: some IndexValue) -> ObjectCondition {
-    ObjectCondition(.compare(.index(name), [.beginning(with: value.indexTerm.bytes)]))
+    ObjectCondition(.index(name), equals: [value.indexTerm])
   }
 
   /// Objects that an index has under a value in a range.
   public static func index<Value: IndexValue>(
     _ name: String, in range: ClosedRange<Value>
   ) -> ObjectCondition {
-    ObjectCondition(
-      .compare(
-        .index(name),
-        [
-          TermRange(
-            lower: range.lowerBound.indexTerm.bytes,
-            upper: TermRange.end(of: range.upperBound.indexTerm.bytes))
-        ]))
+    let (first, last) = (range.lowerBound.indexTerm, range.upperBound.indexTerm)
+    return ObjectCondition(
+      .index(name), [TermRange(lower: first.bytes, upper: TermRange.end(of: last.bytes))],
+      of: [first, last], isOrder: true)
   }
 }
 

@@ -22,6 +22,20 @@ public struct ObjectIndex<Object: Sendable>: Sendable {
   let parts: [IndexPart<Object>]
   /// The terms of an object, each of all parts.
   let terms: @Sendable (Object) throws -> [RowTerm]
+  /// The facts that make it another index when they change.
+  let signature: [UInt8]
+
+  private init(
+    _ name: String, _ version: UInt32, _ isUnique: Bool, _ parts: [IndexPart<Object>],
+    terms: @escaping @Sendable (Object) throws -> [RowTerm]
+  ) {
+    self.name = name
+    self.version = version
+    self.isUnique = isUnique
+    self.parts = parts
+    self.terms = terms
+    signature = Self.signature(version, isUnique, parts)
+  }
 
   /// An index of one property.
   /// - Parameters:
@@ -44,11 +58,7 @@ public struct ObjectIndex<Object: Sendable>: Sendable {
   }
 
   private init(_ name: String, version: UInt32, unique: Bool, parts: [IndexPart<Object>]) {
-    self.name = name
-    self.version = version
-    isUnique = unique
-    self.parts = parts
-    terms = { object in
+    self.init(name, version, unique, parts) { object in
       var term: [UInt8] = []
       for part in parts { term += try part.term(object) }
       return [RowTerm(bytes: term)]
@@ -60,11 +70,9 @@ public struct ObjectIndex<Object: Sendable>: Sendable {
     _ name: String, version: UInt32 = 1, unique: Bool = false,
     each path: any KeyPath<Object, Values> & Sendable
   ) where Values.Element: IndexValue {
-    self.name = name
-    self.version = version
-    isUnique = unique
-    parts = [IndexPart(path: path, isDescending: false, kind: .each) { _ in [] }]
-    terms = { object in Self.unique(object[keyPath: path].map(\.indexTerm)) }
+    self.init(name, version, unique, [IndexPart(target: .each(path), kind: .each)]) { object in
+      Self.unique(object[keyPath: path].map(\.indexTerm))
+    }
   }
 
   /// An index of values that are computed: none, one or several of an object.
@@ -72,11 +80,9 @@ public struct ObjectIndex<Object: Sendable>: Sendable {
     _ name: String, version: UInt32 = 1, unique: Bool = false,
     computed values: @escaping @Sendable (Object) throws -> [Value]
   ) {
-    self.name = name
-    self.version = version
-    isUnique = unique
-    parts = [IndexPart(path: nil, isDescending: false, kind: .each) { _ in [] }]
-    terms = { object in Self.unique(try values(object).map(\.indexTerm)) }
+    self.init(name, version, unique, [IndexPart(target: nil, kind: .each)]) { object in
+      Self.unique(try values(object).map(\.indexTerm))
+    }
   }
 
   /// A full-text index of some texts, for ``ObjectCollection/search(_:_:where:limit:)``.
@@ -92,11 +98,7 @@ public struct ObjectIndex<Object: Sendable>: Sendable {
     text name: String, version: UInt32 = 1,
     fields: @escaping @Sendable (Object) throws -> [(text: String, weight: Int)]
   ) {
-    self.name = name
-    self.version = version
-    isUnique = false
-    parts = [IndexPart(path: nil, isDescending: false, kind: .text) { _ in [] }]
-    terms = { object in
+    self.init(name, version, false, [IndexPart(target: nil, kind: .text)]) { object in
       let vector = WordVector(
         try fields(object).map { (text: $0.text, weight: min(max(1, $0.weight), 1_000)) })
       return vector.words.isEmpty ? [] : [RowTerm(words: vector.encoded)]
@@ -119,15 +121,18 @@ public struct ObjectIndex<Object: Sendable>: Sendable {
       .map { RowTerm(bytes: $0) }
   }
 
-  /// The facts that make it another index when they change.
-  var signature: [UInt8] {
+  private static func signature(
+    _ version: UInt32, _ isUnique: Bool, _ parts: [IndexPart<Object>]
+  ) -> [UInt8] {
     var writer = ByteWriter()
+    writer.u8(IndexTerm.version)
     writer.u32(version)
     writer.u8(isUnique ? 1 : 0)
     for part in parts {
       writer.u8(part.isDescending ? 1 : 0)
       writer.u8(part.kind.rawValue)
       if part.kind == .folded || part.kind == .text { writer.u32(FoldedText.unicodeVersion) }
+      if part.kind == .text { writer.u8(WordSplitter.version) }
     }
     return writer.bytes
   }
@@ -137,16 +142,17 @@ public struct ObjectIndex<Object: Sendable>: Sendable {
 public struct IndexPart<Object: Sendable>: Sendable {
   enum Kind: UInt8, Sendable { case value, folded, each, text }
 
-  let path: (any AnyKeyPath & Sendable)?
+  /// The property; nil where the index computes its values.
+  let target: IndexTarget?
   let isDescending: Bool
   let kind: Kind
   let value: @Sendable (Object) throws -> [UInt8]
 
   init(
-    path: (any AnyKeyPath & Sendable)?, isDescending: Bool, kind: Kind,
-    value: @escaping @Sendable (Object) throws -> [UInt8]
+    target: IndexTarget?, isDescending: Bool = false, kind: Kind,
+    value: @escaping @Sendable (Object) throws -> [UInt8] = { _ in [] }
   ) {
-    self.path = path
+    self.target = target
     self.isDescending = isDescending
     self.kind = kind
     self.value = value
@@ -165,21 +171,25 @@ public struct IndexPart<Object: Sendable>: Sendable {
   public static func ascending<Value: IndexValue>(
     _ path: any KeyPath<Object, Value> & Sendable
   ) -> IndexPart {
-    IndexPart(path: path, isDescending: false, kind: .value) { $0[keyPath: path].indexTerm.bytes }
+    IndexPart(target: .value(path), isDescending: false, kind: .value) {
+      $0[keyPath: path].indexTerm.bytes
+    }
   }
 
   /// A property, the largest first.
   public static func descending<Value: IndexValue>(
     _ path: any KeyPath<Object, Value> & Sendable
   ) -> IndexPart {
-    IndexPart(path: path, isDescending: true, kind: .value) { $0[keyPath: path].indexTerm.bytes }
+    IndexPart(target: .value(path), isDescending: true, kind: .value) {
+      $0[keyPath: path].indexTerm.bytes
+    }
   }
 
   /// A text without regard to case and accents, see ``FoldedText``.
   public static func folded(
     _ path: any KeyPath<Object, String> & Sendable, descending: Bool = false
   ) -> IndexPart {
-    IndexPart(path: path, isDescending: descending, kind: .folded) { object in
+    IndexPart(target: .folded(path), isDescending: descending, kind: .folded) { object in
       let text = object[keyPath: path]
       return IndexTerm.folded(FoldedText(text), of: text).bytes
     }

@@ -1,27 +1,32 @@
+internal import TidemarkEngine
+
 /// A property by which objects are sorted: an index has to have it.
 public struct ObjectOrder<Object: Sendable>: Sendable {
   let target: IndexTarget
   let isDescending: Bool
 
+  /// The same apart from the type of the objects.
+  var planned: QueryPlanner.Order { .init(target: target, isDescending: isDescending) }
+
   /// By a property, the smallest first.
   public static func ascending<Value: IndexValue>(
     _ path: any KeyPath<Object, Value> & Sendable
   ) -> ObjectOrder {
-    ObjectOrder(target: .path(path, folded: false, each: false), isDescending: false)
+    ObjectOrder(target: .value(path), isDescending: false)
   }
 
   /// By a property, the largest first.
   public static func descending<Value: IndexValue>(
     _ path: any KeyPath<Object, Value> & Sendable
   ) -> ObjectOrder {
-    ObjectOrder(target: .path(path, folded: false, each: false), isDescending: true)
+    ObjectOrder(target: .value(path), isDescending: true)
   }
 
   /// By a text without regard to case and accents.
   public static func folded(
     _ path: any KeyPath<Object, String> & Sendable, descending: Bool = false
   ) -> ObjectOrder {
-    ObjectOrder(target: .path(path, folded: true, each: false), isDescending: descending)
+    ObjectOrder(target: .folded(path), isDescending: descending)
   }
 }
 
@@ -30,4 +35,16 @@ public struct ObjectCursor: Sendable, Hashable {
   /// The terms of what is sorted by, as the query's order has them.
   var terms: [UInt8]
   var id: [UInt8]
+  let order: [QueryPlanner.Order]
+  /// Whether objects that are equal in the order come from the last id to the first.
+  let isReversed: Bool
+
+  /// - Throws: `invalidArgument` for a query in another order.
+  func check(_ order: [QueryPlanner.Order]) throws(TidemarkError) {
+    guard self.order == order else {
+      throw TidemarkError(
+        .invalidArgument,
+        "the cursor is of a query in another order; go on in the same one, or begin anew")
+    }
+  }
 }

@@ -25,6 +25,11 @@ struct ObjectQuery<Object: Sendable, ID: CollectionID> {
     try rows.found(limit: limit, after: cursor)
   }
 
+  /// A cursor behind an object, which was found after another one.
+  func cursor(behind last: FoundObject, after cursor: ObjectCursor?) -> ObjectCursor {
+    rows.cursor(behind: last, after: cursor)
+  }
+
   /// How many objects there are.
   func count() throws(TidemarkError) -> Int { try rows.count() }
 

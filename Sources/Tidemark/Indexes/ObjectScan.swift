@@ -12,7 +12,7 @@ struct ObjectScan<Reader: ObjectReader> {
     _ reader: Reader, _ condition: ObjectCondition<Object>, _ order: [ObjectOrder<Object>]
   ) throws(TidemarkError) {
     self.reader = reader
-    node = condition.node
+    node = try condition.checked()
     self.order = order
     for case .index(let name) in node.targets + order.map(\.target) {
       throw TidemarkError(
@@ -23,7 +23,10 @@ struct ObjectScan<Reader: ObjectReader> {
   }
 
   func page(limit: Int?, after cursor: ObjectCursor?) throws(TidemarkError) -> ObjectPage<Object> {
-    var found: [(terms: [UInt8], id: [UInt8], object: Object)] = []
+    let planned = order.map(\.planned)
+    try cursor?.check(planned)
+    let isReversed = cursor?.isReversed ?? false
+    var all: [(row: FoundObject, object: Object)] = []
     let core = reader.core
     var walk = try RowWalk(reader.source, EntryQuery(prefix: core.prefix))
     while let row = try walk.nextRow() {
@@ -33,24 +36,22 @@ struct ObjectScan<Reader: ObjectReader> {
       var terms: [UInt8] = []
       for order in order {
         terms += IndexPart<Int>.directed(
-          try values(order.target, of: object).first ?? IndexTerm.nothing.bytes,
-          order.isDescending)
+          values(order.target, of: object).first ?? IndexTerm.nothing.bytes, order.isDescending)
       }
-      found.append((terms, Array(row.key[core.prefix.count...]), object))
+      let found = FoundObject(id: Array(row.key[core.prefix.count...]), terms: terms)
+      all.append((found, object))
     }
-    func precedes(_ a: ([UInt8], [UInt8]), _ b: ([UInt8], [UInt8])) -> Bool {
-      a.0 != b.0
-        ? a.0.lexicographicallyPrecedes(b.0) : a.1.lexicographicallyPrecedes(b.1)
-    }
-    found.sort { precedes(($0.terms, $0.id), ($1.terms, $1.id)) }
+    all.sort { $0.row.precedes($1.row, isReversed) }
     if let cursor {
-      let end = found.firstIndex { precedes((cursor.terms, cursor.id), ($0.terms, $0.id)) }
-      found.removeFirst(end ?? found.count)
+      let last = FoundObject(id: cursor.id, terms: cursor.terms)
+      let end = all.firstIndex { last.precedes($0.row, isReversed) }
+      all.removeFirst(end ?? all.count)
     }
-    let rows = found.prefix(Swift.max(0, limit ?? .max))
+    let rows = all.prefix(Swift.max(0, limit ?? .max))
     var page = ObjectPage(objects: rows.map(\.object))
     if let last = rows.last, rows.count == limit {
-      page.next = ObjectCursor(terms: last.terms, id: last.id)
+      page.next = ObjectCursor(
+        terms: last.row.terms, id: last.row.id, order: planned, isReversed: isReversed)
     }
     return page
   }
@@ -63,7 +64,7 @@ struct ObjectScan<Reader: ObjectReader> {
     case .labels(let filter):
       return filter.query.matches(try walk.info(row).labels)
     case .compare(let target, let ranges):
-      let values = try values(target, of: object)
+      let values = values(target, of: object)
       return values.contains { value in ranges.contains { $0.contains(value) } }
     case .not(let node): return try !matches(node, object, row, &walk)
     case .and(let nodes):
@@ -75,15 +76,8 @@ struct ObjectScan<Reader: ObjectReader> {
     }
   }
 
-  private func values(_ target: IndexTarget, of object: Object) throws(TidemarkError) -> [[UInt8]] {
-    guard case .path(let path, let isFolded, let isEach) = target else { return [] }
-    let value = object[keyPath: path as AnyKeyPath]
-    if isFolded, let text = value as? String {
-      return [IndexTerm.folded(FoldedText(text), of: text).bytes]
-    }
-    if isEach, let values = value as? any Sequence {
-      return values.compactMap { ($0 as? any IndexValue)?.indexTerm.bytes }
-    }
-    return (value as? any IndexValue).map { [$0.indexTerm.bytes] } ?? []
+  private func values(_ target: IndexTarget, of object: Object) -> [[UInt8]] {
+    guard case .path(_, _, let terms) = target else { return [] }
+    return terms(object)
   }
 }

@@ -32,7 +32,7 @@ struct QueryPlanner {
   /// Rows are counted so far to compare sources.
   var counted = 1_000
 
-  struct Order: Sendable {
+  struct Order: Sendable, Hashable {
     var target: IndexTarget
     var isDescending: Bool
   }
@@ -51,6 +51,7 @@ struct QueryPlanner {
     }
     let source = try source(of: node)
     if let ordered = ordered(node, order) {
+      if case .all = ordered.rest { return ordered }
       // A few objects are faster sorted than found among all.
       guard ordered.fixedBytes == 0, let source, try count(source) < counted else {
         return ordered
@@ -59,9 +60,7 @@ struct QueryPlanner {
         source: source, rest: rest(of: node, behind: source), isReversed: ordered.isReversed)
     }
     if let source { return QueryPlan(source: source, rest: rest(of: node, behind: source)) }
-    if case .all = node { return QueryPlan(source: .objects, rest: .all) }
-    throw missing(
-      "the condition excludes objects only, which no index of collection \(collection) leads to")
+    return QueryPlan(source: .objects, rest: node)
   }
 
   /// The condition that is left to be looked at, when all comes from a source.

@@ -5,6 +5,14 @@ struct FoundObject: Sendable {
   var id: [UInt8]
   /// The terms that it is sorted by, in the query's order.
   var terms: [UInt8] = []
+
+  /// - Parameter isReversed: whether the larger id of two that are equal in the order comes first.
+  func precedes(_ other: FoundObject, _ isReversed: Bool) -> Bool {
+    let order = terms.isEmpty ? 0 : terms.rawSpan.compare(to: other.terms.rawSpan)
+    if order != 0 { return order < 0 }
+    let ids = id.rawSpan.compare(to: other.id.rawSpan)
+    return isReversed ? ids > 0 : ids < 0
+  }
 }
 
 /// The objects of a query by their ids, over one state of the store, apart from their type: code
@@ -19,6 +27,7 @@ struct RowQuery {
   let plan: QueryPlan
   let view: EngineView
   private let number: UInt32
+  private let mayHaveMarks: Bool
 
   private var engine: Engine { store.engine }
 
@@ -27,15 +36,14 @@ struct RowQuery {
   ///   - condition: the condition.
   ///   - order: what objects are sorted by.
   ///   - counted: so far rows are counted to choose between indexes.
-  /// - Throws: `indexMissing`.
+  /// - Throws: `indexMissing`, `invalidArgument`.
   init<Object, ID>(
     _ core: CollectionCore<Object, ID>, _ condition: ObjectCondition<Object>,
     _ order: [ObjectOrder<Object>], counted: Int
   ) throws(TidemarkError) {
     let state = core.indexes?.now
     try self.init(
-      core.store, core.name, core.prefix, condition.node,
-      order.map { .init(target: $0.target, isDescending: $0.isDescending) }, state,
+      core.store, core.name, core.prefix, condition.checked(), order.map(\.planned), state,
       core.layouts(state?.catalog), counted)
   }
 
@@ -49,15 +57,14 @@ struct RowQuery {
     self.node = node
     self.order = order
     number = state?.catalog.number ?? 0
-    // Objects that are marked are in no index yet.
-    let isReady = !(state.map { $0.mayHaveMarks && ($0.isBuilding || $0.failure != nil) } ?? false)
-    // Indexes that are being built are of no use yet.
-    let layouts = isReady ? all.filter(\.row.isComplete) : []
+    mayHaveMarks = state?.mayHaveMarks ?? false
+    let layouts = state?.usable(all) ?? []
     filter = RowFilter(layouts: layouts)
+    let usable = Set(layouts.map(\.row.number))
     let planner = QueryPlanner(
       collection: name, layouts: layouts,
-      unfinished: isReady ? all.filter { !$0.row.isComplete } : all,
-      engine: store.engine, counted: counted)
+      unfinished: all.filter { !usable.contains($0.row.number) }, engine: store.engine,
+      counted: counted)
     plan = try planner.plan(node, order)
     view = try store.engine.view()
   }
@@ -67,8 +74,12 @@ struct RowQuery {
   ///   - limit: most of them.
   ///   - cursor: the last one of those before.
   func found(limit: Int?, after cursor: ObjectCursor?) throws(TidemarkError) -> [FoundObject] {
+    try cursor?.check(order)
     let most = max(0, limit ?? .max)
-    if plan.isOrdered, case .rows(let layout, let ranges) = plan.source {
+    let isReversed = isReversed(after: cursor)
+    if plan.isOrdered, plan.isReversed == isReversed,
+      case .rows(let layout, let ranges) = plan.source
+    {
       return try walked(layout, ranges[0], most, cursor)
     }
     var found: [FoundObject] = []
@@ -76,13 +87,23 @@ struct RowQuery {
       guard let terms = try terms(id, plan.rest) else { continue }
       found.append(FoundObject(id: id, terms: terms))
     }
-    found = sorted(found)
+    found = sorted(found, isReversed)
     if let cursor {
       let last = FoundObject(id: cursor.id, terms: cursor.terms)
-      let end = found.firstIndex { precedes(last, $0) }
+      let end = found.firstIndex { last.precedes($0, isReversed) }
       found.removeFirst(end ?? found.count)
     }
     return Array(found.prefix(most))
+  }
+
+  /// Whether objects that are equal in the order come from the last id to the first: as on the page
+  /// before, whichever way that was found.
+  func isReversed(after cursor: ObjectCursor?) -> Bool { cursor?.isReversed ?? plan.isReversed }
+
+  /// A cursor behind an object, which was found after another one.
+  func cursor(behind last: FoundObject, after cursor: ObjectCursor?) -> ObjectCursor {
+    ObjectCursor(
+      terms: last.terms, id: last.id, order: order, isReversed: isReversed(after: cursor))
   }
 
   /// How many objects there are.
@@ -107,21 +128,16 @@ struct RowQuery {
   }
 
   /// Objects that are equal in what is sorted by come by their ids, in the direction of the walk.
-  func precedes(_ a: FoundObject, _ b: FoundObject) -> Bool {
-    let order = a.terms.isEmpty ? 0 : a.terms.rawSpan.compare(to: b.terms.rawSpan)
-    if order != 0 { return order < 0 }
-    let ids = a.id.rawSpan.compare(to: b.id.rawSpan)
-    return plan.isReversed ? ids > 0 : ids < 0
-  }
+  func precedes(_ a: FoundObject, _ b: FoundObject) -> Bool { a.precedes(b, plan.isReversed) }
 
   /// The objects in order. Their first bytes are compared as numbers, so that most comparisons
   /// look at no array.
-  private func sorted(_ found: [FoundObject]) -> [FoundObject] {
+  private func sorted(_ found: [FoundObject], _ isReversed: Bool) -> [FoundObject] {
     struct Row {
       var words: (UInt64, UInt64)
       var place: Int
     }
-    let inverted: UInt64 = order.isEmpty && plan.isReversed ? .max : 0
+    let inverted: UInt64 = order.isEmpty && isReversed ? .max : 0
     var rows: [Row] = []
     rows.reserveCapacity(found.count)
     for (place, object) in found.enumerated() {
@@ -134,7 +150,7 @@ struct RowQuery {
     rows.sort { a, b in
       if a.words.0 != b.words.0 { return a.words.0 < b.words.0 }
       if a.words.1 != b.words.1 { return a.words.1 < b.words.1 }
-      return precedes(found[a.place], found[b.place])
+      return found[a.place].precedes(found[b.place], isReversed)
     }
     return rows.map { found[$0.place] }
   }
@@ -203,8 +219,7 @@ struct RowQuery {
     _ id: [UInt8], _ node: ConditionNode
   ) throws(TidemarkError) -> [UInt8]? {
     if case .all = node, order.isEmpty { return [] }
-    let rows = try rows(id[...])
-    guard try meets(node, id[...], rows) else { return nil }
+    guard let rows = try rows(id[...]), try meets(node, id[...], rows) else { return nil }
     var terms: [UInt8] = []
     for order in order {
       let values = try filter.values(order.target, rows) ?? []
@@ -223,8 +238,9 @@ struct RowQuery {
     _ node: ConditionNode, _ id: ArraySlice<UInt8>, _ rows: [DerivedRow]? = nil
   ) throws(TidemarkError) -> Bool {
     if case .all = node { return true }
-    let known: [DerivedRow]
-    if let rows { known = rows } else { known = try self.rows(id) }
+    var known = rows
+    if known == nil { known = try self.rows(id) }
+    guard let known else { return false }
     return try filter.matches(node, known) { (labels) throws(TidemarkError) in
       let key = prefix + id
       guard let entry = try engine.entry(forKey: key.rawSpan, in: view) else { return false }
@@ -232,10 +248,17 @@ struct RowQuery {
     }
   }
 
-  private func rows(_ id: ArraySlice<UInt8>) throws(TidemarkError) -> [DerivedRow] {
-    try engine.derivedValue(IndexKeys.objects(ofCollection: number) + id, in: view) {
+  /// The rows of an object; nil where it is marked: no query finds what is in no index.
+  private func rows(_ id: ArraySlice<UInt8>) throws(TidemarkError) -> [DerivedRow]? {
+    let rows = try engine.derivedValue(IndexKeys.objects(ofCollection: number) + id, in: view) {
       (value) throws(TidemarkError) in try IndexKeys.decode(value)
-    } ?? []
+    }
+    if let rows { return rows }
+    let mark = IndexKeys.marks(ofCollection: number) + id
+    guard mayHaveMarks, try engine.derivedValue(mark, in: view, { _ in true }) == true else {
+      return []
+    }
+    return nil
   }
 }
 

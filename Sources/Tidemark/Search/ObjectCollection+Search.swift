@@ -12,7 +12,8 @@ extension ObjectCollection {
   ///   - query: the words.
   ///   - condition: what objects must meet besides, which indexes must have.
   ///   - limit: most objects.
-  /// - Throws: `indexMissing`; `coding` when an object cannot be decoded.
+  /// - Throws: `indexMissing`; `invalidArgument` for a comparison with no number, or by order with
+  ///   nil; `coding` when an object cannot be decoded.
   public func search(
     _ index: String, _ query: TextQuery, where condition: ObjectCondition<Object> = .everything,
     limit: Int = 50
@@ -32,7 +33,8 @@ extension ObjectCollection {
         object: ObjectPlace(collection: name))
     }
     let filter = RowFilter(layouts: core.layouts(state.catalog).filter(\.row.isComplete))
-    for target in condition.node.targets where !filter.has(target) {
+    let node = try condition.checked()
+    for target in node.targets where !filter.has(target) {
       throw TidemarkError(
         .indexMissing,
         "no index of collection \(name) has what is asked for: declare \(target.declaration)",
@@ -51,7 +53,7 @@ extension ObjectCollection {
       for ranked in try search.ranked() {
         guard hits.count < limit else { break }
         guard let bytes = try search.accepts(ranked.document),
-          try core.meets(condition.node, bytes, filter, state.catalog.number, search.view),
+          try core.meets(node, bytes, filter, state.catalog.number, search.view),
           let id = ID.id(ofKeyBytes: bytes[...]), let object = try core.object(id, in: search.view)
         else { continue }
         hits.append(TextHit(object: object, score: ranked.score))

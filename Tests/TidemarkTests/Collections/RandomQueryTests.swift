@@ -122,9 +122,9 @@ struct RandomQueryTests {
 
   private func terms(_ package: Package, _ order: [ObjectOrder<Package>]) -> [[UInt8]] {
     order.map { order in
-      guard case .path(let path, let isFolded, _) = order.target else { return [] }
+      guard case .path(let path, let form, _) = order.target else { return [] }
       let value = package[keyPath: path as AnyKeyPath]
-      if isFolded, let text = value as? String { return FoldedText(text).bytes }
+      if form == .folded, let text = value as? String { return FoldedText(text).bytes }
       return (value as? any IndexValue)?.indexTerm.bytes ?? []
     }
   }
