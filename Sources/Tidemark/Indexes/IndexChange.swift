@@ -286,7 +286,7 @@ private struct RowSet {
 
 extension Engine {
   /// The value of a key and its schema; nil when it is absent or cached.
-  fileprivate func newestPut(
+  func newestPut(
     ofKey key: [UInt8]
   ) throws(TidemarkError) -> (value: [UInt8], sequence: UInt64, version: UInt32)? {
     let view = try view()

@@ -21,9 +21,13 @@ extension IndexRegistry {
       let members = try members()
       let known = members.all.first { $0.name == name }
       let before = known?.now
-      let catalog = try Self.catalog(of: name, indexes, members)
-      if let known, let before, before.evaluation != nil, before.catalog == catalog {
-        return (known, before.schema)
+      var catalog = try Self.catalog(of: name, indexes, members)
+      if let known, let before {
+        if before.evaluation != nil, before.catalog == catalog { return (known, before.schema) }
+        if before.evaluation == nil {
+          let stale = try staleIndexes(known, catalog, evaluation)
+          catalog = try Self.catalog(of: name, indexes, members, without: stale)
+        }
       }
       // The catalog is on its way to the disk before anybody makes rows for it.
       if before?.catalog != catalog { try commit(catalog, name) }
@@ -41,9 +45,53 @@ extension IndexRegistry {
     return found
   }
 
+  /// The indexes that have other rows of some of a collection's objects, the first and the last,
+  /// than are made of them now.
+  private func staleIndexes(
+    _ member: CollectionIndexes, _ catalog: IndexCatalog, _ evaluate: CollectionIndexes.Evaluation
+  ) throws(TidemarkError) -> Set<UInt32> {
+    let state = CollectionIndexes.State(catalog: catalog)
+    var stale: Set<UInt32> = []
+    for fromEnd in [false, true] {
+      for key in try engine.firstKeys(withPrefix: member.prefix, limit: 8, fromEnd: fromEnd) {
+        // An object that cannot be read says nothing of the indexes.
+        guard let (stored, now) = try? rows(of: key, member, state, evaluate) else { continue }
+        for index in catalog.rows where index.isComplete {
+          // The number of a document is any.
+          let length = index.isText ? 8 : Int.max
+          func terms(_ rows: [DerivedRow]) -> Set<[UInt8]> {
+            Set(rows.filter { $0.index == index.number }.map { Array($0.term.suffix(length)) })
+          }
+          if terms(stored) != terms(now) { stale.insert(index.number) }
+        }
+      }
+    }
+    return stale
+  }
+
+  /// The rows that are stored of an object, and those that are made of it now; nil where it is
+  /// marked.
+  private func rows(
+    of key: [UInt8], _ member: CollectionIndexes, _ state: CollectionIndexes.State,
+    _ evaluate: CollectionIndexes.Evaluation
+  ) throws(TidemarkError) -> (stored: [DerivedRow], now: [DerivedRow])? {
+    guard let entry = try engine.newestPut(ofKey: key) else { return nil }
+    let id = member.id(of: key)
+    let now = try state.rows(evaluate(entry.value, entry.version, key), id: id.count)
+    let stored = try engine.withValue(forKey: member.rowsKey(id, state).rawSpan) {
+      (value, _) throws(TidemarkError) in try IndexKeys.decode(value)
+    }
+    // A mark is committed with the removal of the rows, so it is looked for behind them.
+    let mark = member.markKey(id, state)
+    guard try engine.newestEntry(ofKey: mark.rawSpan) == 0 else { return nil }
+    return (stored ?? [], now)
+  }
+
   /// The catalog with these indexes: those that it has already keep their numbers.
+  /// - Parameter stale: numbers of indexes that are built anew.
   private static func catalog(
-    of name: String, _ wanted: [IndexCatalog.Row], _ members: IndexMembers
+    of name: String, _ wanted: [IndexCatalog.Row], _ members: IndexMembers,
+    without stale: Set<UInt32> = []
   ) throws(TidemarkError) -> IndexCatalog {
     let catalogs = members.all.map(\.now.catalog)
     let known = members.all.first { $0.name == name }?.now.catalog
@@ -57,7 +105,7 @@ extension IndexRegistry {
           .invalidArgument, "collection \(name) has two indexes of the name \(index.name)")
       }
       if let row = catalog.rows.first(where: {
-        $0.name == index.name && $0.signature == index.signature
+        $0.name == index.name && $0.signature == index.signature && !stale.contains($0.number)
       }) {
         rows.append(row)
         continue

@@ -100,6 +100,16 @@ enum IndexTarget: Sendable, Hashable {
     return form != .each
   }
 
+  /// The property and its type in words that stay the same from one start of a program to the next.
+  ///
+  /// The system knows the names of stored properties. Where a program has no symbols, computed ones
+  /// have an address in its place, which is left out.
+  var name: String {
+    guard case .path(let path, _, _) = self else { return "" }
+    let words = "\(path)".split(separator: " ").filter { !$0.hasPrefix("0x") }
+    return "\(words.joined(separator: " ")): \(type(of: path as AnyKeyPath).valueType)"
+  }
+
   /// The declaration that would serve it.
   var declaration: String {
     switch self {

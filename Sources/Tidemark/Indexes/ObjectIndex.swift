@@ -10,8 +10,9 @@ internal import TidemarkEngine
 ///   ObjectIndex("slug", unique: true, \.slug),
 /// ]
 /// ```
-/// When what an index says of an object changes, such as the closure that computes it, its version
-/// has to change, too: then the index is built anew.
+/// An index whose properties, order or rules are others than before is built anew, and so is one
+/// that says something else of one of the first or last objects of its collection. A closure whose
+/// change shows in other objects only needs another version.
 public struct ObjectIndex<Object: Sendable>: Sendable {
   /// The name, of which a collection has one index.
   public let name: String
@@ -131,6 +132,7 @@ public struct ObjectIndex<Object: Sendable>: Sendable {
     for part in parts {
       writer.u8(part.isDescending ? 1 : 0)
       writer.u8(part.kind.rawValue)
+      writer.blob(Array((part.target?.name ?? "").utf8))
       if part.kind == .folded || part.kind == .text { writer.u32(FoldedText.unicodeVersion) }
       if part.kind == .text { writer.u8(WordSplitter.version) }
     }
