@@ -29,6 +29,45 @@ extension ObjectCollection {
     if let failure = indexes.now.failure { throw failure }
   }
 
+  /// The objects that have a value of a unique index together, by their ids.
+  ///
+  /// A write of this program never makes them; two replicas do that give one value to two objects at
+  /// a time, and so may an import, and a unique index that is declared over objects. All are kept.
+  /// The first id of each group is the smallest by its bytes, on every replica: let that object keep
+  /// the value, and change or delete the others.
+  ///
+  /// ```swift
+  /// for ids in try notes.duplicates(ofIndex: "slug") {
+  ///   for id in ids.dropFirst() { try await notes.update(id) { $0.slug += "-\(id)" } }
+  /// }
+  /// ```
+  /// - Parameter name: the name of a unique index. All of its rows are looked at.
+  /// - Throws: `indexMissing` when it is none, or is being built.
+  public func duplicates(ofIndex name: String) throws(TidemarkError) -> [[ID]] {
+    guard let layout = core.usableLayouts.first(where: { $0.row.name == name && $0.row.isUnique })
+    else {
+      throw TidemarkError(
+        .indexMissing, "collection \(self.name) has no unique index \(name) that is complete",
+        object: ObjectPlace(collection: self.name))
+    }
+    var groups: [[[UInt8]]] = []
+    var last: (term: [UInt8], ids: [[UInt8]]) = ([], [])
+    var scan = try RowScan(store.engine, layout.row.number, TermRange())
+    while true {
+      let row = try scan.nextRow()
+      if let row, row.term.elementsEqual(last.term) {
+        last.ids.append(Array(row.id))
+        continue
+      }
+      if last.ids.count > 1, !IndexTerm.hasNothing(last.term) { groups.append(last.ids) }
+      guard let row else { break }
+      last = (Array(row.term), [Array(row.id)])
+    }
+    return groups.map { ids in
+      ids.sorted { $0.lexicographicallyPrecedes($1) }.compactMap { ID.id(ofKeyBytes: $0[...]) }
+    }
+  }
+
   /// The ids of objects that are in no index: they cannot be decoded or indexed, or were written by
   /// a program that has asked for the collection without its indexes and not been looked at since.
   public func unindexed() throws(TidemarkError) -> [ID] {
