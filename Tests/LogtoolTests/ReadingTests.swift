@@ -1,4 +1,6 @@
+import Foundation
 import Testing
+import Tidemark
 import TidemarkEngine
 
 @Suite("Reading commands")
@@ -123,6 +125,52 @@ struct ReadingTests {
     terminal.isTerminal = true
     #expect(terminal.run("scan", "S", "--prefix", "bad", "--keys").lines == ["bad\\x1b[31mkey"])
     #expect(terminal.run("get", "S", "bad\u{1b}[31mkey").output == "v\\x1b\n")
+  }
+
+  @Test("the library's own keys are listed where they are asked for only")
+  func libraryKeys() throws {
+    let store = try bench.open("S")
+    for name in ["collection/images/", "staged/a", "x"] {
+      var batch = OperationBatch()
+      try batch.add(.put, key: Array("\0tidemark/\(name)".utf8).rawSpan, value: [1].rawSpan)
+      _ = try store.engine.stage(batch)
+    }
+    try store.blocking.put([0, 1], "2")
+    try store.blocking.close()
+    let visible = ["\0\u{1}", "note/1", "note/3", "task/1"]
+    let own = ["collection/images/", "staged/a", "x"].map { "\0tidemark/\($0)" }
+    #expect(bench.run("scan", "S", "--keys").lines == visible)
+    #expect(bench.run("scan", "S", "--keys", "--reverse").lines == visible.reversed())
+    #expect(bench.run("scan", "S", "--order", "time").lines.count == 4)
+    #expect(bench.run("at", "S", "9", "--keys").lines.count == 3)
+    #expect(bench.run("scan", "S", "--keys", "--limit", "2").lines == ["\0\u{1}", "note/1"])
+    let page = try bench.run("scan", "S", "--limit", "1", "--output", "json").object()
+    let cursor = try #require(page["cursor"] as? String)
+    #expect(
+      bench.run("scan", "S", "--keys", "--after", cursor).lines == ["note/1", "note/3", "task/1"])
+    #expect(
+      bench.run("scan", "S", "--keys", "--library-keys").lines
+        == [visible[0]] + own + visible.dropFirst())
+    let prefix = Data("\0tidemark/s".utf8).base64EncodedString()
+    #expect(
+      bench.run("scan", "S", "--values", "--key-base64", "--prefix", prefix).lines.count == 1)
+  }
+
+  @Test("prose for a terminal is broken between words, and is the same in a pipe")
+  func prose() {
+    var terminal = bench
+    terminal.isTerminal = true
+    func words(_ text: String) -> [Substring] { text.split { $0 == " " || $0 == "\n" } }
+    for arguments in [["explain", "S", "note/2"], ["explain", "S", "note/1"], ["stat", "S"]] {
+      let shown = terminal.run(arguments + ["--colour", "never"])
+      #expect(words(shown.output) == words(bench.run(arguments).output))
+      #expect(shown.lines.allSatisfy { $0.count <= 80 }, "\(shown.output)")
+    }
+    for arguments in [["scan", "S", "--after", "x"], ["get", "S", "a", "--key-base64"]] {
+      let shown = terminal.run(arguments + ["--colour", "never"]).talk
+      #expect(words(shown) == words(bench.run(arguments).talk))
+      #expect(shown.split(separator: "\n").allSatisfy { $0.count <= 80 }, "\(shown)")
+    }
   }
 
   @Test("labels are listed with how many keys carry each")

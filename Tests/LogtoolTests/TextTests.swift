@@ -25,12 +25,33 @@ struct TextTests {
     #expect(HumanText.count(2, "key", "keys") == "2 keys")
   }
 
-  @Test("durations are told in seconds, minutes or hours")
+  @Test("durations are told in a unit that fits, up to years")
   func durations() {
     #expect(HumanText.duration(seconds: 0.44) == "0.4 s")
     #expect(HumanText.duration(seconds: 59.94) == "59.9 s")
     #expect(HumanText.duration(seconds: 187) == "3:07")
     #expect(HumanText.duration(seconds: 3723) == "1:02:03")
+    #expect(HumanText.duration(seconds: 172_799) == "47:59:59")
+    #expect(HumanText.duration(seconds: 172_800) == "2 days")
+    #expect(HumanText.duration(seconds: 86_400 * 30) == "30 days")
+    #expect(HumanText.duration(seconds: 1e9) == "31 years")
+    #expect(HumanText.duration(seconds: 1e11) == "3,168 years")
+    for far in [1e12, 1e300, .infinity] {
+      #expect(HumanText.duration(seconds: far) == "more than 10,000 years")
+    }
+  }
+
+  @Test("lines are broken between words, and nothing is lost")
+  func wrapped() {
+    let words = "a word, another, \u{1b}[31mred and\u{1b}[0m extraordinarily long-winded"
+    for columns in 24...90 {
+      let lines = HelpText.wrapped("  " + words, columns: columns, indent: 4)
+      let parts = lines.split(separator: "\n").map { $0.drop { $0 == " " } }
+      #expect(parts.joined(separator: " ") == words, "\(lines)")
+      #expect(lines.split(separator: "\n").allSatisfy { $0.count <= columns + 9 }, "\(lines)")
+    }
+    #expect(HelpText.wrapped("short", columns: 40) == "short")
+    #expect(HelpText.wrapped("x " + words, columns: 200) == "x " + words)
   }
 
   @Test("text that could mislead on a terminal is escaped, letters of all scripts are not")

@@ -37,7 +37,7 @@ struct ExplainCommand: ToolCommand {
     }
     for (name, text) in explanation.lines {
       let label = name + String(repeating: " ", count: max(0, 10 - name.count))
-      try console.output.line(console.paint(label, .bold) + text)
+      try console.output.line(console.prose(console.paint(label, .bold) + text, indent: 10))
     }
   }
 }

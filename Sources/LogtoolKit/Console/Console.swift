@@ -54,18 +54,28 @@ package final class Console {
 
   /// Says something to the user, unless they asked for quiet.
   func say(_ text: String) {
-    if !settings.isQuiet { writeError(text + "\n") }
+    if !settings.isQuiet { talk(text) }
   }
 
   /// Warns the user; also when they asked for quiet.
   func warn(_ text: String) {
-    writeError(paint("logtool: warning:", .yellow, onErrors: true) + " \(shown(text))\n")
+    talk(paint("logtool: warning:", .yellow, onErrors: true) + " \(shown(text))")
   }
 
   /// Says why the command ends.
   func fail(_ message: String) {
     let line = message.split(whereSeparator: \.isNewline).joined(separator: " ")
-    writeError(paint("logtool:", .red, onErrors: true) + " \(shown(line))\n")
+    talk(paint("logtool:", .red, onErrors: true) + " \(shown(line))")
+  }
+
+  private func talk(_ text: String) {
+    writeError((errors.isTerminal ? HelpText.wrapped(text, columns: columns) : text) + "\n")
+  }
+
+  /// Words for the output, where a terminal would break within them broken between them.
+  /// - Parameter indent: of the lines behind the first one.
+  func prose(_ text: String, indent: Int = 2) -> String {
+    output.isTerminal ? HelpText.wrapped(text, columns: outputColumns, indent: indent) : text
   }
 
   /// Names of files, which errors repeat, may hold anything.

@@ -31,10 +31,14 @@ enum HumanText {
     "\(count(value)) \(value == 1 ? one : many)"
   }
 
-  /// `0.4 s`, `3:07`, `1:02:03`.
+  /// `0.4 s`, `3:07`, `1:02:03`, `12 days`, `27 years`.
   static func duration(seconds: Double) -> String {
     if seconds < 60 { return "\(tenths(seconds)) s" }
-    let whole = Int(min(seconds, 1e9))
+    let whole = Int(min(seconds, 1e15))
+    let days = whole / 86_400
+    if days >= 36_525 * 100 { return "more than 10,000 years" }
+    if days >= 731 { return "\(count(days * 100 / 36_525)) years" }
+    if days >= 2 { return "\(days) days" }
     let minutes = whole / 60 % 60
     let rest = whole % 60
     let tail = (rest < 10 ? "0" : "") + "\(rest)"

@@ -36,9 +36,11 @@ struct Listing {
     _ view: StoreView, _ list: inout ListPrinter
   ) throws -> (count: Int, cursor: PageCursor?) {
     let printer = printer
-    var rows = try view.entries(try options.query(), after: try options.cursor())
+    let query = try options.query()
+    var rows = try view.entries(query, after: try options.cursor())
     var count = 0
-    while let entry = try rows.next() {
+    while count < options.limit ?? .max, let entry = try rows.next() {
+      guard options.shows(entry.key.bytes, query) else { continue }
       try list.add {
         EntryPrinter.json(entry, values: options.values)
       } text: { () throws(ToolError) in
@@ -57,9 +59,11 @@ struct Listing {
     _ view: StoreView, _ list: inout ListPrinter
   ) throws -> (count: Int, cursor: PageCursor?) {
     let printer = printer
-    var rows = try view.keys(try options.query(), after: try options.cursor())
+    let query = try options.query()
+    var rows = try view.keys(query, after: try options.cursor())
     var count = 0
-    while let key = try rows.next() {
+    while count < options.limit ?? .max, let key = try rows.next() {
+      guard options.shows(key.bytes, query) else { continue }
       let sequence = rows.sequence
       try list.add {
         .object([.bytes("key", key.bytes), .init("sequence", .unsigned(sequence))])
@@ -76,9 +80,7 @@ struct Listing {
     _ view: StoreView, _ caches: CachedEntries, _ list: inout ListPrinter
   ) throws -> (count: Int, cursor: PageCursor?) {
     let (printer, output) = (printer, CacheOutput(console))
-    var query = try options.query()
-    query.limit = nil
-    var rows = try view.keys(query, after: try options.cursor())
+    var rows = try view.keys(try options.query(), after: try options.cursor())
     var count = 0
     while count < options.limit ?? .max, let key = try rows.next() {
       guard let entry = try caches.entry(forKey: key.bytes) else { continue }

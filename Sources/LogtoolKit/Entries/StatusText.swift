@@ -77,7 +77,8 @@ struct StatusText {
   }
 
   private func row(_ name: String, _ value: String) -> String {
-    console.paint(name + String(repeating: " ", count: max(0, 11 - name.count)), .bold) + value
+    let name = name + String(repeating: " ", count: max(0, 11 - name.count))
+    return console.prose(console.paint(name, .bold) + value, indent: 11)
   }
 
   private var retention: String {

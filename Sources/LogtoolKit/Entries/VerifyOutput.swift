@@ -15,7 +15,7 @@ struct VerifyOutput {
       try list.add {
         json(finding)
       } text: { () throws(ToolError) in
-        for line in text(finding) { try console.output.line(line) }
+        for line in text(finding) { try console.output.line(console.prose(line)) }
       }
     }
     try list.end(summary, summarizes: true)

@@ -26,13 +26,37 @@ enum HelpText {
     return words
   }
 
+  /// Lines that are broken between words; spaces that they begin with stay.
+  static func wrapped(_ text: String, columns: Int, indent: Int = 2) -> String {
+    text.split(separator: "\n", omittingEmptySubsequences: false).map { line in
+      guard width(line) > columns else { return String(line) }
+      let start = line.prefix { $0 == " " }
+      let rest = line.dropFirst(start.count)
+      var words = rest.split(separator: " ", omittingEmptySubsequences: false).map(String.init)
+      words[0] = String(start) + words[0]
+      return wrapped(words, columns: columns, indent: start.count + indent)
+    }.joined(separator: "\n")
+  }
+
+  /// How many columns a text takes, but for colours.
+  private static func width(_ text: some StringProtocol) -> Int {
+    var count = 0
+    var isColour = false
+    for character in text {
+      if character == "\u{1b}" { isColour = true }
+      if !isColour { count += 1 }
+      if character == "m" { isColour = false }
+    }
+    return count
+  }
+
   private static func wrapped(_ words: [String], columns: Int, indent: Int) -> String {
     var lines: [String] = []
     var line = ""
     for word in words {
       if line.isEmpty {
         line = word
-      } else if line.count + 1 + word.count <= columns {
+      } else if width(line) + 1 + width(word) <= columns {
         line += " " + word
       } else {
         lines.append(line)

@@ -51,6 +51,11 @@ struct ScanOptions: ParsableArguments {
   var values = false
 
   @Flag(
+    name: .customLong("library-keys"),
+    help: "The library's own keys, too, which begin with \\0tidemark/.")
+  var showsLibraryKeys = false
+
+  @Flag(
     name: [.customShort("0"), .customLong("null")], help: "End lines of text with NUL bytes.")
   var endsWithNUL = false
 
@@ -63,11 +68,19 @@ struct ScanOptions: ParsableArguments {
     if keysOnly && values { throw ValidationError("--keys and --values exclude each other") }
   }
 
+  /// What is asked for, without the limit: keys that are not shown do not count.
   func query() throws(ToolError) -> EntryQuery {
     EntryQuery(
       prefix: try bytes(prefix, "prefix") ?? [], from: try bytes(from, "bound").map { Key($0) },
       upTo: try bytes(to, "bound").map { Key($0) }, labels: try labels.filter(),
-      order: order.order, descending: reverse, limit: limit, values: values)
+      order: order.order, descending: reverse, values: values)
+  }
+
+  /// Whether a key is listed: those of the library are where they are asked for, by a flag or a
+  /// prefix.
+  func shows(_ key: [UInt8], _ query: EntryQuery) -> Bool {
+    showsLibraryKeys || !ReservedKeys.contains(key.rawSpan)
+      || ReservedKeys.contains(query.prefix.bytes.rawSpan)
   }
 
   private func bytes(_ text: String?, _ what: String) throws(ToolError) -> [UInt8]? {

@@ -7,9 +7,9 @@ internal import TidemarkEngine
 /// \0tidemark/collection/PREFIX  the generation that the cache of a prefix shows
 /// ```
 /// All of them are cached entries, so that none takes part in replication.
-enum ReservedKeys {
+package enum ReservedKeys {
   /// The prefix of them all.
-  static let prefix = Array("\0tidemark/".utf8)
+  package static let prefix = Array("\0tidemark/".utf8)
   /// The prefix of items that wait for the switch; the key that they will have follows.
   static let staged = Array("\0tidemark/staged/".utf8)
 
@@ -19,7 +19,7 @@ enum ReservedKeys {
   }
 
   /// Whether a key is the library's.
-  static func contains(_ key: RawSpan) -> Bool {
+  package static func contains(_ key: RawSpan) -> Bool {
     // Hardly any key begins with a zero, so one look suffices.
     guard key.byteCount > 0, key.byte(0) == 0, key.byteCount >= prefix.count else { return false }
     return key.extracting(first: prefix.count).isEqual(to: prefix.rawSpan)
