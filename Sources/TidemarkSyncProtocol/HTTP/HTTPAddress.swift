@@ -11,13 +11,13 @@ package struct HTTPAddress: Sendable, Hashable, CustomStringConvertible {
   package var path: String
 
   /// Reads an absolute address.
+  /// - Parameter longest: its most bytes.
   /// - Returns: nil for another scheme, for an address with a user or a password, and for anything
-  ///   that is no address. What follows `#` is left out.
-  package init?(_ text: String) {
+  ///   that is no address. What follows `#` is left out. A path may have visible characters that
+  ///   none should have, as many do.
+  package init?(_ text: String, longest: Int = Self.longest) {
     let bytes = Array(text.utf8)
-    guard bytes.count <= Self.longest, bytes.allSatisfy({ $0 > 0x20 && $0 < 0x7f }),
-      !bytes.contains(where: { "\"<>\\^`{|}".utf8.contains($0) })
-    else { return nil }
+    guard bytes.count <= longest, bytes.allSatisfy({ $0 > 0x20 && $0 < 0x7f }) else { return nil }
     let colon = bytes.firstIndex(of: UInt8(ascii: ":")) ?? bytes.endIndex
     let scheme = String(
       decoding: bytes[..<colon].map(HTTPHeaders.lowercased), as: UTF8.self)
@@ -72,15 +72,46 @@ package struct HTTPAddress: Sendable, Hashable, CustomStringConvertible {
   package var description: String { "\(scheme)://\(authority)\(path)" }
 
   /// Where a redirect leads, if it stays with the same server.
-  /// - Parameter location: the header `Location`: an absolute address or a path.
+  /// - Parameter location: the header `Location`: an absolute address, or one that is relative to
+  ///   this one (RFC 3986, 5.2).
   /// - Returns: nil when it leads elsewhere, or makes no sense.
   package func redirected(to location: String) -> HTTPAddress? {
-    if location.hasPrefix("/"), !location.hasPrefix("//") {
-      return HTTPAddress("\(scheme)://\(authority)\(location)")
+    guard !location.isEmpty else { return nil }
+    let end = location.firstIndex { ":/?#".contains($0) }
+    let text: String
+    if let end, location[end] == ":" {
+      text = location
+    } else if location.hasPrefix("//") {
+      text = "\(scheme):\(location)"
+    } else {
+      text = "\(scheme)://\(authority)" + merged(with: location)
     }
-    guard let address = HTTPAddress(location), address.scheme == scheme,
+    guard let address = HTTPAddress(text, longest: text.utf8.count), address.scheme == scheme,
       address.authority == authority
     else { return nil }
     return address
+  }
+
+  /// A path that is relative to this one, without segments that are dots.
+  private func merged(with reference: String) -> String {
+    let here = path.prefix { $0 != "?" }
+    if reference.hasPrefix("#") { return path }
+    if reference.hasPrefix("?") { return String(here) + reference }
+    let rest = reference.firstIndex { "?#".contains($0) } ?? reference.endIndex
+    let isAbsolute = reference.hasPrefix("/")
+    let folder = isAbsolute ? "" : here[..<(here.lastIndex(of: "/") ?? here.endIndex)] + "/"
+    var segments: [Substring] = []
+    let all = (folder + reference[..<rest]).split(separator: "/", omittingEmptySubsequences: false)
+    for (index, segment) in all.dropFirst().enumerated() {
+      let isLast = index == all.count - 2
+      switch segment {
+      case ".": if isLast { segments.append("") }
+      case "..":
+        if !segments.isEmpty { segments.removeLast() }
+        if isLast { segments.append("") }
+      default: segments.append(segment)
+      }
+    }
+    return "/" + segments.joined(separator: "/") + reference[rest...]
   }
 }

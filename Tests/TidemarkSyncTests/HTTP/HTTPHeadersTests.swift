@@ -69,6 +69,11 @@ struct HTTPHeadersTests {
       "Sun, 06 Nov 1994 24:00:00 GMT", "Sun, 06 Nov 1994 8:49:37 GMT",
       "Sun, 0 Nov 1994 08:49:37 GMT",
       "Sun, 06 Nov 1994 08:49 GMT", "Sun, 06 Nov 19940 08:49:37 GMT", ",,,,,", "- - - - -",
+      "Sun, 06 Nov 94 08:49:37 GMT", "Sun,  06 Nov 1994 08:49:37 GMT",
+      "Sun, 06 Nov 1994  08:49:37 GMT", " Sun, 06 Nov 1994 08:49:37 GMT",
+      "Sun, 6 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-1994 08:49:37 GMT",
+      "Sunday, 06--Nov-94 08:49:37 GMT", "Sun Nov 6 08:49:37 1994", "Sun Nov  06 08:49:37 1994",
+      "Sun Nov  6 08:49:37 94", "Sun,\t06 Nov 1994 08:49:37 GMT",
     ])
   func noDates(text: String) { #expect(HTTPDate.seconds(text) == nil) }
 
@@ -110,9 +115,19 @@ struct HTTPAddressTests {
     let address = try #require(HTTPAddress("https://a:8443/x/v1/push"))
     #expect(address.redirected(to: "/y/v1/push")?.description == "https://a:8443/y/v1/push")
     #expect(address.redirected(to: "https://A:8443/z")?.path == "/z")
+    for (text, path) in [
+      ("x", "/x/v1/x"), ("../x?a=/..", "/x/x?a=/.."), ("./", "/x/v1/"), ("..", "/x/"),
+      ("?q=1#top", "/x/v1/push?q=1"), ("/a/./b/../c", "/a/c"), ("../../../x", "/x"),
+      ("//a:8443/x", "/x"), ("x:y", nil), ("a/b:c", "/x/v1/a/b:c"), ("#top", "/x/v1/push"),
+      ("x|y{z}", "/x/v1/x|y{z}"), ("/x//y", "/x//y"),
+    ] {
+      #expect(address.redirected(to: text)?.path == path, "\(text)")
+    }
+    #expect(HTTPAddress("http://a")?.redirected(to: "x")?.description == "http://a/x")
+    #expect(HTTPAddress("http://a?q")?.redirected(to: "x")?.description == "http://a/x")
     for text in [
-      "https://a/x", "http://a:8443/x", "//b/x", "https://b:8443/x", "x", "", "https://a:8443@b/",
-      "/\r\nX: y",
+      "https://a/x", "http://a:8443/x", "//b/x", "https://b:8443/x", "", "https://a:8443@b/",
+      "/\r\nX: y", "x y",
     ] {
       #expect(address.redirected(to: text) == nil, "\(text)")
     }
