@@ -37,10 +37,12 @@ package final class CacheQuestion: Sendable {
   package struct Answer: Sendable {
     let question: CacheQuestion
     var labels: [EntryLabel] = []
+    /// Whether it is still wanted besides, by what stands in the cache.
+    var isWanted: @Sendable () throws(TidemarkError) -> Bool = { true }
 
     /// - Throws: `conflict`. Callers hold the lock of all caches, as those do who say something.
     func check() throws(TidemarkError) {
-      guard question.isCurrent(labels: labels) else {
+      guard question.isCurrent(labels: labels), try isWanted() else {
         throw TidemarkError(
           .conflict, "something was said about the key since its source was asked; read it again")
       }
@@ -154,21 +156,31 @@ extension Cache {
   }
 
   /// Keeps the answer to a question, of whichever key, unless something was said since.
-  /// - Returns: false where something was said; then nothing is written.
+  /// - Parameter isWanted: whether it is wanted besides, asked while nobody else writes to a cache.
+  /// - Returns: false where something was said, or it is not wanted; then nothing is written.
   /// - Throws: as ``put(_:_:labels:hash:maxAge:attachment:durability:)``.
   package func put(
     _ key: some BytesConvertible, _ value: Value, labels: [EntryLabel] = [], hash: [UInt8]? = nil,
-    maxAge: Duration? = nil, attachment: StagedAttachment? = nil, answering question: CacheQuestion
+    maxAge: Duration? = nil, attachment: StagedAttachment? = nil, answering question: CacheQuestion,
+    if isWanted: @escaping @Sendable () throws(TidemarkError) -> Bool = { true }
   ) async throws(TidemarkError) -> Bool {
     let batch = try batch(key, value, labels, hash, maxAge, attachment)
     defer { extendLifetime(attachment) }
     do {
       _ = try await store.commit(
-        batch, nil, answering: CacheQuestion.Answer(question: question, labels: labels))
+        batch, nil,
+        answering: CacheQuestion.Answer(question: question, labels: labels, isWanted: isWanted))
       return true
     } catch {
-      guard error.code == .conflict, !question.isCurrent(labels: labels) else { throw error }
+      guard error.code == .conflict else { throw error }
+      if question.isCurrent(labels: labels), try isWanted() { throw error }
       return false
     }
+  }
+
+  /// The sequence of a key's newest entry; 0 where there is none.
+  package func sequence(of key: Key) throws(TidemarkError) -> UInt64 {
+    let slot = try region.engine.slot(ofKey: full(key).rawSpan)
+    return slot.flatMap { $0.isDeleted ? nil : $0.sequence } ?? 0
   }
 }
