@@ -4,7 +4,21 @@ public import TidemarkHTTP
 internal import TidemarkSyncProtocol
 
 extension HTTPCache {
+  typealias Head = @Sendable (HTTPTransportAnswer) async throws -> Void
+  typealias Body = @Sendable ([UInt8]) async throws -> Void
+
+  public func stream(
+    _ request: HTTPTransportRequest,
+    head: @escaping @Sendable (HTTPTransportAnswer) throws -> Void,
+    body: @escaping @Sendable ([UInt8]) throws -> Void
+  ) async throws {
+    try await respond(to: request, head: head, body: body)
+  }
+
   /// Answers a request, from what is stored or from the server, piece by piece.
+  ///
+  /// The next piece comes when `body` returns. A reader that is slow takes no thread, and holds up
+  /// nobody who asks the same.
   /// - Parameters:
   ///   - request: what is asked; its `Cache-Control` field is heeded.
   ///   - head: is called first, with an answer without body. A request that says `only-if-cached`,
@@ -12,65 +26,73 @@ extension HTTPCache {
   ///   - body: is called with each piece.
   /// - Throws: what the transport throws, where nothing stored serves instead; `CancellationError`;
   ///   what `head` and `body` throw; `damaged` where a stored body is.
-  public func stream(
-    _ request: HTTPTransportRequest,
-    head: @escaping @Sendable (HTTPTransportAnswer) throws -> Void,
-    body: @escaping @Sendable ([UInt8]) throws -> Void
+  public func respond(
+    to request: HTTPTransportRequest,
+    head: @Sendable (HTTPTransportAnswer) async throws -> Void,
+    body: @Sendable ([UInt8]) async throws -> Void
   ) async throws {
     let request = HTTPCacheRequest(request)
-    guard request.isCacheable else { return try await forward(request, head, body) }
-    var wasAtGate = false
+    guard request.isCacheable, let address = request.address else {
+      return try await forward(request, head, body)
+    }
+    var lesson: Question.Lesson?
     while true {
-      switch try plan(request) {
-      case .refuse(let reason):
-        try head(Self.timeout(reason))
-        return
-      case .serve(let found, let freshness):
-        guard let reader = try content(of: found) else { break }
-        count { if freshness.isFresh { $0.hits += 1 } else { $0.staleHits += 1 } }
-        return try deliver(found, reader, request, freshness.isFresh ? "" : "stale", head, body)
-      case .serveAndRefresh(let found, _):
-        guard let reader = try content(of: found) else { break }
+      switch try plan(request, lesson) {
+      case .refuse(let reason): return try await head(Self.timeout(reason))
+      case .serve(let found, let detail):
+        count { if detail.isEmpty { $0.hits += 1 } else { $0.staleHits += 1 } }
+        return try await deliver(found, request, detail, head, body)
+      case .serveAndRefresh(let found):
         count { $0.staleHits += 1 }
         refresh(request)
-        return try deliver(found, reader, request, "stale-while-revalidate", head, body)
-      case .ask(let found):
-        // A request that was at its gate once and found nothing of use there is sent.
-        guard !wasAtGate else { return try await ask(request, found, head: head, body: body) }
-        wasAtGate = true
-        guard try await gates.enter(request.gate) else {
+        return try await deliver(found, request, "stale-while-revalidate", head, body)
+      case .ask:
+        let isApart = if case .apart = lesson { true } else { false }
+        let (question, isFirst) = try enter(request, address, isApart: isApart)
+        defer { question.leave() }
+        guard isFirst else {
           count { $0.shared += 1 }
+          lesson = try await question.lesson()
           continue
         }
-        defer { gates.leave(request.gate) }
-        // An answer may have come, and its gate been left, between the look and the gate.
-        guard case .ask(let found) = try plan(request) else { continue }
-        return try await ask(request, found, head: head, body: body)
+        // An answer may have come between the look and the question.
+        guard try begin(question, request, lesson) else { continue }
+        return try await read(question, request, head, body)
       }
-      // A body that was taken away leaves nothing to serve.
-      if let address = request.address { try await shelf.void(address) }
     }
   }
 
-  /// The body of a stored response.
-  enum Content {
-    case bytes([UInt8])
-    case attachment(AttachmentReader)
+  /// Hands on what comes to a question.
+  private func read(
+    _ question: Question, _ request: HTTPCacheRequest,
+    _ head: @Sendable (HTTPTransportAnswer) async throws -> Void,
+    _ body: @Sendable ([UInt8]) async throws -> Void
+  ) async throws {
+    defer { question.pipe.close() }
+    while true {
+      let parts = try await question.pipe.next()
+      if parts.isEmpty { break }
+      for part in parts {
+        switch part {
+        case .head(let answer, let content, let range):
+          try await head(answer)
+          try await content?.forEach(in: range, body)
+        case .piece(let bytes): try await body(bytes)
+        }
+      }
+    }
+    guard let reply = try question.reply() else { return }
+    try await deliver(
+      reply.found, request, reply.detail, head, body, forwarded: reply.forwarded)
   }
 
-  /// - Returns: nil where the body is not here any more.
-  func content(of found: ResponseShelf.Found) throws(TidemarkError) -> Content? {
-    guard found.attachment != nil else { return .bytes(found.response.body) }
-    return try shelf.body(of: found).map { .attachment($0) }
-  }
-
-  /// Answers with what is stored (RFC 9111, 4).
-  func deliver(
-    _ found: ResponseShelf.Found, _ content: Content, _ request: HTTPCacheRequest, _ detail: String,
-    _ head: (HTTPTransportAnswer) throws -> Void, _ body: ([UInt8]) throws -> Void,
+  /// Answers with what is stored (RFC 9111, 4), or with the part of it that is asked for.
+  private func deliver(
+    _ found: ResponseShelf.Found, _ request: HTTPCacheRequest, _ detail: String,
+    _ head: (HTTPTransportAnswer) async throws -> Void, _ body: ([UInt8]) async throws -> Void,
     forwarded: String? = nil
-  ) throws {
-    let response = found.response
+  ) async throws {
+    let (response, content) = (found.response, found.content)
     let freshness = Freshness(response, now: shelf.now)
     var answer = HTTPTransportAnswer(status: response.status, headers: response.headers)
     answer.headers["age"] = "\(freshness.age)"
@@ -80,14 +102,24 @@ extension HTTPCache {
     if Preconditions.isMet(by: response, request.message.headers) {
       answer.status = 304
       answer.headers["content-length"] = nil
-      return try head(answer)
+      return try await head(answer)
     }
-    try head(answer)
-    if request.isHead { return }
-    switch content {
-    case .bytes(let bytes): if !bytes.isEmpty { try body(bytes) }
-    case .attachment(let reader): try reader.forEachChunk(body)
+    guard let bytes = request.bytes(of: found) else {
+      answer.status = 416
+      answer.headers["content-range"] = "bytes */\(content.total)"
+      answer.headers["content-length"] = "0"
+      return try await head(answer)
     }
+    // Of a part that is not here as a whole, the beginning.
+    let end = min(bytes.upperBound, content.end(from: bytes.lowerBound))
+    if request.range(of: response) != nil {
+      answer.status = 206
+      answer.headers["content-range"] =
+        ContentRange.field(bytes.lowerBound..<end, of: content.total)
+      answer.headers["content-length"] = "\(end - bytes.lowerBound)"
+    }
+    try await head(answer)
+    if !request.isHead { try await content.forEach(in: bytes.lowerBound..<end, body) }
   }
 
   /// RFC 9111, 5.2.1.7.
@@ -102,21 +134,35 @@ extension HTTPCache {
   /// Hands a request on that is not the cache's to answer, and gives up what it changes
   /// (RFC 9111, 4.4).
   private func forward(
-    _ request: HTTPCacheRequest, _ head: @escaping @Sendable (HTTPTransportAnswer) throws -> Void,
-    _ body: @escaping @Sendable ([UInt8]) throws -> Void
+    _ request: HTTPCacheRequest, _ head: @Sendable (HTTPTransportAnswer) async throws -> Void,
+    _ body: @Sendable ([UInt8]) async throws -> Void
   ) async throws {
-    guard isOnline else { return try head(Self.timeout("offline")) }
+    guard isOnline else { return try await head(Self.timeout("offline")) }
     count { $0.bypassed += 1 }
+    let question = Question(nil)
+    defer { question.leave() }
+    Task {
+      do {
+        try await pass(request, to: question)
+        question.finish(.success((nil, .apart)))
+      } catch { question.finish(.failure(error)) }
+    }
+    try await read(question, request, head, body)
+  }
+
+  private func pass(_ request: HTTPCacheRequest, to question: Question) async throws {
     let voided = Lock<[HTTPAddress]>([])
     let result: Result<Void, any Error>
     do {
-      try await transport.stream(request.message) { answer in
-        if !request.isSafe { voided.withLock { $0 = Self.changed(request, answer) } }
-        var answer = answer
-        answer.note(request.isSafe ? "fwd=request" : "fwd=method")
-        try head(answer)
-      } body: {
-        try body($0)
+      try await question.run { [self] in
+        try await transport.stream(request.message) { answer in
+          if !request.isSafe { voided.withLock { $0 = Self.changed(request, answer) } }
+          var answer = answer
+          answer.note(request.bypass)
+          question.pipe.give(.head(answer, nil, 0..<0))
+        } body: {
+          question.pipe.give(.piece($0))
+        }
       }
       result = .success(())
     } catch { result = .failure(error) }

@@ -4,167 +4,256 @@ internal import TidemarkHTTP
 internal import TidemarkSyncProtocol
 
 extension HTTPCache {
-  typealias Head = @Sendable (HTTPTransportAnswer) throws -> Void
-  typealias Body = @Sendable ([UInt8]) throws -> Void
+  // MARK: Beginning
 
-  /// The turn that the head of a server's answer gives the exchange.
-  private enum Turn: Sendable {
-    case waiting
-    /// The answer is handed on.
-    case passed(StoredResponse, keeps: Bool)
-    /// The stored response is still right.
-    case notModified([String: String], at: Int64)
-    /// The stored response serves in place of an error.
-    case failed(Int)
-    /// The server speaks of another response than the one that it was asked about.
-    case confused
+  /// Joins the question that equal requests wait for, or makes one.
+  /// - Parameter isApart: whether it is this request's alone.
+  func enter(
+    _ request: HTTPCacheRequest, _ address: HTTPAddress, isApart: Bool
+  ) throws(TidemarkError) -> (question: Question, isFirst: Bool) {
+    let stamp = try shelf.stamp(address, request.message.headers)
+    if isApart { return (Question(stamp), true) }
+    return questions.enter(request.gate) {
+      // Who asks after something was said, or kept, does not get what was asked for before.
+      guard let asked = $0.stamp else { return false }
+      return shelf.isSilent(since: asked, address) && asked.response == stamp.response
+    } begin: {
+      Question(stamp)
+    }
   }
+
+  /// Asks the server, if that is still the next step.
+  /// - Returns: false where it is not.
+  func begin(
+    _ question: Question, _ request: HTTPCacheRequest, _ lesson: Question.Lesson?
+  ) throws -> Bool {
+    do {
+      guard case .ask(let found) = try plan(request, lesson) else {
+        questions.close(request.gate, question)
+        question.release(.again)
+        return false
+      }
+      start(question, request, found)
+      return true
+    } catch {
+      questions.close(request.gate, question)
+      question.release(.again)
+      throw error
+    }
+  }
+
+  /// Most addresses that are asked about behind readers' backs at a time.
+  private static let mostRefreshes = 16
+
+  /// Asks a server for which nobody waits, unless that is being done.
+  func refresh(_ request: HTTPCacheRequest) {
+    guard let address = request.address, takeRefresh(Self.mostRefreshes) else { return }
+    guard let (question, isFirst) = try? enter(request, address, isApart: false) else {
+      return endRefresh()
+    }
+    // Another one may have come back between the reader's look and the question.
+    guard isFirst, case .serveAndRefresh(let found)? = try? plan(request) else {
+      if isFirst {
+        questions.close(request.gate, question)
+        question.release(.again)
+      }
+      question.leave()
+      return endRefresh()
+    }
+    question.pipe.close()
+    start(question, request, found) { [self] in
+      question.leave()
+      endRefresh()
+    }
+  }
+
+  private func start(
+    _ question: Question, _ request: HTTPCacheRequest, _ found: ResponseShelf.Found?,
+    end: @escaping @Sendable () -> Void = {}
+  ) {
+    Task {
+      let result: Result<(Question.Reply?, Question.Lesson), any Error>
+      do { result = .success(try await ask(question, request, found)) } catch {
+        result = .failure(error)
+      }
+      questions.close(request.gate, question)
+      question.finish(result)
+      end()
+    }
+  }
+
+  // MARK: Asking
 
   /// Asks the server, about what is stored where there is something.
-  func ask(
-    _ request: HTTPCacheRequest, _ found: ResponseShelf.Found?, head: @escaping Head,
-    body: @escaping Body
-  ) async throws {
-    guard let address = request.address else { return }
-    let voids = shelf.begin(address)
-    defer { shelf.end(address) }
-    let content = try found.flatMap { (found) throws(TidemarkError) in try self.content(of: found) }
-    let stored = content == nil ? nil : found
-    switch try await exchange(request, stored, voids, head, body) {
-    case .confused:
+  private func ask(
+    _ question: Question, _ request: HTTPCacheRequest, _ found: ResponseShelf.Found?
+  ) async throws -> (Question.Reply?, Question.Lesson) {
+    guard let address = request.address, let stamp = question.stamp else { return (nil, .apart) }
+    var asked = ServerQuestion(request, address, found, stamp, now: shelf.now)
+    var turn = try await exchange(question, asked)
+    if case .confused = turn {
       // Asked without a condition, a server cannot answer with 304.
-      _ = try await exchange(request, nil, voids, head, body)
-    case .notModified(let fields, let time):
-      guard var stored, let content else { return }
-      stored.response.freshen(
-        fields, requestTime: min(time, shelf.now), responseTime: shelf.now)
-      await attempt { () throws(TidemarkError) in
-        try await self.shelf.freshen(stored, of: address, voids: voids)
-      }
+      asked = ServerQuestion(request, address, nil, stamp, now: shelf.now)
+      turn = try await exchange(question, asked)
+    }
+    switch turn {
+    case .notModified(let fields):
+      guard var stored = asked.stored else { return (nil, .apart) }
+      stored.response.freshen(fields, requestTime: asked.sent, responseTime: shelf.now)
       count { $0.revalidated += 1 }
-      try deliver(
-        stored, content, request, "", head, body, forwarded: "fwd=stale; fwd-status=304")
+      let isKept = await renew(stored, asked)
+      let reply = Question.Reply(found: stored, forwarded: "fwd=stale; fwd-status=304")
+      return (reply, isKept ? .kept : .apart)
     case .failed(let status):
-      guard let stored, let content else { return }
+      guard let stored = asked.stored else { return (nil, .apart) }
       count { $0.staleHits += 1 }
-      try deliver(
-        stored, content, request, status == 0 ? "unreachable" : "stale-if-error", head, body,
+      let reply = Question.Reply(
+        found: stored, detail: Self.detail(ofFailure: status),
         forwarded: status == 0 ? "hit" : "fwd=stale; fwd-status=\(status)")
-    case .waiting, .passed: break
+      return (reply, .failed(status))
+    case .passed(_, let isKept): return (nil, isKept ? .kept : .apart)
+    case .waiting, .confused: return (nil, .apart)
     }
   }
 
-  /// Sends the request, and hands the answer on where it is one for the reader.
+  /// Sends the request, hands the answer on where it is one for the reader, and keeps it.
   private func exchange(
-    _ request: HTTPCacheRequest, _ stored: ResponseShelf.Found?, _ voids: Int,
-    _ head: @escaping Head, _ body: @escaping Body
-  ) async throws -> Turn {
-    var message = request.message
-    // A `HEAD` is sent without conditions: its answer is compared (RFC 9111, 4.3.5).
-    if let stored, !request.isHead {
-      message.headers = Preconditions.adding(of: stored.response, to: message.headers)
-    }
-    let sent = shelf.now
-    let turn = Lock(Turn.waiting)
+    _ question: Question, _ asked: ServerQuestion
+  ) async throws -> ServerTurn {
+    let turn = Lock(ServerTurn.waiting)
     let keeper = ResponseKeeper(shelf.cache.store, policy)
+    let stall: @Sendable () -> Void = { [questions] in
+      questions.close(asked.request.gate, question)
+      question.release(.again)
+    }
     do {
-      try await transport.stream(message) { [self] answer in
-        let next = self.turn(answer, request, stored, sent)
-        turn.withLock { $0 = next }
-        guard case .passed(_, let keeps) = next else { return }
-        var answer = answer
-        let forwarded = stored == nil ? "fwd=uri-miss" : "fwd=stale"
-        answer.note("\(forwarded); fwd-status=\(answer.status)\(keeps ? "; stored" : "")")
-        try head(answer)
-      } body: { bytes in
-        guard case .passed(_, let keeps) = turn.withLock({ $0 }) else { return }
-        if keeps { keeper.take(bytes) }
-        try body(bytes)
+      try await question.run { [self] in
+        try await transport.stream(asked.message) { answer in
+          let next = self.turn(answer, asked)
+          turn.withLock { $0 = next }
+          guard case .passed(let passed, _) = next else { return }
+          if !passed.isToBeKept { question.release(.apart) }
+          question.pipe.give(passed.head, stall: stall)
+        } body: { bytes in
+          guard case .passed(let passed, _) = turn.withLock({ $0 }) else { return }
+          if passed.isToBeKept {
+            keeper.take(bytes)
+            if keeper.hasFailed { question.release(.apart) }
+          }
+          question.pipe.give(.piece(bytes), stall: stall)
+        }
       }
-    } catch let error as PeerError where error.kind == .unavailable {
-      keeper.cancel()
-      guard case .waiting = turn.withLock({ $0 }), servesInstead(of: nil, stored, request) else {
+    } catch {
+      if case .passed(let passed, _) = turn.withLock({ $0 }) {
+        await keepBeginning(passed, keeper, asked)
         throw error
       }
+      keeper.cancel()
+      guard (error as? PeerError)?.kind == .unavailable, case .waiting = turn.withLock({ $0 }),
+        servesInstead(of: 0, asked.stored, asked.request)
+      else { throw error }
       return .failed(0)
     }
-    let end = turn.withLock { $0 }
-    if case .passed(let response, let keeps) = end {
-      count { $0.misses += 1 }
-      await conclude(response, keeps ? keeper : nil, request, stored, voids)
-    }
-    if case .notModified(let fields, _) = end { return .notModified(fields, at: sent) }
-    return end
+    guard case .passed(let passed, _) = turn.withLock({ $0 }) else { return turn.withLock { $0 } }
+    count { $0.misses += 1 }
+    return .passed(passed, isKept: await keep(passed, keeper, asked))
   }
 
-  /// The meaning of the head of an answer.
-  private func turn(
-    _ answer: HTTPTransportAnswer, _ request: HTTPCacheRequest, _ stored: ResponseShelf.Found?,
-    _ sent: Int64
-  ) -> Turn {
-    if answer.status == 304, let stored, !request.isHead {
-      if Preconditions.selects(answer.headers, stored.response) {
-        return .notModified(answer.headers, at: sent)
-      }
-      // The reader's own condition may be what was met.
-      let asked = ["if-none-match", "if-modified-since"].contains {
-        request.message.headers[$0] != nil
-      }
-      if !asked { return .confused }
-    }
-    if answer.status >= 500, servesInstead(of: answer.status, stored, request) {
-      return .failed(answer.status)
-    }
-    let response = StoredResponse(
-      status: answer.status, headers: StoredResponse.storable(answer.headers), requestTime: sent,
-      responseTime: shelf.now)
-    let keeps = !request.isHead && Storability.allows(response, request: request.control)
-    return .passed(response, keeps: keeps)
-  }
+  // MARK: Keeping
 
-  /// Keeps an answer that was handed on whole, or gives up what it says is out of date.
-  private func conclude(
-    _ response: StoredResponse, _ keeper: ResponseKeeper?, _ request: HTTPCacheRequest,
-    _ stored: ResponseShelf.Found?, _ voids: Int
-  ) async {
-    guard let address = request.address else { return }
-    if request.isHead { return await compare(response, stored, address, voids) }
-    guard let keeper else {
+  /// Keeps an answer that has come as a whole, or gives up what it says is out of date.
+  private func keep(
+    _ passed: ServerTurn.Passed, _ keeper: ResponseKeeper, _ asked: ServerQuestion
+  ) async -> Bool {
+    if asked.request.isHead { return await compare(passed.response, asked) }
+    guard passed.isToBeKept else {
       // An answer that must not be kept says all the same that the former one is none any more.
-      guard stored != nil, [200, 203, 204, 404, 410].contains(response.status) else { return }
-      return await attempt { () throws(TidemarkError) in try await self.shelf.void(address) }
+      guard asked.stored != nil, Storability.supersedes(passed.status) else { return false }
+      await attempt { () throws(TidemarkError) in try await self.shelf.void(asked.address) }
+      return false
     }
-    guard let content = keeper.finish(length: response.length) else {
-      return count { $0.storeFailures += 1 }
+    let length = passed.range?.count ?? passed.response.length
+    guard let content = keeper.finish(length: length) else {
+      count { $0.storeFailures += 1 }
+      return false
     }
-    var response = response
-    response.body = content.bytes
-    let whole = response
-    await attempt { () throws(TidemarkError) in
+    let headers = asked.request.message.headers
+    return await attempt { () throws(TidemarkError) in
+      guard let range = passed.range else {
+        var response = passed.response
+        response.body = content.bytes
+        return try await self.shelf.keep(
+          response, content.attachment, of: asked.address, headers, since: asked.stamp)
+      }
+      return try await self.shelf.keep(
+        range, content.bytes, content.attachment, of: passed.response, asked.address, headers,
+        since: asked.stamp)
+    }
+  }
+
+  /// Keeps the beginning of an answer that broke off, where it can be completed later
+  /// (RFC 9111, 3.3).
+  private func keepBeginning(
+    _ passed: ServerTurn.Passed, _ keeper: ResponseKeeper, _ asked: ServerQuestion
+  ) async {
+    let length = keeper.length
+    guard passed.isToBeKept, length > 0, let partial = passed.partial,
+      length <= partial.range.count, let content = keeper.finish(length: nil)
+    else { return keeper.cancel() }
+    let start = partial.range.lowerBound
+    _ = await attempt { () throws(TidemarkError) in
       try await self.shelf.keep(
-        whole, content.attachment, of: address, request.message.headers, voids: voids)
+        start..<start + length, content.bytes, content.attachment, of: partial.response,
+        asked.address,
+        asked.request.message.headers, since: asked.stamp)
     }
   }
 
   /// RFC 9111, 4.3.5.
   private func compare(
-    _ response: StoredResponse, _ stored: ResponseShelf.Found?, _ address: HTTPAddress,
-    _ voids: Int
-  ) async {
-    guard var stored, response.status == 200 else { return }
-    guard Preconditions.describes(response.headers, stored.response) else {
-      return await attempt { () throws(TidemarkError) in try await self.shelf.void(address) }
+    _ response: StoredResponse, _ asked: ServerQuestion
+  ) async -> Bool {
+    guard var stored = asked.stored else { return false }
+    guard response.status == 200, Preconditions.describes(response.headers, stored.response) else {
+      guard Storability.supersedes(response.status) else { return false }
+      await attempt { () throws(TidemarkError) in try await self.shelf.void(asked.address) }
+      return false
     }
     stored.response.freshen(
       response.headers, requestTime: response.requestTime, responseTime: response.responseTime)
-    let fresher = stored
-    await attempt { () throws(TidemarkError) in
-      try await self.shelf.freshen(fresher, of: address, voids: voids)
+    return await renew(stored, asked)
+  }
+
+  /// Keeps a stored response with fresh fields, of which all rules hold as of a new one.
+  private func renew(
+    _ stored: ResponseShelf.Found, _ asked: ServerQuestion
+  ) async -> Bool {
+    let control = asked.request.control
+    // A request that wants nothing kept says nothing of what was kept before.
+    guard !control.has("no-store") else { return false }
+    return await attempt { () throws(TidemarkError) in
+      guard Storability.allows(stored.response, request: control) else {
+        try await self.shelf.void(asked.address)
+        return false
+      }
+      return try await self.shelf.renew(
+        stored, of: asked.address, asked.request.message.headers, since: asked.stamp)
     }
   }
 
   /// Runs what a reader does not wait for the outcome of: one that fails is counted.
+  @discardableResult
+  private func attempt(_ write: () async throws(TidemarkError) -> Bool) async -> Bool {
+    do { return try await write() } catch {
+      count { $0.storeFailures += 1 }
+      return false
+    }
+  }
+
   private func attempt(_ write: () async throws(TidemarkError) -> Void) async {
-    do { try await write() } catch { count { $0.storeFailures += 1 } }
+    await attempt { () throws(TidemarkError) in
+      try await write()
+      return true
+    }
   }
 }

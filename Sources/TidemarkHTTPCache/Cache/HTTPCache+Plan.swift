@@ -6,9 +6,9 @@ extension HTTPCache {
   /// The next step for a request.
   enum Plan {
     /// Answers with what is stored.
-    case serve(ResponseShelf.Found, Freshness)
+    case serve(ResponseShelf.Found, detail: String)
     /// Likewise, and asks the server behind the reader's back.
-    case serveAndRefresh(ResponseShelf.Found, Freshness)
+    case serveAndRefresh(ResponseShelf.Found)
     /// Asks the server; of what is stored, whether it is still right.
     case ask(ResponseShelf.Found?)
     /// Has nothing, and must not ask.
@@ -16,7 +16,11 @@ extension HTTPCache {
   }
 
   /// RFC 9111, 4, for one request.
-  func plan(_ request: HTTPCacheRequest) throws(TidemarkError) -> Plan {
+  /// - Parameter lesson: what became of the same question of somebody else, for which this request
+  ///   has waited.
+  func plan(
+    _ request: HTTPCacheRequest, _ lesson: Question.Lesson? = nil
+  ) throws(TidemarkError) -> Plan {
     guard let address = request.address,
       let found = try shelf.find(address, request.message.headers)
     else {
@@ -24,18 +28,35 @@ extension HTTPCache {
       return isOnline ? .ask(nil) : .refuse("offline")
     }
     let freshness = Freshness(found.response, now: shelf.now)
-    if isUsable(found, freshness, request) { return .serve(found, freshness) }
-    if serves(found, freshness, request) {
-      let bound = found.response.control.seconds("stale-while-revalidate")
-      if isOnline, let bound, freshness.staleness <= bound, !request.control.has("max-stale") {
-        return .serveAndRefresh(found, freshness)
+    let detail = freshness.isFresh ? "" : "stale"
+    if request.isHeld(by: found) {
+      if isUsable(found, freshness, request) { return .serve(found, detail: detail) }
+      if serves(found, freshness, request) {
+        let bound = found.response.control.seconds("stale-while-revalidate")
+        if isOnline, let bound, freshness.staleness <= bound, !request.control.has("max-stale") {
+          return .serveAndRefresh(found)
+        }
+      }
+      // What has come while a request waited is new enough for it (RFC 9111, 4).
+      if case .kept = lesson, !found.response.control.has("no-cache") {
+        return .serve(found, detail: detail)
       }
     }
     if request.control.has("only-if-cached") { return .refuse("only-if-cached") }
-    guard !isOnline else { return .ask(found) }
+    guard !isOnline else {
+      if case .failed(let status) = lesson, servesInstead(of: status, found, request) {
+        return .serve(found, detail: Self.detail(ofFailure: status))
+      }
+      return .ask(found)
+    }
     // Nobody can be asked: RFC 9111, 4.2.4.
     let serves = policy.servesEverythingOffline || !forbidsStale(found, request)
-    return serves ? .serve(found, freshness) : .refuse("offline")
+    return serves && request.isBegun(by: found)
+      ? .serve(found, detail: detail) : .refuse("offline")
+  }
+
+  static func detail(ofFailure status: Int) -> String {
+    status == 0 ? "unreachable" : "stale-if-error"
   }
 
   /// Whether a stored response answers a request as it is.
@@ -76,18 +97,19 @@ extension HTTPCache {
   }
 
   /// Whether a stored response serves in place of an error (RFC 5861, 4).
-  /// - Parameter status: what the server has answered; nil where it cannot be reached.
+  /// - Parameter status: what the server has answered; 0 where it cannot be reached.
   func servesInstead(
-    of status: Int?, _ found: ResponseShelf.Found?, _ request: HTTPCacheRequest
+    of status: Int, _ found: ResponseShelf.Found?, _ request: HTTPCacheRequest
   ) -> Bool {
-    guard let found, !forbidsStale(found, request) else { return false }
-    if let status { guard [500, 502, 503, 504].contains(status) else { return false } }
+    guard let found, !forbidsStale(found, request), request.isBegun(by: found),
+      [0, 500, 502, 503, 504].contains(status)
+    else { return false }
     let staleness = Freshness(found.response, now: shelf.now).staleness
     let said = [request.control, found.response.control].compactMap {
       $0.seconds("stale-if-error")
     }
     if let bound = said.max() { return staleness <= bound }
-    let bound = status == nil ? policy.staleIfUnreachable : policy.staleIfError
+    let bound = status == 0 ? policy.staleIfUnreachable : policy.staleIfError
     guard let bound else { return true }
     return bound > .zero && staleness <= bound.components.seconds
   }

@@ -24,15 +24,16 @@ public final class HTTPCache: HTTPTransport {
   public let policy: HTTPCachePolicy
   let transport: any HTTPTransport
   let shelf: ResponseShelf
-  let gates = RequestGates()
+  let questions = Questions()
   private let isConnected: @Sendable () -> Bool
   private let state = Lock(State())
+  private let refreshed = Signal()
 
   private struct State {
     var isOffline = false
     var counts = HTTPCacheCounts()
-    var refreshes: [UInt64: Task<Void, Never>] = [:]
-    var nextRefresh: UInt64 = 1
+    /// How many addresses are asked about behind readers' backs.
+    var refreshes = 0
   }
 
   /// A cache under a prefix of a store.
@@ -50,12 +51,8 @@ public final class HTTPCache: HTTPTransport {
     self.policy = policy
     self.transport = transport ?? PlatformTransport.make()
     shelf = ResponseShelf(
-      try store.cache(prefix: prefix, policy: policy.cachePolicy), variants: policy.variants)
+      try store.cache(prefix: prefix, policy: policy.cachePolicy), policy)
     isConnected = isOnline
-  }
-
-  deinit {
-    for task in state.withLock({ Array($0.refreshes.values) }) { task.cancel() }
   }
 
   /// The cache of the store in which the responses lie, under their addresses; labels are the names
@@ -79,93 +76,36 @@ public final class HTTPCache: HTTPTransport {
   /// Gives up what is stored of an address, in all its variants.
   /// - Parameter url: an absolute address; what follows `#` does not matter.
   public func remove(_ url: String) async throws(TidemarkError) {
-    if let address = HTTPAddress(url) { try await shelf.void(address) }
+    let address = HTTPAddress(url, longest: HTTPCacheRequest.longestAddress)
+    if let address { try await shelf.void(address) }
   }
 
-  /// Gives up all that is stored.
+  /// Gives up all that is stored. Answers that are under way are not kept, and nobody who asks after
+  /// this gets one of them.
   public func removeAll() async throws(TidemarkError) { try await shelf.cache.removeAll() }
 
-  /// Lets go of the transport's connections, and calls off what is asked behind readers' backs.
+  /// Lets go of the transport's connections, and calls off what is under way.
   public func close() async {
-    for task in state.withLock({ Array($0.refreshes.values) }) { task.cancel() }
+    for question in questions.all { question.callOff() }
     await transport.close()
   }
 
-  /// Most addresses that are asked about behind readers' backs at a time.
-  private static let mostRefreshes = 16
-
-  /// Asks a server for which nobody waits, unless that is being done.
-  func refresh(_ message: HTTPCacheRequest) {
-    guard gates.enterIfFree(message.gate) else { return }
-    // Another one may have come back between the reader's look and the gate.
-    guard case .serveAndRefresh(let found, _)? = try? plan(message) else {
-      return gates.leave(message.gate)
-    }
-    let isTaken = state.withLock { state in
-      guard state.refreshes.count < Self.mostRefreshes else { return false }
-      let number = state.nextRefresh
-      state.nextRefresh += 1
-      state.refreshes[number] = Task { [weak self] in
-        try? await self?.ask(message, found, head: { _ in }, body: { _ in })
-        self?.gates.leave(message.gate)
-        self?.forget(number)
-      }
+  /// - Returns: whether there may be one more.
+  func takeRefresh(_ most: Int) -> Bool {
+    state.withLock { state in
+      guard state.refreshes < most else { return false }
+      state.refreshes += 1
       return true
     }
-    if !isTaken { gates.leave(message.gate) }
   }
 
-  private func forget(_ number: UInt64) {
-    state.withLock { $0.refreshes[number] = nil }
+  func endRefresh() {
+    state.withLock { $0.refreshes -= 1 }
+    refreshed.raise()
   }
 
   /// Waits until nothing is asked behind readers' backs.
   package func waitForRefreshes() async {
-    while let task = state.withLock({ $0.refreshes.values.first }) { await task.value }
-  }
-}
-
-/// A request as the cache looks at it.
-struct HTTPCacheRequest: Sendable {
-  /// The message for the server, with names of fields in lower case.
-  var message: HTTPTransportRequest
-  /// The address; nil for what is none.
-  let address: HTTPAddress?
-  let control: CacheControl
-
-  init(_ request: HTTPTransportRequest) {
-    message = request
-    var headers: [String: String] = [:]
-    for (name, value) in request.headers.sorted(by: { $0.key < $1.key }) {
-      let name = name.lowercased()
-      headers[name] = headers[name].map { "\($0), \(value)" } ?? value
-    }
-    message.headers = headers
-    address = HTTPAddress(request.url)
-    // The older way to say the same (RFC 9111, 5.4).
-    let asksAnew =
-      headers["cache-control"] == nil
-      && headers["pragma"]?.lowercased().contains("no-cache") == true
-    control = CacheControl(asksAnew ? "no-cache" : headers["cache-control"])
-  }
-
-  var isHead: Bool { message.method == "HEAD" }
-
-  /// Whether the cache may answer it: parts of a content, and what is only to be done upon a
-  /// condition, are the server's.
-  var isCacheable: Bool {
-    guard message.method == "GET" || message.method == "HEAD", address != nil else { return false }
-    return !["range", "if-range", "if-match", "if-unmodified-since"].contains {
-      message.headers[$0] != nil
-    }
-  }
-
-  /// Whether it may change something at the server (RFC 9110, 9.2.1).
-  var isSafe: Bool { ["GET", "HEAD", "OPTIONS", "TRACE"].contains(message.method) }
-
-  /// Requests that the same response answers.
-  var gate: String {
-    let headers = message.headers.sorted { $0.key < $1.key }.map { "\($0.key): \($0.value)" }
-    return ([message.method, message.url] + headers).joined(separator: "\n")
+    _ = try? await refreshed.first { state.withLock { $0.refreshes == 0 ? true : nil } }
   }
 }

@@ -6,25 +6,36 @@ internal import TidemarkSyncProtocol
 ///
 /// The key of a response is its address. Where responses depend on fields of the request, a list of
 /// these fields stands there, and each response under a key of its own, which has the list's number
-/// in it: without the list, none of them is found again.
+/// in it: without the list, none of them is found again. Parts of a body have keys of their own
+/// likewise, with the numbers that the response gives them.
+///
+/// An answer is kept only if nothing was said meanwhile: its ``Stamp`` knows what was there before.
 final class ResponseShelf: Sendable {
   /// A response with where it is.
   struct Found: Sendable {
     var key: Key
     var response: StoredResponse
     var attachment: AttachmentReference?
+    var content: StoredContent
     /// Whether nobody has marked it as stale, and the clock has not jumped.
     var isValid: Bool
   }
 
-  let cache: Cache<[UInt8]>
-  private let mostVariants: Int
-  /// The addresses that are being asked for: how often, and how often each was made void meanwhile.
-  private let asked = Lock<[String: (requests: Int, voids: Int)]>([:])
+  /// What was known of an address when a server was asked.
+  struct Stamp: Sendable {
+    let question: CacheQuestion
+    /// The sequences of what was there.
+    fileprivate(set) var sequences: [Key: UInt64] = [:]
+    /// That of the response itself.
+    fileprivate(set) var response: UInt64 = 0
+  }
 
-  init(_ cache: Cache<[UInt8]>, variants: Int) {
+  let cache: Cache<[UInt8]>
+  let policy: HTTPCachePolicy
+
+  init(_ cache: Cache<[UInt8]>, _ policy: HTTPCachePolicy) {
     self.cache = cache
-    mostVariants = max(1, variants)
+    self.policy = policy
   }
 
   /// Milliseconds since 1970.
@@ -32,13 +43,14 @@ final class ResponseShelf: Sendable {
 
   // MARK: Reading
 
-  /// The stored response to a request.
+  /// The stored response to a request, as far as its body is here.
   func find(_ address: HTTPAddress, _ headers: [String: String]) throws(TidemarkError) -> Found? {
     let key = Self.key(address)
     guard let entry = try readable(key) else { return nil }
-    guard let variants = Variants(entry.value) else { return Self.found(key, entry) }
+    guard let variants = Variants(entry.value) else { return try found(key, entry) }
     let variant = variants.key(key, variants.vary.selecting(headers))
-    return try readable(variant).flatMap { Self.found(variant, $0) }
+    guard let entry = try readable(variant) else { return nil }
+    return try found(variant, entry)
   }
 
   private func readable(_ key: Key) throws(TidemarkError) -> CachedEntry<[UInt8]>? {
@@ -47,90 +59,120 @@ final class ResponseShelf: Sendable {
     return entry
   }
 
-  private static func found(_ key: Key, _ entry: CachedEntry<[UInt8]>) -> Found? {
-    guard let response = StoredResponse(entry.value) else { return nil }
+  private func found(
+    _ key: Key, _ entry: CachedEntry<[UInt8]>
+  ) throws(TidemarkError) -> Found? {
+    guard let response = StoredResponse(entry.value),
+      let content = try content(key, response, entry.attachment)
+    else { return nil }
     return Found(
-      key: key, response: response, attachment: entry.attachment, isValid: entry.isValid)
+      key: key, response: response, attachment: entry.attachment, content: content,
+      isValid: entry.isValid)
   }
 
-  /// - Returns: nil where the content is not here.
-  func body(of found: Found) throws(TidemarkError) -> AttachmentReader? {
-    guard let reference = found.attachment else { return nil }
-    return try cache.store.attachment(reference)
+  /// - Returns: nil where the body is not here any more.
+  func content(
+    _ key: Key, _ response: StoredResponse, _ attachment: AttachmentReference?
+  ) throws(TidemarkError) -> StoredContent? {
+    guard let parts = response.parts else {
+      return try source(response.body, attachment).map { StoredContent($0) }
+    }
+    var pieces: [StoredContent.Piece] = []
+    for part in parts.all {
+      guard let entry = try readable(Self.key(of: part, key)),
+        let source = try source(entry.value, entry.attachment), source.length == part.range.count
+      else { continue }
+      pieces.append(StoredContent.Piece(start: part.range.lowerBound, source: source))
+    }
+    return StoredContent(pieces, total: response.length ?? 0)
   }
+
+  private func source(
+    _ bytes: [UInt8], _ attachment: AttachmentReference?
+  ) throws(TidemarkError) -> StoredContent.Source? {
+    guard let attachment else { return .bytes(bytes) }
+    return try cache.store.attachment(attachment).map { .attachment($0) }
+  }
+
+  /// Longer addresses are told apart by their hashes.
+  private static let mostKeyBytes = 2_048
 
   static func key(_ address: HTTPAddress) -> Key {
-    Key(Array((address.path.isEmpty ? "\(address)/" : "\(address)").utf8))
+    let text = Array((address.path.isEmpty ? "\(address)/" : "\(address)").utf8)
+    guard text.count > mostKeyBytes else { return Key(text) }
+    // No address has the mark that comes between.
+    let hash = AttachmentID.text(SHA256.hash(text.rawSpan))
+    return Key(text.prefix(mostKeyBytes / 2) + Array("#\(hash)".utf8))
+  }
+
+  static func key(of part: ContentPart, _ key: Key) -> Key {
+    Key(key.bytes + Array("#part-\(String(part.number, radix: 16))".utf8))
+  }
+
+  // MARK: Stamps
+
+  /// What is known of an address now.
+  func stamp(_ address: HTTPAddress, _ headers: [String: String]) throws(TidemarkError) -> Stamp {
+    // In this order: whatever is said between counts as later.
+    let key = Self.key(address)
+    var stamp = Stamp(question: cache.ask(about: key))
+    stamp.response = try cache.sequence(of: key)
+    stamp.sequences[key] = stamp.response
+    if let variants = try cache.peek(key).flatMap({ Variants($0.value) }) {
+      let variant = variants.key(key, variants.vary.selecting(headers))
+      stamp.response = try cache.sequence(of: variant)
+      stamp.sequences[variant] = stamp.response
+    }
+    return stamp
+  }
+
+  /// Whether nothing was given up, marked or put by others since that concerns an address.
+  func isSilent(since stamp: Stamp, _ address: HTTPAddress) -> Bool {
+    stamp.question.isCurrent(labels: Self.labels(address))
+  }
+
+  /// Whether nothing was said of an address since, and an entry of it is what it was, or made room.
+  func isCurrent(
+    _ key: Key?, _ stamp: Stamp, _ address: HTTPAddress
+  ) throws(TidemarkError) -> Bool {
+    guard isSilent(since: stamp, address) else { return false }
+    guard let key else { return true }
+    let sequence = try cache.sequence(of: key)
+    return sequence == 0 || sequence == stamp.sequences[key] ?? 0
   }
 
   // MARK: Writing
 
-  /// Notes that an address is being asked for.
-  /// - Returns: how often it was made void so far.
-  func begin(_ address: HTTPAddress) -> Int {
-    asked.withLock { asked in
-      asked["\(address)", default: (0, 0)].requests += 1
-      return asked["\(address)"]?.voids ?? 0
-    }
-  }
-
-  /// Notes that an address is being asked for no more.
-  func end(_ address: HTTPAddress) {
-    asked.withLock { asked in
-      asked["\(address)"]?.requests -= 1
-      if asked["\(address)"]?.requests ?? 0 <= 0 { asked["\(address)"] = nil }
-    }
-  }
-
-  /// Keeps a response.
-  /// - Parameter voids: what ``begin(_:)`` has returned: an answer that was under way while its
-  ///   address was made void is not kept.
-  func keep(
-    _ response: StoredResponse, _ attachment: StagedAttachment?, of address: HTTPAddress,
-    _ headers: [String: String], voids: Int
-  ) async throws(TidemarkError) {
-    guard let vary = Vary(response), response.encoded() != nil else {
-      return try await void(address)
-    }
-    let key = Self.key(address)
-    let former = try cache.peek(key).flatMap { Variants($0.value) }
-    guard isCurrent(address, voids) else { return }
-    if vary.names.isEmpty {
-      try await remove(former?.keys(key) ?? [])
-      return try await put(key, response, attachment, address)
-    }
-    var variants = Variants(vary: vary)
-    if let former {
-      if former.vary == vary { variants = former } else { try await remove(former.keys(key)) }
-    }
-    let variant = variants.key(key, vary.selecting(headers))
-    let (isNew, dropped) = variants.add(variant, after: key, most: mostVariants)
-    if isNew {
-      try await cache.put(key, variants.encoded(), labels: Self.labels(address))
-      try await remove(dropped)
-    }
-    try await put(variant, response, attachment, address)
-  }
-
-  /// Keeps what is known anew of a response whose body is here.
-  func freshen(_ found: Found, of address: HTTPAddress, voids: Int) async throws(TidemarkError) {
-    guard isCurrent(address, voids) else { return }
-    let attachment = try found.attachment.map { (reference) throws(TidemarkError) in
-      try cache.store.staged(reference)
-    }
-    guard attachment ?? nil != nil || found.attachment == nil else { return }
-    try await put(found.key, found.response, attachment ?? nil, address)
-  }
-
-  private func put(
-    _ key: Key, _ response: StoredResponse, _ attachment: StagedAttachment?, _ address: HTTPAddress
-  ) async throws(TidemarkError) {
-    guard let bytes = response.encoded() else { return }
+  /// Writes a response, if it is still wanted.
+  /// - Returns: whether it was.
+  func put(
+    _ key: Key, _ response: StoredResponse, _ attachment: StagedAttachment?,
+    _ address: HTTPAddress, since stamp: Stamp,
+    if isWanted: @escaping @Sendable () throws(TidemarkError) -> Bool
+  ) async throws(TidemarkError) -> Bool {
+    guard let bytes = response.encoded() else { return false }
+    let former = try parts(key)
     let tag = response.headers["etag"].map { Array($0.utf8) }
     let freshness = Freshness(response, now: now)
+    guard
+      try await cache.put(
+        key, bytes, labels: Self.labels(address), hash: tag.flatMap { $0.count <= 64 ? $0 : nil },
+        maxAge: .seconds(max(0, freshness.lifetime - freshness.age)), attachment: attachment,
+        answering: stamp.question, if: isWanted)
+    else { return false }
+    let kept = Set(response.parts?.all ?? [])
+    try await remove(former.filter { !kept.contains($0) }.map { Self.key(of: $0, key) })
+    return true
+  }
+
+  /// Writes what belongs to a response: a list of variants, or a part of a body.
+  func put(
+    _ key: Key, _ bytes: [UInt8], _ attachment: StagedAttachment?, _ address: HTTPAddress,
+    since stamp: Stamp, if isWanted: @escaping @Sendable () throws(TidemarkError) -> Bool = { true }
+  ) async throws(TidemarkError) -> Bool {
     try await cache.put(
-      key, bytes, labels: Self.labels(address), hash: tag.flatMap { $0.count <= 64 ? $0 : nil },
-      maxAge: .seconds(max(0, freshness.lifetime - freshness.age)), attachment: attachment)
+      key, bytes, labels: Self.labels(address), maxAge: .zero, attachment: attachment,
+      answering: stamp.question, if: isWanted)
   }
 
   /// Responses have the name of their server as label.
@@ -138,78 +180,25 @@ final class ResponseShelf: Sendable {
     address.authority.utf8.count <= 255 ? [EntryLabel(address.authority)] : []
   }
 
-  private func isCurrent(_ address: HTTPAddress, _ voids: Int) -> Bool {
-    asked.withLock { $0["\(address)"]?.voids ?? voids } == voids
+  /// The parts of the response that stands under a key.
+  func parts(_ key: Key) throws(TidemarkError) -> [ContentPart] {
+    try cache.peek(key).flatMap { StoredResponse($0.value) }?.parts?.all ?? []
   }
 
   // MARK: Removing
 
-  /// Gives up all that is stored of an address (RFC 9111, 4.4).
+  /// Gives up all that is stored of an address (RFC 9111, 4.4), and what is asked for now.
   func void(_ address: HTTPAddress) async throws(TidemarkError) {
-    asked.withLock { $0["\(address)"]?.voids += 1 }
     let key = Self.key(address)
-    guard let entry = try cache.peek(key), !entry.isOwned else { return }
-    let variants = Variants(entry.value)?.keys(key) ?? []
-    try await cache.remove(keys: [key] + variants)
+    let variants = try cache.peek(key).flatMap { Variants($0.value) }?.keys(key) ?? []
+    try await remove([key] + variants)
   }
 
-  private func remove(_ keys: [Key]) async throws(TidemarkError) {
-    if !keys.isEmpty { try await cache.remove(keys: keys) }
-  }
-}
-
-/// The list that stands under an address whose responses depend on fields of the request.
-struct Variants: Sendable, Hashable {
-  private static let mark = "tidemark-http-vary 1"
-
-  /// The fields.
-  let vary: Vary
-  /// Tells this list from any other one of the address.
-  private let number: UInt64
-  /// The ends of the keys of the variants, the newest last.
-  private var ends: [String] = []
-
-  init(vary: Vary) {
-    self.vary = vary
-    number = UInt64.random(in: .min ... .max)
-  }
-
-  /// - Returns: nil for bytes that are no such list.
-  init?(_ bytes: [UInt8]) {
-    guard bytes.count <= 65_536, bytes.starts(with: Array(Self.mark.utf8)) else { return nil }
-    let lines = String(decoding: bytes, as: UTF8.self).split(separator: "\n").map(String.init)
-    guard lines.count >= 3, lines[0] == Self.mark, let number = UInt64(lines[1], radix: 16),
-      let vary = Vary(names: HTTPText.list(lines[2]))
-    else { return nil }
-    self.vary = vary
-    self.number = number
-    ends = Array(lines.dropFirst(3))
-  }
-
-  func encoded() -> [UInt8] {
-    let lines = [
-      Self.mark, String(number, radix: 16), vary.names.joined(separator: ","),
-    ]
-    return Array((lines + ends).joined(separator: "\n").utf8)
-  }
-
-  /// The key of the variant for a request.
-  func key(_ key: Key, _ selecting: String) -> Key {
-    let hash = SHA256.hash(Array(selecting.utf8).rawSpan).prefix(16)
-    return Key(
-      key.bytes + Array("#\(String(number, radix: 16))-\(AttachmentID.text(Array(hash)))".utf8))
-  }
-
-  /// The keys of all variants.
-  func keys(_ key: Key) -> [Key] { ends.map { Key(key.bytes + Array($0.utf8)) } }
-
-  /// Notes a variant; the oldest ones make room.
-  mutating func add(_ variant: Key, after key: Key, most: Int) -> (isNew: Bool, dropped: [Key]) {
-    let end = String(decoding: variant.bytes.dropFirst(key.bytes.count), as: UTF8.self)
-    guard !ends.contains(end) else { return (false, []) }
-    ends.append(end)
-    let dropped = ends.prefix(max(0, ends.count - most))
-    ends.removeFirst(dropped.count)
-    return (true, dropped.map { Key(key.bytes + Array($0.utf8)) })
+  /// Gives up responses with their parts.
+  func remove(_ keys: [Key]) async throws(TidemarkError) {
+    guard !keys.isEmpty else { return }
+    var all = keys
+    for key in keys { all += try parts(key).map { Self.key(of: $0, key) } }
+    try await cache.remove(keys: all)
   }
 }

@@ -28,7 +28,12 @@ enum Preconditions {
   static func selects(_ headers: [String: String], _ stored: StoredResponse) -> Bool {
     if let tag = headers["etag"] {
       guard let ours = stored.headers["etag"] else { return false }
-      return isStrong(tag) ? tag == ours : opaque(tag) == opaque(ours)
+      // A server that compresses makes a strong tag weak, or longer, and may forget that when it
+      // has nothing to compress.
+      let coding = stored.headers["content-encoding"].map { "-\($0.lowercased())\"" }
+      let plain = coding.flatMap { opaque(ours).hasSuffix($0) ? $0 : nil }
+        .map { opaque(ours).dropLast($0.count) + "\"" }
+      return opaque(tag) == opaque(ours) || opaque(tag) == plain.map { String($0) }
     }
     if let modified = headers["last-modified"], let ours = stored.headers["last-modified"] {
       return modified == ours
@@ -65,9 +70,19 @@ enum Preconditions {
     return time <= since
   }
 
+  /// Whether a range of what is stored is the answer, or all of it (RFC 9110, 13.1.5).
+  static func allowsRange(of stored: StoredResponse, _ request: [String: String]) -> Bool {
+    guard let asked = request["if-range"] else { return true }
+    guard !asked.hasPrefix("\""), !asked.hasPrefix("W/") else {
+      return isStrong(asked) && asked == stored.headers["etag"]
+    }
+    return asked == stored.headers["last-modified"]
+  }
+
   // MARK: Tags
 
-  private static func isStrong(_ tag: String) -> Bool { tag.hasPrefix("\"") }
+  /// Whether a tag says that contents are equal byte by byte.
+  static func isStrong(_ tag: String) -> Bool { tag.hasPrefix("\"") && isTag(tag) }
 
   private static func isTag(_ tag: String) -> Bool {
     let tag = opaque(tag)

@@ -3,6 +3,12 @@ enum Storability {
   /// Statuses of which the cache knows what they ask of it (RFC 9111, 3, and RFC 9110, 15).
   private static let understood: Set<Int> = Freshness.heuristicStatuses.union([302, 303, 307, 451])
 
+  /// Whether an answer that is not kept says all the same that the former one is none any more:
+  /// the server has something else to say of the address, or nothing to this user.
+  static func supersedes(_ status: Int) -> Bool {
+    (200..<400).contains(status) || [401, 403, 404, 405, 410, 451].contains(status)
+  }
+
   /// - Parameters:
   ///   - response: the response.
   ///   - request: what the request says of being cached.
@@ -20,6 +26,36 @@ enum Storability {
     guard response.headers["content-range"] == nil, Vary(response) != nil else { return false }
     return Freshness.isExplicit(response) || control.has("public") || control.has("private")
       || Freshness.heuristicStatuses.contains(response.status)
+  }
+}
+
+/// An answer of which a cache may keep a part (RFC 9111, 3.3).
+struct PartialAnswer: Sendable {
+  /// The response as it is as a whole.
+  let response: StoredResponse
+  /// The bytes that the answer has.
+  let range: Range<Int>
+  let total: Int
+
+  /// - Returns: nil for what cannot be put together with other parts: that takes a strong tag, and
+  ///   a length of all (RFC 9111, 3.4).
+  init?(_ answer: StoredResponse) {
+    guard let tag = answer.headers["etag"], Preconditions.isStrong(tag) else { return nil }
+    var response = answer
+    if answer.status == 206, let content = ContentRange(answer.headers["content-range"]) {
+      guard answer.length == nil || answer.length == content.range.count else { return nil }
+      (range, total) = (content.range, content.total)
+    } else if answer.status == 200, let length = answer.length, length > 0,
+      answer.headers["accept-ranges"]?.lowercased() == "bytes"
+    {
+      (range, total) = (0..<length, length)
+    } else {
+      return nil
+    }
+    response.status = 200
+    response.headers["content-range"] = nil
+    response.headers["content-length"] = "\(total)"
+    self.response = response
   }
 }
 

@@ -13,6 +13,8 @@ struct StoredResponse: Sendable, Hashable {
   var responseTime: Int64
   /// The body, unless it is an attachment.
   var body: [UInt8] = []
+  /// What is here of the body, where not all is: then the fields are those of the whole response.
+  var parts: ContentParts?
 
   /// The directives of the response.
   var control: CacheControl { CacheControl(headers["cache-control"]) }
@@ -38,9 +40,13 @@ struct StoredResponse: Sendable, Hashable {
   mutating func freshen(_ fields: [String: String], requestTime: Int64, responseTime: Int64) {
     // The fields that describe the stored content must go on describing it.
     let kept: Set<String> = ["content-length", "content-encoding", "content-range"]
-    // An age that is not told any more is not what it was.
+    // Neither an age nor a date that is not told any more is what it was.
     headers["age"] = nil
+    headers["date"] = nil
+    let tag = headers["etag"]
     for (name, value) in Self.storable(fields) where !kept.contains(name) { headers[name] = value }
+    // A server that compresses says another tag for what it has not compressed.
+    if tag != nil { headers["etag"] = tag }
     self.requestTime = requestTime
     self.responseTime = responseTime
   }
@@ -50,11 +56,14 @@ struct StoredResponse: Sendable, Hashable {
   /// Most bytes of the fields of one response.
   static let mostHeadBytes = 65_536
   private static let mark = "tidemark-http 1"
+  /// Marks a response of which parts are here, each in an entry of its own.
+  private static let partsMark = "tidemark-http-parts 1"
 
-  /// The response as bytes: lines of text, an empty line, and the body.
+  /// The response as bytes: lines of text, an empty line, and the body, or a line for each part.
   /// - Returns: nil where the fields are longer than what is kept, or are no lines.
   func encoded() -> [UInt8]? {
-    var head = "\(Self.mark)\n\(status) \(requestTime) \(responseTime)\n"
+    let mark = parts == nil ? Self.mark : Self.partsMark
+    var head = "\(mark)\n\(status) \(requestTime) \(responseTime)\n"
     for (name, value) in headers.sorted(by: { $0.key < $1.key }) {
       guard !name.isEmpty, !name.contains(where: { $0 == ":" || $0.isNewline }),
         !value.utf8.contains(where: { $0 == 0x0a || $0 == 0x0d })
@@ -62,7 +71,8 @@ struct StoredResponse: Sendable, Hashable {
       head += "\(name): \(value)\n"
     }
     head += "\n"
-    return head.utf8.count <= Self.mostHeadBytes ? Array(head.utf8) + body : nil
+    return head.utf8.count <= Self.mostHeadBytes
+      ? Array(head.utf8) + (parts?.encoded() ?? body) : nil
   }
 
   /// - Returns: nil for bytes that are no response.
@@ -78,7 +88,7 @@ struct StoredResponse: Sendable, Hashable {
       guard start <= Self.mostHeadBytes else { return nil }
       lines.append(line)
     }
-    guard lines.count >= 2, lines[0] == Self.mark else { return nil }
+    guard lines.count >= 2, [Self.mark, Self.partsMark].contains(lines[0]) else { return nil }
     let numbers = lines[1].split(separator: " ").map { Int64($0) }
     guard numbers.count == 3, let status = numbers[0], (200...999).contains(status),
       let requestTime = numbers[1], let responseTime = numbers[2]
@@ -91,7 +101,12 @@ struct StoredResponse: Sendable, Hashable {
       guard let colon = line.firstIndex(of: ":") else { return nil }
       headers[String(line[..<colon])] = HTTPText.trimmed(line[line.index(after: colon)...])
     }
-    body = Array(bytes[start...])
+    guard lines[0] == Self.partsMark else {
+      body = Array(bytes[start...])
+      return
+    }
+    guard let length, let parts = ContentParts(bytes[start...], total: length) else { return nil }
+    self.parts = parts
   }
 
   init(

@@ -3,7 +3,7 @@ import Testing
 
 /// Every rule of RFC 9111 and its companions that the cache keeps, against a server behind sockets.
 @Suite("Rules of HTTP caches") struct CacheRuleTests {
-  static let all = StorageCases.all + FreshnessCases.all + ValidationCases.all
+  static let all = StorageCases.all + FreshnessCases.all + ValidationCases.all + RangeCases.all
 
   @Test("each rule holds", arguments: all)
   func rule(rule: CacheCase) async throws {

@@ -55,6 +55,24 @@ enum FreshnessCases {
       .say(nil, ["Expires": "Sat, 01 Jan 0000 00:00:00 GMT"]), .fetch("1"), .say(nil),
       .fetch("2")),
     CacheCase(
+      "9111 5.3", "Expires with a year of two digits is stale",
+      .say(nil, ["Expires": "Fri, 01 Jan 27 00:00:00 GMT"]), .fetch("1"), .say(nil), .fetch("2")),
+    CacheCase(
+      "9111 5.3", "Expires with two spaces is stale",
+      .say(nil, ["Expires": "Fri,  01 Jan 2027 00:00:00 GMT"]), .fetch("1"), .say(nil),
+      .fetch("2")),
+    CacheCase(
+      "9111 5.3", "Expires in another zone is stale",
+      .say(nil, ["Expires": "Fri, 01 Jan 2027 00:00:00 UTC"]), .fetch("1"), .say(nil),
+      .fetch("2")),
+    CacheCase(
+      "9111 5.3", "Expires with a day of one digit is stale",
+      .say(nil, ["Expires": "Fri, 1 Jan 2027 00:00:00 GMT"]), .fetch("1"), .say(nil),
+      .fetch("2")),
+    CacheCase(
+      "9111 4.2.1", "max-age with a fraction is stale", .say("max-age=0.5"), .fetch("1"),
+      .say(nil), .fetch("2")),
+    CacheCase(
       "9111 4.2.2", "a tenth of the time since the change serves",
       .say(nil, ["Last-Modified": "@-1000"]), .fetch("1"), .wait(99), .hit("1")),
     CacheCase(

@@ -208,20 +208,40 @@ import TidemarkTestKit
     try await bench.close()
   }
 
-  @Test("an answer that was under way when its address was made void is not kept")
-  func races() async throws {
+  @Test(
+    "addresses of any length and with characters that none should have are kept",
+    arguments: [
+      "/" + String(repeating: "x", count: 2_100), "/?q=" + String(repeating: "y", count: 9_000),
+      "/a|b", "/{id}", "/a^b`c\\", "/x?a=<1>&b=\"2\"",
+    ])
+  func oddAddresses(path: String) async throws {
     let bench = try CacheBench()
-    let address = try #require(
-      HTTPCacheRequest(HTTPTransportRequest(url: bench.origin.url)).address)
-    let shelf = bench.cache.shelf
-    let voids = shelf.begin(address)
-    try await shelf.void(address)
-    let now = bench.clock.now().milliseconds
-    let response = StoredResponse(
-      status: 200, headers: ["cache-control": "max-age=60"], requestTime: now, responseTime: now)
-    try await shelf.keep(response, nil, of: address, [:], voids: voids)
-    shelf.end(address)
-    #expect(try shelf.find(address, [:]) == nil)
+    let headers = ["Cache-Control": "max-age=60", "Vary": "X-A"]
+    bench.origin.say(Said(headers: headers, body: "1"))
+    bench.origin.say(Said(headers: headers, body: "2"))
+    for _ in 0..<2 {
+      #expect(try await bench.ask(path).body == Array("1".utf8))
+      #expect(try await bench.ask(path + "z").body == Array("2".utf8))
+    }
+    #expect(bench.origin.received.count == 2)
+    try await bench.cache.remove(bench.origin.url + path)
+    bench.origin.say(Said(headers: headers, body: "3"))
+    #expect(try await bench.ask(path).body == Array("3".utf8))
+    #expect(try await bench.ask(path + "z").body == Array("2".utf8))
+    try await bench.close()
+  }
+
+  @Test("an answer says that the cache has no part in its address")
+  func noAddresses() async throws {
+    let bench = try HeldBench()
+    for (number, url) in ["http://me@a.example/", "http://a.example/\u{e9}", "ftp://a/"]
+      .enumerated()
+    {
+      bench.transport.answer(number, "1", ["cache-control": "max-age=60"])
+      let answer = try await bench.cache.answer(to: HTTPTransportRequest(url: url), limit: 9)
+      #expect(answer.headers["cache-status"] == "Tidemark; fwd=bypass; detail=address")
+    }
+    #expect(try bench.cache.responses.count == 0)
     try await bench.close()
   }
 
@@ -312,6 +332,10 @@ import TidemarkTestKit
       let text = String(decoding: bytes, as: UTF8.self)
       _ = CacheControl(text).seconds("max-age")
       _ = StoredResponse(Array("tidemark-http 1\n".utf8) + bytes)
+      _ = StoredResponse(
+        Array("tidemark-http-parts 1\n200 1 1\netag: \"a\"\ncontent-length: 9\n\n".utf8) + bytes)
+      _ = ByteRange(text)?.resolved(in: 9)
+      _ = ContentRange("bytes " + text)
       _ = Variants(Array("tidemark-http-vary 1\n".utf8) + bytes)
       let response = StoredResponse(
         status: 200, headers: ["cache-control": text, "etag": text, "age": text, "date": text],

@@ -2,7 +2,7 @@
 enum ValidationCases {
   private static let tag = ["ETag": "\"a\""]
 
-  static let all: [CacheCase] = asking + answers + conditions + heads
+  static let all: [CacheCase] = asking + answers + renewed + givenUp + conditions + heads
 
   private static let asking: [CacheCase] = [
     CacheCase(
@@ -91,6 +91,97 @@ enum ValidationCases {
       .say("max-age=60", ["ETag": "\"a\"", "Age": "60"]), .fetch("1"),
       .say("max-age=60", tag, status: 304), .fetch("1"), .hit("1", gets: ["age": "0"])),
   ]
+
+  private static let modified = ["Last-Modified": "Thu, 01 Jan 2026 00:00:00 GMT"]
+  private static let german = ["Accept-Language": "de"]
+  private static let english = ["Accept-Language": "en"]
+
+  private static func with(_ name: String, _ value: String) -> [String: String] {
+    ["ETag": "\"a\"", name: value]
+  }
+
+  /// Fresh fields, of which all rules hold.
+  private static let renewed: [CacheCase] = [
+    CacheCase(
+      "9111 3.2", "a 304 that names fields in Vary serves requests with these",
+      .say("max-age=0", tag), .fetch("1", english),
+      .say("max-age=60", with("Vary", "Accept-Language"), status: 304), .fetch("1", english),
+      .hit("1", english), .say("max-age=60", with("Vary", "Accept-Language")),
+      .fetch("3", german), .hit("1", english), .hit("3", german)),
+    CacheCase(
+      "9111 3.2", "a 304 that names more fields in Vary serves requests with all of them",
+      .say("max-age=0", with("Vary", "X-A")), .fetch("1", ["X-A": "1", "X-B": "1"]),
+      .say("max-age=60", with("Vary", "X-A, X-B"), status: 304),
+      .fetch("1", ["X-A": "1", "X-B": "1"]), .hit("1", ["X-A": "1", "X-B": "1"]), .say(nil),
+      .fetch("3", ["X-A": "1", "X-B": "2"])),
+    CacheCase(
+      "9111 3.2", "a 304 that says Vary: * is never served", .say("max-age=0", tag), .fetch("1"),
+      .say("max-age=60", with("Vary", "*"), status: 304), .fetch("1"), .say(nil), .fetch("3")),
+    CacheCase(
+      "9111 3.2", "a 304 that says no-store gives up what was kept", .say(nil, modified),
+      .fetch("1"), .wait(90_000), .say("no-store", modified, status: 304), .fetch("1"), .offline,
+      .hit("", status: 504)),
+    CacheCase(
+      "9111 3.2", "a 304 with a status that must be understood gives up what was kept",
+      .say("max-age=0", tag, status: 599), .fetch("1", status: 599),
+      .say("max-age=60, must-understand", tag, status: 304), .fetch("1", status: 599), .offline,
+      .hit("", status: 504)),
+    CacheCase(
+      "9111 5.2.1.5", "a 304 to a request with no-store leaves what was kept",
+      .say("max-age=0", tag), .fetch("1"), .say("max-age=60", tag, status: 304),
+      .fetch("1", ["Cache-Control": "no-store"]), .offline, .hit("1")),
+    CacheCase(
+      "9111 4.3.5", "HEAD that names fields in Vary serves requests with these",
+      .say("max-age=0", tag), .fetch("1", english),
+      .say("max-age=60", with("Vary", "Accept-Language")), .fetch("", english, method: "HEAD"),
+      .hit("1", english), .say(nil), .fetch("3", german)),
+    CacheCase(
+      "9111 4.3.5", "HEAD that says no-store gives up what was kept", .say("max-age=0", tag),
+      .fetch("1"), .say("no-store", tag), .fetch("", method: "HEAD"), .offline,
+      .hit("", status: 504)),
+    CacheCase(
+      "9110 6.6.1", "a 304 without Date is as old as its arrival", .say("max-age=60", tag),
+      .fetch("1"), .wait(500), .say("max-age=60", with("Date", "-"), status: 304), .fetch("1"),
+      .wait(59), .hit("1", gets: ["age": "59"])),
+    CacheCase(
+      "9110 6.6.1", "a 304 without Date serves until its Expires", .say(nil, with("Expires", "@9")),
+      .fetch("1"), .wait(500),
+      .say(nil, ["ETag": "\"a\"", "Date": "-", "Expires": "@60"], status: 304), .fetch("1"),
+      .wait(59), .hit("1")),
+    CacheCase(
+      "9110 6.6.1", "HEAD without Date is as old as its arrival", .say("max-age=60", tag),
+      .fetch("1"), .wait(500), .say("max-age=60", with("Date", "-")), .fetch("", method: "HEAD"),
+      .wait(59), .hit("1")),
+    CacheCase(
+      "9110 8.8.3", "a strong tag of a 304 says the same of a weak one",
+      .say("max-age=1", ["ETag": "W/\"a\""]), .fetch("1"), .wait(2),
+      .say("max-age=1", tag, status: 304), .fetch("1"), .wait(2),
+      .say("max-age=60", tag, status: 304), .fetch("1", sent: ["if-none-match": "W/\"a\""]),
+      .hit("1", gets: ["etag": "W/\"a\""])),
+    CacheCase(
+      "9110 8.8.3", "a tag of a 304 without the ending of its coding is the same",
+      .say("max-age=1", ["ETag": "\"a-gzip\"", "Content-Encoding": "gzip"]), .fetch("1"),
+      .wait(2), .say("max-age=60", tag, status: 304),
+      .fetch("1", sent: ["if-none-match": "\"a-gzip\""]), .hit("1")),
+    CacheCase(
+      "9110 8.8.3", "a tag of a 304 without the ending of another coding is another one",
+      .say("max-age=1", ["ETag": "\"a-gzip\"", "Content-Encoding": "br"]), .fetch("1"), .wait(2),
+      .say("max-age=60", tag, status: 304), .say("max-age=60"), .fetch("3"), .hit("3")),
+  ]
+
+  /// Answers upon which the stored response is none any more, also when there is no network.
+  private static let givenUp: [CacheCase] =
+    [302, 303, 307, 401, 403, 451].map { status in
+      CacheCase(
+        "9111 4.3.3", "\(status) gives up what was kept", .say("max-age=1", tag), .fetch("1"),
+        .wait(2), .say(nil, ["Location": "/login"], status: status),
+        .fetch("2", status: status), .offline, .hit("", status: 504))
+    }
+    + [400, 408, 412, 429, 500, 511].map { status in
+      CacheCase(
+        "9111 4.3.3", "\(status) leaves what was kept", .say("max-age=1", tag), .fetch("1"),
+        .wait(2), .say(nil, status: status), .fetch("2", status: status), .offline, .hit("1"))
+    }
 
   private static let conditions: [CacheCase] = [
     CacheCase(

@@ -44,7 +44,6 @@ struct CacheProxy: AsyncParsableCommand {
       }
     let origin = origin.hasSuffix("/") ? String(origin.dropLast()) : origin
     print("http://127.0.0.1:\(server.channel.localAddress?.port ?? port) answers for \(origin)")
-    let threads = WaitingThreads(Self.mostConnections)
     try await server.executeThenClose { connections in
       try await withThrowingTaskGroup(of: Void.self) { group in
         var begun = 0
@@ -52,7 +51,7 @@ struct CacheProxy: AsyncParsableCommand {
           if begun == Self.mostConnections { try await group.next() } else { begun += 1 }
           let exchange = ProxyExchange(origin: origin, cache: cache, channel: connection.channel)
           // A connection that breaks is no concern of the others'.
-          group.addTask(executorPreference: threads) { try? await exchange.serve(connection) }
+          group.addTask { try? await exchange.serve(connection) }
         }
       }
     }
@@ -71,22 +70,6 @@ struct CacheProxy: AsyncParsableCommand {
       withDecoderLimitConfiguration: limits)
     try pipeline.addHandler(IdleCloser())
     return try NIOAsyncChannel(wrappingChannelSynchronously: channel)
-  }
-}
-
-/// Threads that may wait for slow readers, one for each connection. Those that tasks run on
-/// otherwise are as few as the processors.
-final class WaitingThreads: TaskExecutor {
-  private let pool: NIOThreadPool
-
-  init(_ count: Int) {
-    pool = NIOThreadPool(numberOfThreads: count)
-    pool.start()
-  }
-
-  func enqueue(_ job: consuming ExecutorJob) {
-    let job = UnownedJob(job)
-    pool.submit { _ in job.runSynchronously(on: self.asUnownedTaskExecutor()) }
   }
 }
 

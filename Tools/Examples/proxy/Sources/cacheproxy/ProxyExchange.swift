@@ -78,12 +78,12 @@ struct ProxyExchange: Sendable {
     // Whether the head of the answer has gone out.
     let sent = NIOLockedValueBox(false)
     do {
-      // A reader that is slow is waited for: nothing piles up.
-      try await cache.stream(request) { answer in
-        try send(.head(Self.head(answer)))
+      // A client that is slow is waited for, without a thread: nothing piles up.
+      try await cache.respond(to: request) { answer in
+        try await channel.writeAndFlush(HTTPServerResponsePart.head(Self.head(answer)))
         sent.withLockedValue { $0 = true }
       } body: { bytes in
-        try send(.body(.byteBuffer(ByteBuffer(bytes: bytes))))
+        try await channel.writeAndFlush(HTTPServerResponsePart.body(.byteBuffer(ByteBuffer(bytes: bytes))))
       }
       try await channel.writeAndFlush(HTTPServerResponsePart.end(nil))
       return true
@@ -104,10 +104,6 @@ struct ProxyExchange: Sendable {
     channel.write(
       HTTPServerResponsePart.body(.byteBuffer(ByteBuffer(string: text))), promise: nil)
     try await channel.writeAndFlush(HTTPServerResponsePart.end(nil))
-  }
-
-  private func send(_ part: HTTPServerResponsePart) throws {
-    try channel.writeAndFlush(part).wait()
   }
 
   private static func head(_ answer: HTTPTransportAnswer) -> HTTPResponseHead {

@@ -1,0 +1,151 @@
+internal import Tidemark
+internal import TidemarkEngine
+
+/// A question to a server, of all who ask the same at a time. It goes on until it is answered, or
+/// until all of them have left, whoever was the first.
+///
+/// The first one reads the answer as it comes; others wait for what becomes of it.
+final class Question: Sendable {
+  /// What those who wait learn.
+  enum Lesson: Sendable {
+    /// What is stored now is right.
+    case kept
+    /// The server has failed, with a status; 0 where it cannot be reached.
+    case failed(Int)
+    /// The answer is the first one's alone: each asks for itself.
+    case apart
+    /// The first one is slow: they ask together, without it.
+    case again
+  }
+
+  /// What is stored, for the first one, in place of an answer.
+  struct Reply: Sendable {
+    var found: ResponseShelf.Found
+    var detail = ""
+    var forwarded: String
+  }
+
+  private struct State {
+    /// Those who have not left.
+    var askers = 1
+    var exchange: Task<Void, any Error>?
+    var isCalledOff = false
+    var lesson: Result<Lesson, any Error>?
+    var end: Result<Reply?, any Error>?
+  }
+
+  /// What was known before it was asked; nil for a question whose answer nobody keeps.
+  let stamp: ResponseShelf.Stamp?
+  let pipe = AnswerPipe()
+  private let state = Lock(State())
+  private let change = Signal()
+
+  init(_ stamp: ResponseShelf.Stamp?) { self.stamp = stamp }
+
+  // MARK: Asking
+
+  /// Runs the exchange with the server, which is called off when all have left.
+  func run(_ exchange: @escaping @Sendable () async throws -> Void) async throws {
+    let task = Task { try await exchange() }
+    let isCalledOff = state.withLock { state in
+      state.exchange = task
+      return state.isCalledOff
+    }
+    if isCalledOff { task.cancel() }
+    try await task.value
+  }
+
+  /// Says that those who wait need not wait any longer.
+  func release(_ lesson: Lesson) {
+    state.withLock { state in
+      if state.lesson == nil { state.lesson = .success(lesson) }
+    }
+    change.raise()
+  }
+
+  /// Says what became of it.
+  func finish(_ end: Result<(Reply?, Lesson), any Error>) {
+    state.withLock { state in
+      // The reader may have missed something that was called off.
+      state.end = state.isCalledOff ? .failure(CancellationError()) : end.map(\.0)
+      if state.lesson == nil { state.lesson = end.map(\.1) }
+    }
+    change.raise()
+    pipe.end()
+  }
+
+  /// Calls it off, whoever waits.
+  func callOff() {
+    let exchange = state.withLock { state in
+      state.isCalledOff = true
+      return state.exchange
+    }
+    pipe.close()
+    exchange?.cancel()
+  }
+
+  // MARK: Waiting
+
+  /// Joins those who wait.
+  /// - Returns: false where nothing is to be waited for; else the caller must ``leave()``.
+  func join() -> Bool {
+    state.withLock { state in
+      guard state.lesson == nil, !state.isCalledOff else { return false }
+      state.askers += 1
+      return true
+    }
+  }
+
+  func leave() {
+    let isLast = state.withLock { state in
+      state.askers -= 1
+      return state.askers == 0 && state.end == nil
+    }
+    if isLast { callOff() }
+  }
+
+  /// Waits for what those learn who have joined.
+  /// - Throws: what the exchange has thrown; `CancellationError`.
+  func lesson() async throws -> Lesson {
+    try await change.first { state.withLock { $0.lesson } }.get()
+  }
+
+  /// Waits until all is over.
+  func wait() async {
+    // Whoever is cancelled waits no longer.
+    _ = try? await change.first { state.withLock { $0.end == nil ? nil : true } }
+  }
+
+  /// What the first one gets at the end of the pipe.
+  func reply() throws -> Reply? { try state.withLock { $0.end }?.get() }
+}
+
+/// The questions that others may join.
+final class Questions: Sendable {
+  private let open = Lock<[String: Question]>([:])
+
+  /// Joins the question of a kind, or begins one.
+  /// - Parameters:
+  ///   - isCurrent: whether nothing was said since it was asked.
+  ///   - begin: makes a question.
+  func enter(
+    _ key: String, isCurrent: (Question) -> Bool, begin: () -> Question
+  ) -> (question: Question, isFirst: Bool) {
+    open.withLock { open in
+      if let question = open[key], isCurrent(question), question.join() {
+        return (question, false)
+      }
+      let question = begin()
+      open[key] = question
+      return (question, true)
+    }
+  }
+
+  /// Lets nobody join a question any more.
+  func close(_ key: String, _ question: Question) {
+    open.withLock { if $0[key] === question { $0[key] = nil } }
+  }
+
+  /// All that are open.
+  var all: [Question] { open.withLock { Array($0.values) } }
+}
