@@ -138,7 +138,9 @@ struct HostileTests {
 
   @Test("behind a request for another protocol nothing is read, and its answer ends the connection")
   func upgrades() async throws {
-    try await TestServer.run { server in
+    try await TestServer.run {
+      $0.limits.idleTimeout = .seconds(3600)
+    } _: { server in
       let heads = [
         "GET /health HTTP/1.1\r\nConnection: upgrade\r\nUpgrade: h2c\r\n",
         "GET /health HTTP/1.1\r\nUpgrade: websocket\r\nConnection: x, Upgrade\r\n",
@@ -171,7 +173,7 @@ struct HostileTests {
           try await Task.sleep(for: .milliseconds(20))
         }
         try await Task.sleep(for: .milliseconds(500))
-        #expect(taken.count < 256)
+        #expect(taken.count < 64)
         try await channel.close()
       }
     }

@@ -1,6 +1,7 @@
 #if JWT
   import Crypto
   import Testing
+  import TidemarkSyncServer
   import TidemarkTestKit
 
   @testable import SyncServerKit
@@ -72,6 +73,40 @@
       for exp in ["-1e300", "0", "1e400", "1e-400", "true"] {
         let claims = "{\"exp\":\(exp),\"databases\":[\"a\"]}"
         #expect(tokens.caller(Self.signer.token(claims).utf8) == nil, "\(exp)")
+      }
+    }
+
+    @Test("calls are answered within whatever scope a token has")
+    func scopes() async throws {
+      try await TestServer.run {
+        $0.webTokens.secret = Self.secret
+      } _: { server in
+        let me = ReplicaID.test(1)
+        let hello = WireMessage.helloRequest(HelloRequest(replica: me))
+        let all = Self.signer.token(Self.valid)
+        _ = try await server.call(hello, token: all)
+        let long = "\"" + String(repeating: "x", count: 5000) + "\""
+        let many = (0..<1000).map { "\"\($0)\"" }.joined(separator: ",")
+        var number: UInt64 = 0
+        for part in ["\"\"", "\"\",\"\"", "\"\\u0000\"", long, many, ""] {
+          for field in ["labels", "prefixes"] {
+            let claims = Self.valid.dropLast() + ",\"\(field)\":[\(part)]}"
+            let token = Self.signer.token(String(claims))
+            number += 1
+            let push = PushRequest.puts(["a"], by: me, number: number, labels: ["a"])
+            let calls: [WireMessage] = [
+              hello, .pushRequest(push),
+              .pullRequest(PullRequest(replica: .test(2), after: .beginning)),
+              .valuesRequest(ValuesRequest(replica: me, keys: [[0x61]])),
+              .digestRequest(DigestRequest(replica: me)),
+            ]
+            for call in calls {
+              let status = try await server.call(call, token: token).status
+              #expect(status < 500, "\(field) \(part)")
+            }
+          }
+        }
+        #expect(try await server.call(hello, token: all).status == 200)
       }
     }
 
