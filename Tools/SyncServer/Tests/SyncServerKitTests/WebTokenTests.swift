@@ -90,11 +90,11 @@
     func foreign() async throws {
       // Made with openssl; they are valid until the year 3000.
       let tokens = [
-        "eyJ0eXAiOiJKV1QiLCJhbGciOiJIUzI1NiJ9.eyJleHAiOjMyNTAzNjgwMDAwLCJkYXRhYmFzZXMiOlsibm90ZXMi"
-          + "XX0.rz4DK7GJYnffNvEQCXYY-I5vQnSTp7yXRG6v-JX3z18",
+        "eyJ0eXAiOiJKV1QiLCJhbGciOiJIUzI1NiJ9.eyJleHAiOjMyNTAzNjgwMDAwLCJkYXRhYmFzZXMiOlsibm90ZX"
+          + "MiXX0.rz4DK7GJYnffNvEQCXYY-I5vQnSTp7yXRG6v-JX3z18",
         "eyJ0eXAiOiJKV1QiLCJhbGciOiJFUzI1NiIsImtpZCI6IjEifQ.eyJleHAiOjMyNTAzNjgwMDAwLCJkYXRhYmFzZX"
-          + "MiOlsibm90ZXMiXX0.281oiVarLy-bpghWER_UG2YeaonSCW0Ub9Fn_VlxzCkdD2v8t8eopSQyiQNh3Xwzhtrkqh"
-          + "-kKHwl8-smUIZKOA",
+          + "MiOlsibm90ZXMiXX0.281oiVarLy-bpghWER_UG2YeaonSCW0Ub9Fn_VlxzCkdD2v8t8eopSQyiQNh3Xwzhtrk"
+          + "qh-kKHwl8-smUIZKOA",
       ]
       try await TestServer.run {
         $0.webTokens.secret = Array("a-secret-of-32-bytes-or-more-for-tests".utf8)

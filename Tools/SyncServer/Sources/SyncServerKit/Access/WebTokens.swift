@@ -106,7 +106,7 @@ public struct WebTokenSettings: Sendable {
       let parts = token.split(
         separator: UInt8(ascii: "."), maxSplits: 3, omittingEmptySubsequences: false)
       guard parts.count == 3, let header = Self.decode([String: Field].self, parts[0]),
-        // What is critical has to be understood, and nothing is here.
+        // A server has to understand what is critical, and this one understands nothing of it.
         header["crit"] == nil, let algorithm = header["alg"]?.text,
         let signature = Self.bytes(parts[2]),
         isValid(signature, of: token[..<parts[1].endIndex], by: algorithm)
