@@ -1,3 +1,5 @@
+// For RTLD_DEFAULT.
+#define _GNU_SOURCE
 #include "ctidemarkhttp.h"
 
 #if defined(__linux__)
@@ -5,9 +7,9 @@
 #error "libcurl's headers are needed: apt install libcurl4-openssl-dev, or libcurl-devel"
 #endif
 #include <curl/curl.h>
+#include <dlfcn.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,11 +19,39 @@ struct ctidemark_http {
   CURLM *multi;
   CURL *easy;
   atomic_bool is_cancelled;
+  bool heard_close;
 };
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static CURLcode prepared;
-static void prepare(void) { prepared = curl_global_init(CURL_GLOBAL_DEFAULT); }
+
+// libcurl takes the end of a connection for the end of an answer without length, also where TLS did
+// not say `close_notify`, so that whoever cuts a connection shortens an answer. OpenSSL tells of that
+// alert. libcurl has loaded it; linking it here, too, would bind programs to libcurl's choice.
+typedef void (*set_info_callback)(void *context, void (*callback)(const void *, int, int));
+static set_info_callback set_info;
+// Libraries of TLS run on the thread that performs.
+static _Thread_local bool heard_close;
+static void take_info(const void *ssl, int where, int value) {
+  (void)ssl;
+  const int read_alert = 0x4004, close_notify = 0;
+  if (where == read_alert && (value & 0xff) == close_notify) heard_close = true;
+}
+static CURLcode listen_for_close(CURL *easy, void *context, void *data) {
+  (void)easy, (void)data;
+  set_info(context, take_info);
+  return CURLE_OK;
+}
+
+bool ctidemark_http_heard_close(const ctidemark_http *http) { return http->heard_close; }
+
+static void prepare(void) {
+  prepared = curl_global_init(CURL_GLOBAL_DEFAULT);
+  const char *tls = curl_version_info(CURLVERSION_NOW)->ssl_version;
+  // Others have contexts of other types.
+  if (tls != NULL && strncmp(tls, "OpenSSL/", 8) == 0)
+    set_info = (set_info_callback)dlsym(RTLD_DEFAULT, "SSL_CTX_set_info_callback");
+}
 
 ctidemark_http *ctidemark_http_create(void) {
   pthread_once(&once, prepare);
@@ -87,7 +117,10 @@ static CURLcode set_up(CURL *easy, const ctidemark_http_request *request,
   // OpenSSL, Python, Go and the program curl look at these; libcurl does not.
   const char *authorities = getenv("SSL_CERT_FILE");
   if (authorities != NULL && authorities[0] != 0) SET(CURLOPT_CAINFO, authorities);
+  if (set_info != NULL) SET(CURLOPT_SSL_CTX_FUNCTION, listen_for_close);
   SET(CURLOPT_HTTPHEADER, headers);
+  // A proxy's answer to CONNECT is none of the server's.
+  SET(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
   SET(CURLOPT_HEADERFUNCTION, take_line);
   SET(CURLOPT_HEADERDATA, receiver);
   SET(CURLOPT_WRITEFUNCTION, take_body);
@@ -136,7 +169,9 @@ int ctidemark_http_perform(ctidemark_http *http, const ctidemark_http_request *r
   int outcome = ctidemark_http_failed;
   if (result == CURLE_OK) {
     if (curl_multi_add_handle(http->multi, http->easy) == CURLM_OK) {
+      heard_close = false;
       outcome = exchange(http, &result);
+      http->heard_close = heard_close;
       curl_multi_remove_handle(http->multi, http->easy);
     } else {
       result = CURLE_FAILED_INIT;

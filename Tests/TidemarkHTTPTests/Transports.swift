@@ -21,6 +21,15 @@ enum Transports: String, Sendable, CaseIterable {
     #endif
   }
 
+  /// Whether it takes fields on several lines, which may be refused as well (RFC 9112, 5.2).
+  var unfolds: Bool {
+    #if AsyncHTTPClient
+      self != .asyncHTTPClient
+    #else
+      true
+    #endif
+  }
+
   func make() -> any HTTPTransport {
     switch self {
     case .urlSession: URLSessionTransport()

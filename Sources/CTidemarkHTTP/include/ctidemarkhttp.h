@@ -2,6 +2,7 @@
 #pragma once
 
 #if defined(__linux__)
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -19,8 +20,8 @@ typedef struct {
 // Both return 0 to end the exchange.
 typedef struct {
   void *context;
-  // A line of the answer's head with its end: status, headers and the empty line; also of heads
-  // before the answer's, such as 100's, and of trailers.
+  // A line of the answer's head with its end: status, headers and the empty line; also of interim
+  // answers before it, such as 100's, and of trailers; not of a proxy's answer to CONNECT.
   int (*line)(void *context, const uint8_t *bytes, size_t count);
   int (*body)(void *context, const uint8_t *bytes, size_t count);
 } ctidemark_http_receiver;
@@ -44,6 +45,10 @@ void ctidemark_http_destroy(ctidemark_http *http);
 int ctidemark_http_perform(ctidemark_http *http, const ctidemark_http_request *request,
                            const ctidemark_http_receiver *receiver, char *error,
                            size_t error_bytes);
+
+// Whether TLS said that its connection ends, and was not cut off, in what was performed last; never
+// where libcurl has another library for it than OpenSSL.
+bool ctidemark_http_heard_close(const ctidemark_http *http);
 
 // Ends what is being performed, and whatever will be, from any thread.
 void ctidemark_http_cancel(ctidemark_http *http);

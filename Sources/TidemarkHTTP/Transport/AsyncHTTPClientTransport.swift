@@ -30,18 +30,15 @@
       head: @escaping @Sendable (HTTPTransportAnswer) throws -> Void,
       body: @escaping @Sendable ([UInt8]) throws -> Void
     ) async throws {
+      let request = try request.checked()
       var message = HTTPClientRequest(url: request.url)
       message.method = HTTPMethod(rawValue: request.method)
       for (name, value) in request.headers { message.headers.add(name: name, value: value) }
-      if request.method != "GET", request.method != "HEAD" { message.body = .bytes(request.body) }
+      if request.hasBody { message.body = .bytes(request.body) }
       do {
         let response = try await client.execute(message, deadline: .distantFuture)
-        var answer = HTTPTransportAnswer(status: Int(response.status.code))
-        for (name, value) in response.headers {
-          let name = name.lowercased()
-          answer.headers[name] = answer.headers[name].map { "\($0), \(value)" } ?? value
-        }
-        try head(answer)
+        let fields = response.headers.map { (name: $0.name, value: $0.value) }
+        try head(HTTPTransportAnswer(status: Int(response.status.code), fields: fields))
         for try await buffer in response.body { try body(Array(buffer.readableBytesView)) }
         try Task.checkCancellation()
       } catch let error as PeerError {

@@ -62,7 +62,10 @@
       }
       try withExtendedLifetime(reception) {
         switch Int(outcome) {
-        case Int(ctidemark_http_done): try reception.finish()
+        case Int(ctidemark_http_done):
+          // Without TLS nobody says that a connection was cut.
+          let isTold = unsafe !message.isSecure || ctidemark_http_heard_close(handle)
+          try reception.finish(isEndTold: isTold)
         case Int(ctidemark_http_ended): throw reception.error ?? CurlTransport.closed
         case Int(ctidemark_http_cancelled): throw CurlTransport.closed
         default:

@@ -37,7 +37,8 @@
       try await withTaskCancellationHandler {
         try await withCheckedThrowingContinuation { continuation in
           outcome.expect(continuation)
-          line.perform(message, CurlReception(head: head, body: body)) { [weak self] result in
+          let reception = CurlReception(isHead: message.isHead, head: head, body: body)
+          line.perform(message, reception) { [weak self] result in
             outcome.end(result) {
               // A line that was cut off half-way is not used again.
               if case .success = result { self?.giveBack(line) } else { self?.drop(line) }

@@ -2,10 +2,11 @@ package import TidemarkSyncProtocol
 
 /// Carries requests of HTTP to a server and answers back: what ``HTTPPeer`` needs of a library.
 ///
-/// A transport follows no redirects, keeps no cookies and no cache, and adds no credentials. Its
-/// calls throw `PeerError` of kind `unavailable` when no whole answer came, whatever the reason,
-/// and `CancellationError` soon after their task was cancelled. Deadlines are the caller's: it
-/// cancels.
+/// A transport follows no redirects, keeps no cookies and no cache, and adds no credentials. A body
+/// that it decodes is handed on without `Content-Encoding` and `Content-Length`. Its calls throw
+/// `PeerError` of kind `failed` for a request that cannot be sent, of kind `unavailable` when no
+/// whole answer came, whatever the reason, and `CancellationError` soon after their task was
+/// cancelled. Deadlines are the caller's: it cancels.
 public protocol HTTPTransport: Sendable {
   /// Sends a request and waits for the whole answer; by default with ``stream(_:head:body:)``.
   /// - Parameters:
@@ -50,7 +51,8 @@ public struct HTTPTransportRequest: Sendable, Hashable {
   public var method: String
   /// The absolute address: `http` or `https`.
   public var url: String
-  /// Names and values.
+  /// Names and values. The fields of the connection and of the framing, such as `Host`,
+  /// `Content-Length` and `Connection`, follow from the rest: what stands here of them is left out.
   public var headers: [String: String]
   /// Sent with its length; for `GET` and `HEAD` none is sent.
   public var body: [UInt8]
@@ -70,8 +72,11 @@ public struct HTTPTransportRequest: Sendable, Hashable {
 public struct HTTPTransportAnswer: Sendable, Hashable {
   /// Such as 200.
   public var status: Int
-  /// The values by the names in lower case; several of one name are joined with commas.
+  /// The values by the names in lower case, several of one name joined with commas; without those
+  /// of the connection, such as `Transfer-Encoding`, and without ``setCookies``.
   public var headers: [String: String]
+  /// The values of `Set-Cookie`, which are no list.
+  public var setCookies: [String] = []
   /// The whole body.
   public var body: [UInt8]
 

@@ -84,9 +84,19 @@ final class SessionReception: NSObject, URLSessionDataDelegate {
 
   private func take(_ response: URLResponse, of task: URLSessionTask) -> Bool {
     hand(task) { receiver in
-      let head = try Self.head(response)
+      guard let response = response as? HTTPURLResponse else {
+        throw PeerError(.unavailable, "the server does not speak HTTP")
+      }
       // An interim answer is none.
-      if head.status >= 200 { try receiver.head(head) }
+      guard response.statusCode >= 200 else { return }
+      let head = try Self.head(response)
+      #if canImport(FoundationNetworking)
+        let isHead = task.originalRequest?.httpMethod == "HEAD"
+        guard Self.isFramed(response) || head.hasNoBody(isHead: isHead) else {
+          throw HTTPTransportAnswer.untoldEnd
+        }
+      #endif
+      try receiver.head(head)
     }
   }
 
@@ -121,15 +131,55 @@ final class SessionReception: NSObject, URLSessionDataDelegate {
     row?.continuation?.resume(throwing: PeerError(.unavailable, error.localizedDescription))
   }
 
-  private static func head(_ response: URLResponse) throws(PeerError) -> HTTPTransportAnswer {
-    guard let response = response as? HTTPURLResponse else {
-      throw PeerError(.unavailable, "the server does not speak HTTP")
-    }
-    var answer = HTTPTransportAnswer(status: response.statusCode)
+  private static func head(_ response: HTTPURLResponse) throws(PeerError) -> HTTPTransportAnswer {
+    var fields: [(name: String, value: String)] = []
     for (name, value) in response.allHeaderFields {
       guard let name = name as? String, let value = value as? String else { continue }
-      answer.headers[name.lowercased()] = value
+      let isCookie = name.lowercased() == "set-cookie"
+      fields += (isCookie ? cookies(in: value) : [value]).map { (name, $0) }
+    }
+    var answer = try HTTPTransportAnswer(status: response.statusCode, fields: fields)
+    let codings = (answer.headers["content-encoding"] ?? "").split(separator: ",").map {
+      $0.filter { $0 != " " && $0 != "\t" }.lowercased()
+    }
+    if !codings.isEmpty, decoded.isSuperset(of: codings) {
+      answer.headers["content-encoding"] = nil
+      answer.headers["content-length"] = nil
     }
     return answer
+  }
+
+  #if canImport(FoundationNetworking)
+    /// Whether a body that is cut off is known to be: over TLS, sessions on Linux take the end of a
+    /// connection for the body's where nothing else tells it.
+    private static func isFramed(_ response: HTTPURLResponse) -> Bool {
+      response.url?.scheme?.lowercased() != "https"
+        || ["Content-Length", "Transfer-Encoding"].contains {
+          response.value(forHTTPHeaderField: $0) != nil
+        }
+    }
+  #endif
+
+  /// Codings that sessions take off a body by themselves.
+  #if canImport(FoundationNetworking)
+    private static let decoded: Set = ["br", "deflate", "gzip", "x-gzip", "zstd"]
+  #else
+    private static let decoded: Set = ["br", "deflate", "gzip", "x-gzip"]
+  #endif
+
+  /// The values of `Set-Cookie`, which a session joins with commas: each begins with a name and
+  /// `=`. A comma within one, as in its date, has no such thing behind it.
+  static func cookies(in text: String) -> [String] {
+    var cookies: [String] = []
+    for part in text.split(separator: ",", omittingEmptySubsequences: false) {
+      let start = part.drop { $0 == " " }
+      let isCookie = start.firstIndex(of: "=").map { HTTPHeaders.isToken(String(start[..<$0])) }
+      if cookies.isEmpty || isCookie == true {
+        cookies.append(String(start))
+      } else {
+        cookies[cookies.count - 1] += ",\(part)"
+      }
+    }
+    return cookies
   }
 }

@@ -11,11 +11,12 @@ internal import TidemarkSyncProtocol
 /// Connections are kept and used again. Streams have a session of their own each, so that they
 /// take no connection from the calls.
 ///
-/// On Linux its library has two weaknesses that matter where servers are not trusted. It ends the
+/// On Linux its library has weaknesses that matter where servers are not trusted. It ends the
 /// process when a connection breaks after the first line of an answer and before the end of its
-/// headers (swift-corelibs-foundation #5285, in Swift up to 6.3). And an answer in chunks that
-/// never ends, sent at full speed, is only stopped after some hundred megabytes. Neither is so with
-/// `AsyncHTTPClientTransport`.
+/// headers (swift-corelibs-foundation #5285, in Swift up to 6.3), and at trailers. An answer in
+/// chunks that never ends, sent at full speed, is only stopped after some hundred megabytes. Of
+/// several `Set-Cookie` it hands one on. It does not notice when TLS is cut off, so answers over it
+/// without `Content-Length` or chunks are refused there. None of it is so with `CurlTransport`.
 public final class URLSessionTransport: HTTPTransport {
   /// A session with what it receives.
   private struct Line: Sendable {
@@ -118,6 +119,7 @@ public final class URLSessionTransport: HTTPTransport {
   }
 
   private static func message(_ request: HTTPTransportRequest) throws(PeerError) -> URLRequest {
+    let request = try request.checked()
     guard let url = URL(string: request.url) else {
       throw PeerError(.failed, "the address \(request.url) cannot be used")
     }
@@ -126,9 +128,11 @@ public final class URLSessionTransport: HTTPTransport {
     message.httpMethod = request.method
     message.httpShouldHandleCookies = false
     for (name, value) in request.headers { message.setValue(value, forHTTPHeaderField: name) }
-    if request.method != "GET", request.method != "HEAD" {
-      message.httpBody = Data(request.body)
+    // Ranges are those of the encoded body, which the session would decode.
+    if request.headers["range"] != nil, request.headers["accept-encoding"] == nil {
+      message.setValue("identity", forHTTPHeaderField: "Accept-Encoding")
     }
+    if request.hasBody { message.httpBody = Data(request.body) }
     return message
   }
 

@@ -6,7 +6,7 @@ struct HTTPCacheRequest: Sendable {
   /// Longest address of which answers are kept.
   static let longestAddress = 65_536
 
-  /// The message for the server, with names of fields in lower case.
+  /// The message for the server, with the fields that go out.
   var message: HTTPTransportRequest
   /// The address; nil for what is none.
   let address: HTTPAddress?
@@ -16,11 +16,7 @@ struct HTTPCacheRequest: Sendable {
 
   init(_ request: HTTPTransportRequest) {
     message = request
-    var headers: [String: String] = [:]
-    for (name, value) in request.headers.sorted(by: { $0.key < $1.key }) {
-      let name = name.lowercased()
-      headers[name] = headers[name].map { "\($0), \(value)" } ?? value
-    }
+    let headers = request.sentHeaders
     message.headers = headers
     address = HTTPAddress(request.url, longest: Self.longestAddress)
     // The older way to say the same (RFC 9111, 5.4).

@@ -60,6 +60,11 @@ package enum HTTPHeaders {
       && bytes.allSatisfy { $0 >= 0x20 && $0 < 0x7f || $0 == 0x09 }
   }
 
+  /// Whether a text can be the name of a header or a method (RFC 9110, 5.6.2).
+  package static func isToken(_ text: String) -> Bool {
+    !text.isEmpty && text.utf8.allSatisfy(isTokenByte)
+  }
+
   // MARK: Parts
 
   private static let comma = UInt8(ascii: ",")

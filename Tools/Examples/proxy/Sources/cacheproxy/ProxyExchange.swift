@@ -114,6 +114,9 @@ struct ProxyExchange: Sendable {
     {
       headers.add(name: name, value: value)
     }
+    for cookie in answer.setCookies where isField("set-cookie", cookie) {
+      headers.add(name: "set-cookie", value: cookie)
+    }
     return HTTPResponseHead(
       version: .http1_1, status: HTTPResponseStatus(statusCode: answer.status), headers: headers)
   }

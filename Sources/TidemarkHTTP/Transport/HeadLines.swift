@@ -1,0 +1,93 @@
+internal import TidemarkSyncProtocol
+
+/// Puts the head of the final answer together from the lines of a connection: those of interim
+/// answers, of the final one, and of its trailers.
+struct HeadLines: Sendable {
+  private enum Part { case status, fields, body }
+
+  private let isHead: Bool
+  private var part = Part.status
+  private var status = 0
+  private var fields: [(name: String, value: String)] = []
+  /// Bytes of all lines so far.
+  private var bytes = 0
+
+  /// Whether the head is whole, and the body may come.
+  var isWhole: Bool { part == .body }
+  /// Whether the body is all that comes until the connection ends.
+  private(set) var endsWithConnection = false
+
+  static let noAnswer = PeerError(
+    .unavailable, "the server closed the connection without an answer")
+
+  /// - Parameter isHead: whether the request was a `HEAD`.
+  init(isHead: Bool) { self.isHead = isHead }
+
+  /// Takes a line with its end.
+  /// - Returns: the head, when this line has ended it.
+  mutating func take(_ line: [UInt8]) throws(PeerError) -> HTTPTransportAnswer? {
+    // Trailers come behind the body.
+    guard part != .body else { return nil }
+    bytes += line.count
+    guard bytes <= HTTPTransportAnswer.mostHeadBytes else { throw HTTPTransportAnswer.tooLongHead }
+    let text = Self.trimmed(line[...])
+    if part == .status {
+      status = Self.status(of: text)
+      // After 101 there is no HTTP, and nobody has asked for anything else.
+      guard status >= 100, status != 101 else { throw Self.noAnswer }
+      part = .fields
+    } else if let first = line.first, first == 0x20 || first == 0x09 {
+      // The field before goes on (RFC 9112, 5.2).
+      if let last = fields.indices.last { fields[last].value += " " + Self.value(text) }
+    } else if !text.isEmpty {
+      add(text)
+    } else if status < 200 {
+      // An interim answer is none.
+      part = .status
+      fields = []
+    } else {
+      return try finish()
+    }
+    return nil
+  }
+
+  private mutating func add(_ line: ArraySlice<UInt8>) {
+    guard let colon = line.firstIndex(of: UInt8(ascii: ":")) else { return }
+    let name = String(decoding: line[..<colon], as: UTF8.self)
+    fields.append((name, Self.value(Self.trimmed(line[(colon + 1)...]))))
+  }
+
+  private mutating func finish() throws(PeerError) -> HTTPTransportAnswer {
+    part = .body
+    let answer = try HTTPTransportAnswer(status: status, fields: fields)
+    let isFramed = fields.contains {
+      ["content-length", "transfer-encoding"].contains($0.name.lowercased())
+    }
+    endsWithConnection = !isFramed && !answer.hasNoBody(isHead: isHead)
+    return answer
+  }
+
+  /// The number in `HTTP/1.1 200 OK`: three digits; 0 for any other line.
+  private static func status(of line: ArraySlice<UInt8>) -> Int {
+    let words = line.split(separator: UInt8(ascii: " "), maxSplits: 2)
+    guard words.count > 1, words[1].count == 3, words[0].starts(with: Array("HTTP/".utf8)) else {
+      return 0
+    }
+    return Int(String(decoding: words[1], as: UTF8.self)) ?? 0
+  }
+
+  private static func trimmed(_ bytes: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
+    let isText = { (byte: UInt8) in byte > 0x20 || ![0x09, 0x0a, 0x0d, 0x20].contains(byte) }
+    guard let start = bytes.firstIndex(where: isText), let end = bytes.lastIndex(where: isText)
+    else { return [] }
+    return bytes[start...end]
+  }
+
+  /// A value: UTF-8, or else ISO 8859-1 as of old. What ends lines elsewhere counts as a space
+  /// (RFC 9110, 5.5).
+  private static func value(_ bytes: ArraySlice<UInt8>) -> String {
+    let bytes = bytes.map { [0x00, 0x0a, 0x0d].contains($0) ? UInt8(ascii: " ") : $0 }
+    return String(validating: bytes, as: UTF8.self)
+      ?? String(String.UnicodeScalarView(bytes.map { Unicode.Scalar($0) }))
+  }
+}

@@ -1,0 +1,110 @@
+internal import TidemarkSyncProtocol
+
+/// The fields that concern one connection, and go no further (RFC 9110, 7.6.1).
+enum ConnectionFields {
+  private static let names: Set<String> = [
+    "connection", "keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade",
+  ]
+
+  /// Takes them out, and those that `Connection` names.
+  static func remove(from headers: inout [String: String]) {
+    let named = headers["connection"].map { $0.split(separator: ",").map(trimmed) } ?? []
+    // What forbids to keep an answer is for everybody (RFC 9110, 7.6.1).
+    for name in names.union(named) where name != "cache-control" { headers[name] = nil }
+  }
+
+  private static func trimmed(_ text: Substring) -> String {
+    String(text.filter { $0 != " " && $0 != "\t" }).lowercased()
+  }
+}
+
+extension HTTPTransportRequest {
+  /// The fields as they go out, by names in lower case: without those of the connection, and
+  /// without those that follow from address and body.
+  package var sentHeaders: [String: String] {
+    var sent: [String: String] = [:]
+    for (name, value) in headers.sorted(by: { $0.key < $1.key }) {
+      let name = name.lowercased()
+      let separator = name == "cookie" ? "; " : ", "
+      if sent[name]?.append(separator + value) == nil { sent[name] = value }
+    }
+    ConnectionFields.remove(from: &sent)
+    for name in ["content-length", "expect", "host"] { sent[name] = nil }
+    return sent
+  }
+
+  /// The request as a transport sends it, with ``sentHeaders``.
+  /// - Throws: `PeerError` of kind `failed` for what a server would read as another request.
+  func checked() throws(PeerError) -> HTTPTransportRequest {
+    // The answer to `CONNECT` begins a tunnel, which no transport makes.
+    guard HTTPHeaders.isToken(method), method != "CONNECT" else {
+      throw PeerError(.failed, "the method \(method) cannot be used")
+    }
+    guard !url.isEmpty, url.utf8.allSatisfy({ $0 > 0x20 && $0 != 0x7f }) else {
+      throw PeerError(.failed, "the address is empty, or has a space or a control character")
+    }
+    for (name, value) in headers {
+      guard HTTPHeaders.isToken(name) else {
+        throw PeerError(.failed, "no field can have the name \(name)")
+      }
+      guard value.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7f || $0 == 0x09 }) else {
+        throw PeerError(.failed, "the field \(name) has a control character")
+      }
+    }
+    var request = self
+    request.headers = sentHeaders
+    if !hasBody { request.body = [] }
+    return request
+  }
+
+  /// Whether a body is sent, if only an empty one.
+  var hasBody: Bool { method != "GET" && method != "HEAD" }
+}
+
+extension HTTPTransportAnswer {
+  /// Most bytes of the fields of an answer, and of the answers on its way to that one.
+  static let mostHeadBytes = 256 << 10
+
+  static var tooLongHead: PeerError {
+    PeerError(.unavailable, "the answer's head has more than \(mostHeadBytes) bytes")
+  }
+
+  static let untoldEnd = PeerError(
+    .unavailable,
+    "the answer has no length and ended with its connection, so that it may have been cut off")
+
+  /// Whether an answer ends with its head (RFC 9110, 6.4.1).
+  /// - Parameter isHead: whether the request was a `HEAD`, whose answer tells the length of what
+  ///   does not come.
+  func hasNoBody(isHead: Bool) -> Bool { isHead || status == 204 || status == 304 }
+
+  /// The head of a final answer from its lines, without the fields of the connection.
+  /// - Throws: `PeerError` of kind `unavailable` when it makes no sense.
+  init(status: Int, fields: [(name: String, value: String)]) throws(PeerError) {
+    guard (200...999).contains(status) else {
+      throw PeerError(.unavailable, "the server answers with the status \(status), which is none")
+    }
+    self.init(status: status)
+    var bytes = 0
+    for (name, value) in fields {
+      bytes += name.utf8.count + value.utf8.count
+      guard bytes <= Self.mostHeadBytes else { throw Self.tooLongHead }
+      // A name that no field can have is passed over, as by everybody.
+      guard HTTPHeaders.isToken(name) else { continue }
+      let name = name.lowercased()
+      if name == "set-cookie" {
+        setCookies.append(value)
+      } else if headers[name]?.append(", \(value)") == nil {
+        headers[name] = value
+      }
+    }
+    let isChunked = headers["transfer-encoding"] != nil
+    ConnectionFields.remove(from: &headers)
+    guard let text = headers["content-length"] else { return }
+    guard let length = HTTPHeaders.contentLength(text) else {
+      throw PeerError(.unavailable, "the answer's length makes no sense")
+    }
+    // RFC 9112, 6.3: chunks override a length.
+    headers["content-length"] = isChunked ? nil : "\(length)"
+  }
+}
