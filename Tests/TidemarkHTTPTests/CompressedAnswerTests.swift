@@ -1,0 +1,112 @@
+import Testing
+import Tidemark
+import TidemarkEngine
+import TidemarkTestKit
+
+@testable import TidemarkHTTP
+@testable import TidemarkHTTPCache
+
+/// Answers whose bodies are encoded, which some transports decode.
+@Suite("Compressed answers") struct CompressedAnswerTests {
+  static let text = Array(String(repeating: "tidemark ", count: 40).utf8)
+  static let gzip: [UInt8] = [
+    31, 139, 8, 0, 0, 0, 0, 0, 2, 3, 43, 201, 76, 73, 205, 77, 44, 202, 86, 40, 25, 101, 208, 146,
+    1,
+    0, 109, 80, 179, 180, 104, 1, 0, 0,
+  ]
+  static let deflate: [UInt8] = [
+    120, 156, 43, 201, 76, 73, 205, 77, 44, 202, 86, 40, 25, 101, 208, 146, 1, 0, 69, 219, 137, 169,
+  ]
+
+  private func server(_ coding: String, _ body: [UInt8]) throws -> SocketServer {
+    try SocketServer { _, connection in
+      var fields = ["Cache-Control: max-age=60", "ETag: \"a\""]
+      if !coding.isEmpty { fields.append("Content-Encoding: \(coding)") }
+      return connection.answer(200, body, type: "text/plain", headers: fields)
+    }
+  }
+
+  private func withCache(
+    _ transport: Transports, _ policy: HTTPCachePolicy = HTTPCachePolicy(),
+    _ body: (HTTPCache) async throws -> Void
+  ) async throws {
+    let store = try Store.openBlocking(
+      at: "store",
+      configuration: Store.Configuration(
+        environment: Store.Environment(
+          fileSystem: SimulatedFileSystem(seed: 1), clock: ManualClock(),
+          random: SeededRandom(seed: 2)),
+        usesThreads: false))
+    let cache = try HTTPCache(store: store, policy: policy, transport: transport.make())
+    let result = await Result.of { try await body(cache) }
+    await cache.close()
+    try await store.close()
+    try result.get()
+  }
+
+  @Test(
+    "a compressed answer is kept, and its fields describe its body", arguments: Transports.all,
+    ["gzip", "x-gzip", "deflate", "GZIP", "identity", ""])
+  func kept(transport: Transports, coding: String) async throws {
+    let sent =
+      coding.lowercased().hasSuffix("gzip")
+      ? Self.gzip : coding == "deflate" ? Self.deflate : Self.text
+    let server = try server(coding, sent)
+    defer { server.stop() }
+    try await withCache(transport) { cache in
+      var answers: [HTTPTransportAnswer] = []
+      for _ in 0..<2 {
+        answers.append(
+          try await cache.answer(to: HTTPTransportRequest(url: server.url + "/a"), limit: 1_000))
+      }
+      #expect(server.requests.count == 1)
+      #expect(answers[0].body == answers[1].body)
+      for answer in answers {
+        // Either the server's bytes with the server's fields, or the text without them.
+        let isDecoded = answer.body == Self.text && answer.headers["content-encoding"] == nil
+        #expect(isDecoded || answer.body == sent && answer.headers["content-encoding"] == coding)
+        let length = answer.headers["content-length"]
+        #expect(length == nil || length == "\(answer.body.count)")
+      }
+      #expect(answers[0].headers["cache-status"]?.hasSuffix("; stored") == true)
+      #expect(answers[1].headers["cache-status"]?.contains("hit") == true)
+    }
+  }
+
+  @Test("what is not going to be kept is not said to be", arguments: Transports.all)
+  func notStored(transport: Transports) async throws {
+    let policy = HTTPCachePolicy(mostBodyBytes: 300)
+    let long = String(repeating: "x", count: 70_000)
+    for (body, fields, isKept) in [
+      (300, [], true), (301, [], false), (1, ["Cache-Control: no-store"], false),
+      (1, ["X-Long: \(long)"], false), (1, ["Vary: *"], false),
+    ] {
+      let server = try SocketServer { _, connection in
+        connection.answer(
+          200, [UInt8](repeating: 1, count: body), headers: fields + ["ETag: \"a\""])
+      }
+      try await withCache(transport, policy) { cache in
+        let answer = try await cache.answer(
+          to: HTTPTransportRequest(url: server.url + "/a"), limit: 1_000)
+        let isSaid = answer.headers["cache-status"]?.contains("stored") == true
+        #expect(try (cache.responses.count == 1) == isKept)
+        #expect(isSaid == isKept, "\(body) \(fields.count)")
+      }
+      server.stop()
+    }
+  }
+
+  @Test("a range is that of the body as the server has it", arguments: Transports.all)
+  func ranges(transport: Transports) async throws {
+    let server = try server("", Self.text)
+    defer { server.stop() }
+    let line = transport.make()
+    for headers in [["Range": "bytes=0-3"], ["range": "bytes=0-3", "Accept-Encoding": "gzip"]] {
+      _ = try await line.answer(
+        to: HTTPTransportRequest(url: server.url, headers: headers), limit: 1_000)
+    }
+    let asked = server.requests.map { $0.headers["accept-encoding"] ?? "identity" }
+    #expect(asked == ["identity", "gzip"])
+    await line.close()
+  }
+}
