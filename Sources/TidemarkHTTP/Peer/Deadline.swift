@@ -6,16 +6,26 @@ internal import TidemarkSyncProtocol
 func withDeadline<R: Sendable>(
   _ time: Duration, _ body: @escaping @Sendable () async throws -> R
 ) async throws -> R {
+  let end = ContinuousClock.now + time
+  guard let result = try await withDeadline({ end }, body) else {
+    throw PeerError(.unavailable, "the server has not answered for \(time)")
+  }
+  return result
+}
+
+/// Runs `body` until a time, which may move on meanwhile.
+/// - Returns: nil when the time has come, after `body` was cancelled and has ended.
+package func withDeadline<R: Sendable>(
+  _ deadline: @escaping @Sendable () -> ContinuousClock.Instant,
+  _ body: @escaping @Sendable () async throws -> R
+) async throws -> R? {
   try await withThrowingTaskGroup(of: R?.self) { group in
     defer { group.cancelAll() }
     group.addTask { try await body() }
     group.addTask {
-      try await Task.sleep(for: time)
+      while case let end = deadline(), end > .now { try await Task.sleep(until: end) }
       return nil
     }
-    guard let first = try await group.next(), let result = first else {
-      throw PeerError(.unavailable, "the server has not answered for \(time)")
-    }
-    return result
+    return try await group.next() ?? nil
   }
 }

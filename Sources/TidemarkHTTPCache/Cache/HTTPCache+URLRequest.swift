@@ -1,5 +1,6 @@
 public import Foundation
 internal import Tidemark
+internal import TidemarkEngine
 internal import TidemarkHTTP
 internal import TidemarkSyncProtocol
 
@@ -22,13 +23,40 @@ extension HTTPCache {
   /// `returnCacheDataElseLoad` takes what is stored however old, `returnCacheDataDontLoad` takes
   /// nothing else.
   /// - Parameters:
-  ///   - request: what is asked; its timeout is not heeded, cancel the task instead.
+  ///   - request: what is asked. Its `timeoutInterval` is the longest time in which nothing comes.
   ///   - limit: most bytes of the answer.
   /// - Throws: as ``stream(_:head:body:)``; `URLError` of code `resourceUnavailable` where nothing
-  ///   is stored and nobody is to be asked, `httpTooManyRedirects`, `unsupportedURL`.
+  ///   is stored and nobody is to be asked, `timedOut`, `httpTooManyRedirects`, `unsupportedURL`.
   public func data(
     for request: URLRequest, limit: Int = 64 << 20
   ) async throws -> (Data, HTTPURLResponse) {
+    let (given, longest) = (request.timeoutInterval, 604_800.0)
+    let silence = Duration.seconds(given > 0 && given < longest ? given : longest)
+    let heard = Lock(ContinuousClock.now)
+    let result = try await withDeadline({ heard.withLock { $0 } + silence }) {
+      try await self.load(request, limit) { heard.withLock { $0 = .now } }
+    }
+    guard let (url, answer) = result else { throw URLError(.timedOut) }
+    if request.cachePolicy == .returnCacheDataDontLoad, answer.status == 504 {
+      throw URLError(.resourceUnavailable)
+    }
+    var fields = answer.headers
+    // As `URLSession` has them: `HTTPCookie` takes them apart.
+    if !answer.setCookies.isEmpty {
+      fields["set-cookie"] = answer.setCookies.joined(separator: ", ")
+    }
+    guard
+      let response = HTTPURLResponse(
+        url: url, statusCode: answer.status, httpVersion: "HTTP/1.1", headerFields: fields)
+    else { throw URLError(.badServerResponse) }
+    return (Data(answer.body), response)
+  }
+
+  /// - Parameter heard: is called whenever something comes.
+  /// - Returns: the answer, and where redirects have led.
+  private func load(
+    _ request: URLRequest, _ limit: Int, _ heard: @escaping @Sendable () -> Void
+  ) async throws -> (URL, HTTPTransportAnswer) {
     guard var url = request.url?.absoluteURL else { throw URLError(.badURL) }
     var message = HTTPTransportRequest(
       method: request.httpMethod ?? "GET", url: "", headers: request.allHTTPHeaderFields ?? [:],
@@ -42,20 +70,17 @@ extension HTTPCache {
     for _ in 0...Self.mostRedirects {
       guard url.scheme == "http" || url.scheme == "https" else { throw URLError(.unsupportedURL) }
       message.url = url.absoluteString
-      let answer = try await self.answer(to: message, limit: limit)
-      if let next = Self.target(of: answer, from: url, &message) {
-        url = next
-        continue
+      let collector = AnswerCollector(limit: limit, isHead: message.method == "HEAD")
+      try await stream(message) {
+        heard()
+        try collector.take(head: $0)
+      } body: {
+        heard()
+        try collector.take($0)
       }
-      if request.cachePolicy == .returnCacheDataDontLoad, answer.status == 504 {
-        throw URLError(.resourceUnavailable)
-      }
-      guard
-        let response = HTTPURLResponse(
-          url: url, statusCode: answer.status, httpVersion: "HTTP/1.1",
-          headerFields: answer.headers)
-      else { throw URLError(.badServerResponse) }
-      return (Data(answer.body), response)
+      let answer = try collector.answer()
+      guard let next = Self.target(of: answer, from: url, &message) else { return (url, answer) }
+      url = next
     }
     throw URLError(.httpTooManyRedirects)
   }
