@@ -5,7 +5,7 @@ extension Store {
   ///
   /// It becomes part of the store with the batch that names it, see ``PutOptions/attachment``.
   public func attachmentWriter() throws(TidemarkError) -> AttachmentWriter {
-    AttachmentWriter(try engine.newAttachment())
+    AttachmentWriter(try engine.newAttachment { [self] in makeRoom(for: $0) })
   }
 
   /// Writes an attachment whose content is in memory.
@@ -83,6 +83,37 @@ extension Store {
   }
 }
 
+// MARK: - A full disk
+
+extension Store {
+  /// Makes room on a full disk: what caches have given up goes, then what they would give up next.
+  /// - Parameter bytes: how much is needed.
+  /// - Returns: whether there is more room now.
+  func makeRoom(for bytes: Int) -> Bool {
+    do throws(TidemarkError) {
+      if try engine.sweepAttachments().removedBytes > 0 { return true }
+      try evictAttachments(of: bytes)
+      return try engine.sweepAttachments().removedBytes > 0
+    } catch { return false }
+  }
+
+  /// Gives up cached entries with attachments, those that were used least recently first.
+  private func evictAttachments(of bytes: Int) throws(TidemarkError) {
+    var batch = WriteBatch()
+    var freed = 0
+    for region in caches.withLock({ $0 }) where freed < bytes {
+      for sequence in try region.leastRecent(.max) where freed < bytes {
+        guard let entry = try engine.entryIfKept(at: sequence),
+          let content = try entry.attributes().attachment
+        else { continue }
+        try batch.operations.addEviction(of: entry.key.rawSpan, at: sequence)
+        freed += Int(clamping: content.length)
+      }
+    }
+    if freed > 0 { _ = try commitBlocking(batch, nil) }
+  }
+}
+
 extension Store.Blocking {
   /// Writes an attachment whose content is in memory.
   public func attach(_ bytes: some BytesConvertible) throws(TidemarkError) -> StagedAttachment {
@@ -139,13 +170,23 @@ public struct AttachmentUsage: Sendable, Hashable {
 extension StoreReader {
   /// Opens the attachment of a key.
   /// - Returns: nil when there is no such key, when its entry names no attachment, and when the
-  ///   content is not here: ``Entry/attachment`` tells these apart.
-  /// - Throws: `damaged` rather than wrong content, `closed`, `inputOutput`.
+  ///   content was released or is at a peer: ``Entry/attachment`` tells these apart.
+  /// - Throws: `damaged` rather than wrong content, and where the file of content is missing that
+  ///   should be here; `closed`, `inputOutput`.
   public func attachment(
     forKey key: some BytesConvertible
   ) throws(TidemarkError) -> AttachmentReader? {
     guard let reference = try entry(forKey: key)?.attachment else { return nil }
-    return try attachment(reference)
+    if let reader = try attachment(reference) { return reader }
+    // The note that content is elsewhere is a file, too.
+    if try source.engine.attachments.contains(reference.id) { return nil }
+    // A cached entry may have been given up meanwhile.
+    guard try entry(forKey: key)?.attachment == reference else {
+      return try attachment(forKey: key)
+    }
+    throw TidemarkError(
+      .damaged, "an attachment that an entry names is missing; attach the content again",
+      file: StoreLayout.attachmentDirectory + "/" + reference.id.fileName, offset: 0)
   }
 
   /// Opens an attachment that an entry names.

@@ -61,11 +61,13 @@ extension Cache {
         batch.count, try cache.store.commitBlocking(batch, durability).sequences.count)
     }
 
-    /// Gives all entries up, or those with some labels.
+    /// Gives all entries up, or those with some labels, and leaves nothing of them on the disk; see
+    /// ``Cache/removeAll(labels:durability:)``.
     public func removeAll(
       labels: LabelFilter = .everything, durability: Durability? = nil
     ) throws(TidemarkError) {
       _ = try cache.store.commitBlocking(try cache.removal(labels: labels), durability)
+      try cache.store.engine.eraseGivenUp()
     }
 
     /// Gives up entries that have been valid no more for a while.

@@ -74,11 +74,20 @@ extension Cache {
     return min(batch.count, try await store.commit(batch, durability).sequences.count)
   }
 
-  /// Gives all entries up, or those with some labels.
+  /// Gives all entries up, or those with some labels, and leaves nothing of them on the disk: the
+  /// files of the log that hold them are rewritten, which takes as long as these are long. For what
+  /// a cache gives up day by day there is ``remove(keys:durability:)``. Views that are open keep what
+  /// they show until the next compaction; what the disk keeps of deleted files is not in the store's
+  /// hand.
+  /// - Throws: what ``Store/compact(dropHistory:dense:dryRun:newKey:waits:)`` throws; then the
+  ///   entries are gone, and a later call or compaction clears the disk.
   public func removeAll(
     labels: LabelFilter = .everything, durability: Durability? = nil
   ) async throws(TidemarkError) {
     _ = try await store.commit(try removal(labels: labels), durability)
+    try await store.offPool("tidemark-pack") { (blocking) throws(TidemarkError) in
+      try blocking.store.engine.eraseGivenUp()
+    }
   }
 
   /// Gives up entries that have been valid no more for a while.

@@ -78,12 +78,13 @@ public struct Cache<Value: Sendable>: Sendable {
 
   /// Opens the attachment of a key.
   /// - Parameter key: the key, without the cache's prefix.
-  /// - Returns: nil where there is none, or its content is not here.
+  /// - Returns: nil where there is none, or its content is at a peer.
+  /// - Throws: see ``StoreReader/attachment(forKey:)``.
   public func attachment(
     forKey key: some BytesConvertible
   ) throws(TidemarkError) -> AttachmentReader? {
-    guard let reference = try entry(forKey: key)?.attachment else { return nil }
-    return try store.attachment(reference)
+    guard try entry(forKey: key)?.attachment != nil else { return nil }
+    return try store.attachment(forKey: full(key))
   }
 
   /// Whether a key has a value that is valid now.

@@ -40,6 +40,7 @@ extension Store {
         .invalidArgument, "a cache's prefix of \(prefix.count) bytes; it has 1 to 1024")
     }
     return try caches.withLock { (regions: inout [CacheRegion]) throws(TidemarkError) in
+      defer { engine.noteCacheBound(regions.reduce(0) { $0 + ($1.policy.bytes ?? 0) }) }
       if let known = regions.first(where: { $0.prefix == prefix }) {
         known.policy = policy
         return known
@@ -75,7 +76,7 @@ extension Store {
     answering answer: CacheQuestion.Answer? = nil
   ) throws(TidemarkError) -> CommitResult {
     guard operations.hasCached || operations.hasTouches || !questions.isEmpty else {
-      return try engine.stage(operations, durability: durability, waitsForRoom: waitsForRoom)
+      return try stageWithRoom(operations, durability, waitsForRoom)
     }
     return try caches.withLock { (regions: inout [CacheRegion]) throws(TidemarkError) in
       if let answer { try answer.check() } else { noteSaid(by: operations, in: regions) }
@@ -94,7 +95,7 @@ extension Store {
         try forgetCollection(of: region, after: change, operations, &batch)
         changes.append((region, change))
       }
-      let result = try engine.stage(batch, durability: durability, waitsForRoom: waitsForRoom)
+      let result = try stageWithRoom(batch, durability, waitsForRoom)
       for (region, change) in changes { region.settle(change) }
       return result
     }
@@ -111,6 +112,20 @@ extension Store {
       for region in regions where key == ReservedKeys.collection(region.prefix) {
         questions.say(prefix: region.prefix)
       }
+    }
+  }
+
+  /// On a full disk the attachments go first that caches have given up.
+  private func stageWithRoom(
+    _ batch: OperationBatch, _ durability: Durability?, _ waitsForRoom: Bool
+  ) throws(TidemarkError) -> CommitResult {
+    do throws(TidemarkError) {
+      return try engine.stage(batch, durability: durability, waitsForRoom: waitsForRoom)
+    } catch {
+      guard error.code == .noSpace, try engine.sweepAttachments().removedBytes > 0 else {
+        throw error
+      }
+      return try engine.stage(batch, durability: durability, waitsForRoom: waitsForRoom)
     }
   }
 

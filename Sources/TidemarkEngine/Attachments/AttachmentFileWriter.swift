@@ -11,23 +11,29 @@ package final class AttachmentFileWriter: Sendable {
   }
 
   private let files: AttachmentFiles
+  private let makeRoom: @Sendable (Int) -> Bool
   private let path: String
   private let key: NewFileKey?
   private let number: UInt64
   private let pieces: AttachmentPieces
   private let state = Lock(State())
 
-  init(_ files: AttachmentFiles) throws(TidemarkError) {
+  init(
+    _ files: AttachmentFiles, makingRoom makeRoom: @escaping @Sendable (Int) -> Bool
+  ) throws(TidemarkError) {
     self.files = files
+    self.makeRoom = makeRoom
     key = try files.newKey()
     number = files.newNumber()
     pieces = AttachmentPieces(ofFile: number, key?.sealer(fileID: number))
     path = files.newPath()
     do {
-      let file = try files.fileSystem.open(path, .create)
+      let file = try withRoom(AttachmentHeader.byteCount) { () throws(FileSystemError) in
+        try files.fileSystem.open(path, .create)
+      }
       state.withLock { $0.file = file }
       // For those who look whether anything is left under a former key.
-      if let key { try file.writeFully(key.keyID.bytes.rawSpan, at: AttachmentHeader.keyOffset) }
+      if let key { try write(key.keyID.bytes, at: AttachmentHeader.keyOffset, to: file) }
     } catch {
       files.discard(path)
       throw TidemarkError(error, while: "beginning an attachment")
@@ -68,7 +74,7 @@ package final class AttachmentFileWriter: Sendable {
     let number = state.pieces
     do {
       try pieces.encode(&state.rest, number, random: files.random)
-      try state.file?.writeFully(state.rest.rawSpan, at: pieces.offset(of: number))
+      if let file = state.file { try write(state.rest, at: pieces.offset(of: number), to: file) }
     } catch {
       discard(&state)
       throw Self.describe(error)
@@ -98,7 +104,7 @@ package final class AttachmentFileWriter: Sendable {
       var header = AttachmentHeader(id: id, number: number)
       do {
         try header.seal(with: key)
-        try file.writeFully(header.encoded().rawSpan, at: 0)
+        try write(header.encoded(), at: 0, to: file)
         try file.sync()
       } catch {
         discard(&state)
@@ -119,6 +125,30 @@ package final class AttachmentFileWriter: Sendable {
       throw error
     }
   }
+
+  private func write(
+    _ bytes: [UInt8], at offset: Int, to file: any File
+  ) throws(FileSystemError) {
+    try withRoom(bytes.count) { () throws(FileSystemError) in
+      try file.writeFully(bytes.rawSpan, at: offset)
+    }
+  }
+
+  /// Takes a step, and takes it again as long as the disk is full and somebody makes room.
+  private func withRoom<R>(
+    _ bytes: Int, _ step: () throws(FileSystemError) -> R
+  ) throws(FileSystemError) -> R {
+    for _ in 0..<Self.attempts {
+      do throws(FileSystemError) { return try step() } catch {
+        guard [ErrorNumber.noSpace, ErrorNumber.quotaExceeded].contains(error.number),
+          makeRoom(bytes)
+        else { throw error }
+      }
+    }
+    return try step()
+  }
+
+  private static let attempts = 8
 
   /// Gives up what was written.
   package func cancel() { state.withLock { discard(&$0) } }

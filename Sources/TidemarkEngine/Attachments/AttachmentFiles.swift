@@ -24,6 +24,9 @@ package final class AttachmentFiles: Sendable {
     var isDirectoryThere = false
     /// Bytes that came, and of cached data that was given up, since the last sweep.
     var changedBytes = 0
+    /// Bytes that cached entries have brought since the last sweep, of this opening or an earlier
+    /// one; nil until that is known.
+    var cachedBytes: Int?
     /// Bytes that were there after the last sweep; nil before the first.
     var keptBytes: Int?
   }
@@ -66,9 +69,13 @@ package final class AttachmentFiles: Sendable {
   // MARK: Files
 
   /// Begins a new attachment.
-  package func create() throws(TidemarkError) -> AttachmentFileWriter {
+  /// - Parameter makeRoom: called on a full disk with the bytes that are needed; says whether it has
+  ///   made some room.
+  package func create(
+    makingRoom makeRoom: @escaping @Sendable (Int) -> Bool = { _ in false }
+  ) throws(TidemarkError) -> AttachmentFileWriter {
     try prepareDirectory()
-    return try AttachmentFileWriter(self)
+    return try AttachmentFileWriter(self, makingRoom: makeRoom)
   }
 
   /// A name for a file that is about to be written, until it is adopted or discarded.
@@ -222,13 +229,41 @@ package final class AttachmentFiles: Sendable {
     }
   }
 
-  /// Whether so much has changed that a sweep pays: what it costs is a share of what came.
-  package var isSweepDue: Bool {
+  /// Takes note that cached entries were committed that name content of so many bytes.
+  /// - Parameter lastKept: the bytes that were there after the last sweep of an earlier opening;
+  ///   asked once.
+  func noteCached(_ bytes: Int, lastKept: () -> Int?) throws(TidemarkError) {
+    if state.withLock({ $0.cachedBytes == nil }) {
+      let lastKept = lastKept() ?? 0
+      var there = 0
+      for hash in try hashes() { there += try fileBytes(hash) ?? 0 }
+      let came = max(0, there - lastKept - bytes)
+      state.withLock { state in
+        state.cachedBytes = came
+        state.keptBytes = state.keptBytes ?? lastKept
+      }
+    }
+    state.withLock { $0.cachedBytes = ($0.cachedBytes ?? 0) + bytes }
+  }
+
+  /// Whether caches have brought so much that what they gave up since is to go.
+  package var isCacheSweepDue: Bool {
     state.withLock { state in
-      state.changedBytes
-        >= max(Limits.attachmentBytesBeforeSweep, (state.keptBytes ?? 0) / 2)
+      state.cachedBytes ?? 0 >= max(Limits.cachedBytesBeforeSweep, (state.keptBytes ?? 0) / 8)
     }
   }
+
+  /// Whether so much has changed that a sweep pays: what it costs is a share of what came.
+  package var isSweepDue: Bool {
+    isCacheSweepDue
+      || state.withLock { state in
+        state.changedBytes
+          >= max(Limits.attachmentBytesBeforeSweep, (state.keptBytes ?? 0) / 2)
+      }
+  }
+
+  /// Bytes that were there after the last sweep; nil before the first.
+  var keptBytes: Int? { state.withLock { $0.keptBytes } }
 
   /// The outcome of a sweep.
   package struct SweepReport: Sendable, Hashable {
@@ -265,10 +300,7 @@ package final class AttachmentFiles: Sendable {
       }
       let hashes = try hashes()
       guard !hashes.isEmpty else {
-        state.withLock { state in
-          state.changedBytes = 0
-          state.keptBytes = 0
-        }
+        noteSwept(keeping: 0)
         return SweepReport()
       }
       guard let inUse = try inUse() else { return SweepReport() }
@@ -300,13 +332,19 @@ package final class AttachmentFiles: Sendable {
         report.keptBytes += bytes
       }
     }
-    let kept = report.keptBytes
     state.withLock { state in
       state.pins = state.pins.filter { $0.value.holders > 0 || $0.value.through > through }
-      state.changedBytes = 0
-      state.keptBytes = kept
     }
+    noteSwept(keeping: report.keptBytes)
     return report
+  }
+
+  private func noteSwept(keeping bytes: Int) {
+    state.withLock { state in
+      state.changedBytes = 0
+      state.cachedBytes = 0
+      state.keptBytes = bytes
+    }
   }
 }
 

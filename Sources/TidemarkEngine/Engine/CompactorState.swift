@@ -27,6 +27,8 @@ struct CompactorState {
   /// Bytes on the disk that the last one would have taken and that were not free; nil when there
   /// was room.
   var neededBytes: Int?
+  /// Most bytes that the caches of the store keep, as far as they have a bound.
+  var cacheBytes = 0
 
   init(isAutomatic: Bool) { self.isAutomatic = isAutomatic }
 
@@ -36,6 +38,7 @@ struct CompactorState {
     isAutomatic = former.isAutomatic
     runs = former.runs
     bytesFreed = former.bytesFreed
+    cacheBytes = former.cacheBytes
   }
 
   /// Claims the one place for who rewrites the log.

@@ -83,13 +83,19 @@ extension Engine {
   /// files that could not be removed when they were replaced.
   func finishChangeOfKeys() throws(TidemarkError) {
     try replaceImagesOfOtherKeys()
-    let hints = try HintFile.files(of: self, withoutKey: try keys.current()).map(\.path)
+    try removeReplaced(and: HintFile.files(of: self, withoutKey: try keys.current()).map(\.path))
+  }
+
+  /// Removes files of log and index that are listed no more: those that could not be removed when
+  /// they were replaced.
+  /// - Parameter others: files that go as well.
+  func removeReplaced(and others: [String] = []) throws(TidemarkError) {
     try betweenRuns { (state: inout WriterState) throws(TidemarkError) in
       let listed = Set(
         (state.manifest.segments.map(\.fileName) + state.manifest.images.map(\.fileName)))
       let fileSystem = environment.fileSystem
       do throws(FileSystemError) {
-        for path in hints { try fileSystem.remove(path) }
+        for path in others { try fileSystem.remove(path) }
         for folder in [StoreLayout.logDirectory, StoreLayout.indexDirectory] {
           for name in try fileSystem.list(path + "/" + folder) where !listed.contains(name) {
             try fileSystem.remove(path + "/" + folder + "/" + name)
@@ -104,12 +110,6 @@ extension Engine {
     guard reading.withLock({ $0.manifest.images.contains { $0.keyID != current } }) else {
       return
     }
-    for _ in 0..<Limits.imageAttempts {
-      writer.wait { !$0.runs.isWriting }
-      // It takes the place of all runs, those of the old key among them.
-      if try writeRun(.whole) != nil { return }
-    }
-    throw TidemarkError(
-      .limitExceeded, "runs of the index were written all the while; try again later")
+    try writeWholeRun()
   }
 }

@@ -101,7 +101,8 @@ package final class SegmentAppender {
       try file.allocate(to: needed)
       allocated = needed
     }
-    growth = min(growth * 2, Limits.growthBytes)
+    // Little beside what is there: a cache may be all that a small disk has room for.
+    growth = min(growth * 2, max(Limits.firstGrowthBytes, allocated / 8), Limits.growthBytes)
   }
 
   /// Notes what the frames written next carry, for the segment's statistics.

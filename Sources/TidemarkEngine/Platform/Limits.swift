@@ -11,6 +11,9 @@ package enum Limits {
   /// Attachments that nothing names any more are looked for once so many bytes have come, or half
   /// as many as there are.
   package static let attachmentBytesBeforeSweep = 64 << 20
+  /// The same of what caches have brought, or an eighth of what there is: what they give up is to
+  /// take little beside what they keep.
+  package static let cachedBytesBeforeSweep = 2 << 20
   /// Most labels on one entry.
   package static let labelsPerEntry = 64
   /// Longest label; the shortest has one byte.
@@ -59,7 +62,7 @@ package enum Limits {
 
   /// A segment is sealed once it reaches this.
   package static let segmentBytes = 64 << 20
-  /// The space of the segment being written grows by this, then by twice as much each time.
+  /// The space of the segment being written grows by this, then by an eighth of what there is.
   package static let firstGrowthBytes = 256 << 10
   /// But by no more than this.
   package static let growthBytes = 8 << 20

@@ -80,8 +80,8 @@ public final class HTTPCache: HTTPTransport {
     if let address { try await shelf.void(address) }
   }
 
-  /// Gives up all that is stored. Answers that are under way are not kept, and nobody who asks after
-  /// this gets one of them.
+  /// Gives up all that is stored, and leaves nothing of it on the disk; see `Cache.removeAll`.
+  /// Answers that are under way are not kept, and nobody who asks after this gets one of them.
   public func removeAll() async throws(TidemarkError) { try await shelf.cache.removeAll() }
 
   /// Lets go of the transport's connections, and calls off what is under way.

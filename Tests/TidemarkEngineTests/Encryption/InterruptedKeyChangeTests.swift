@@ -163,7 +163,7 @@
         let end = Finish.allCases[round % Finish.allCases.count]
         round += 1
         if try run(key, cut, atCall: call, end).isOver { break }
-        call += 1 + round % 5
+        call += 7 + round % 5
       }
       #expect(call > 60 && call < 2_000, "\(call) calls")
     }

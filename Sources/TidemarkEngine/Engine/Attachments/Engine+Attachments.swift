@@ -1,8 +1,24 @@
 extension Engine {
-  /// Begins a new attachment.
-  package func newAttachment() throws(TidemarkError) -> AttachmentFileWriter {
+  /// Begins a new attachment. What caches have given up goes first, where that is much: whoever
+  /// waits for a sweep in the background may have to wait while much more comes.
+  /// - Parameter makeRoom: see ``AttachmentFiles/create(makingRoom:)``.
+  package func newAttachment(
+    makingRoom makeRoom: @escaping @Sendable (Int) -> Bool = { _ in false }
+  ) throws(TidemarkError) -> AttachmentFileWriter {
     try checkAttachmentsWritable()
-    return try attachments.create()
+    // That it fails keeps nobody from writing.
+    if attachments.isCacheSweepDue { _ = try? sweepAttachments() }
+    return try attachments.create(makingRoom: makeRoom)
+  }
+
+  /// How many bytes a sweep has kept, for the next opening.
+  private var keptHint: HintFile { HintFile(self, name: "attachments") }
+
+  private func noteCached(_ ids: [AttachmentID]) throws(TidemarkError) {
+    let bytes = ids.reduce(0) { $0 + AttachmentHeader(id: $1, number: 0).fileBytes }
+    try attachments.noteCached(bytes) {
+      keptHint.read().flatMap { try? $0.rawSpan.u64(at: 0) }.flatMap { Int(exactly: $0) }
+    }
   }
 
   func checkAttachmentsWritable() throws(TidemarkError) {
@@ -41,6 +57,7 @@ extension Engine {
     do throws(TidemarkError) {
       let result = try stage()
       through = result.lastSeen
+      if batch.hasCached { try? noteCached(batch.attachments) }
       return result
     } catch {
       // The entries may turn out to be in the log.
@@ -61,7 +78,15 @@ extension Engine {
   package func sweepAttachments() throws(TidemarkError) -> AttachmentFiles.SweepReport {
     try checkAttachmentsWritable()
     try dropOldParts()
-    return try attachments.sweep { () throws(TidemarkError) in try attachmentsInUse() }
+    let before = attachments.keptBytes
+    let report = try attachments.sweep { () throws(TidemarkError) in try attachmentsInUse() }
+    if let kept = attachments.keptBytes, kept != before {
+      var writer = ByteWriter(capacity: 8)
+      writer.u64(UInt64(kept))
+      // Without it the next opening sweeps once more than it has to.
+      try? keptHint.write(writer.bytes)
+    }
+    return report
   }
 
   /// Removes them if so much has changed that looking for them pays.

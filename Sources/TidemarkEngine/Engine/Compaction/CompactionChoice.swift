@@ -33,6 +33,8 @@ struct CompactionChoice {
   let purgeFromBytes: Int
   /// Whether every version of everything is kept.
   let keepsAll: Bool
+  /// Most bytes that caches keep, as far as they have a bound.
+  var cacheBytes = 0
 
   /// Raw bytes of all entries that something newer has replaced.
   var supersededBytes: Int { rows.reduce(0) { $0 + $1.superseded.superseded } }
@@ -47,7 +49,7 @@ struct CompactionChoice {
     return firstToPurge()
   }
 
-  /// From which segment on half of the bytes may be cached data that can go, as far back as
+  /// From which segment on enough of the bytes may be cached data that can go, as far back as
   /// possible: older segments need not take part, since all that a server has goes by itself.
   func firstToPurge() -> Int? {
     var (raw, cached) = (0, 0)
@@ -55,9 +57,23 @@ struct CompactionChoice {
     for first in rows.indices.reversed() {
       raw += rows[first].rawBytes
       cached += min(rows[first].superseded.cached, rows[first].rawBytes)
-      if cached >= purgeFromBytes, 2 * cached >= raw, fits(from: first) { found = first }
+      let pays = Self.paysToPurge(
+        cached, of: raw, from: purgeFromBytes, cacheBytes: cacheBytes)
+      if pays, fits(from: first) { found = first }
     }
     return found
+  }
+
+  /// Whether so much cached data can go that it pays: half of the bytes. Where the rest may be all of
+  /// caches that have bounds a fifth does, so that what these take is little more than that.
+  /// - Parameter least: fewer bytes do not pay in any case.
+  static func paysToPurge(
+    _ cached: Int, of raw: Int, from least: Int, cacheBytes: Int
+  ) -> Bool {
+    if raw - cached <= cacheBytes + cacheBytes / 8 {
+      return cached >= least / 4 && 5 * cached >= raw
+    }
+    return cached >= least && 2 * cached >= raw
   }
 
   /// From which segment on to merge for the order of keys alone; nil where that gains too little.

@@ -114,11 +114,35 @@ extension Engine {
     return choice.firstToDrop() != nil && mayDrop(by: choice)
   }
 
-  /// Whether at least half of the active segment is cached data that can go.
+  /// Takes note how much the caches of the store may keep.
+  package func noteCacheBound(_ bytes: Int) {
+    writer.withLock { $0.compactor.cacheBytes = bytes }
+  }
+
+  /// Whether enough of the active segment, or of a log of nothing but caches, is cached data that can
+  /// go.
   private func activeIsToPurge(_ state: borrowing WriterState) -> Bool {
     guard let appender = state.appender else { return false }
     let cached = reading.withLock { $0.usage.rows[appender.row.id]?.cached ?? 0 }
-    return cached >= purgeFromBytes && 2 * cached >= appender.rawBytes
+    return CompactionChoice.paysToPurge(
+      cached, of: appender.rawBytes, from: purgeFromBytes, cacheBytes: state.compactor.cacheBytes)
+      || cachesAreToPurge(state, appender.rawBytes)
+  }
+
+  /// Whether caches with bounds may be all that there is, and enough of the log is what they gave up:
+  /// what was used least recently mostly stands in segments that are sealed.
+  private func cachesAreToPurge(_ state: borrowing WriterState, _ activeBytes: Int) -> Bool {
+    let bound = state.compactor.cacheBytes
+    guard bound > 0 else { return false }
+    return reading.withLock { read in
+      // Views and damage alone keep what may go by the figures.
+      guard read.views.least == nil, read.manifest.damage.isEmpty else { return false }
+      let sealed = read.manifest.segments.lazy.filter { $0.state == .sealed }
+      let raw = sealed.reduce(activeBytes) { $0 + $1.rawBytes }
+      let cached = read.usage.rows.values.reduce(0) { $0 + $1.cached }
+      return raw - cached <= bound + bound / 8
+        && CompactionChoice.paysToPurge(cached, of: raw, from: purgeFromBytes, cacheBytes: bound)
+    }
   }
 
   /// Seals the active segment where that lets much cached data go: what is written over and over
@@ -208,7 +232,8 @@ extension Engine {
 
   /// The choice between the sealed segments, and their ids.
   private func choice() -> (CompactionChoice, ids: [UInt64]) {
-    reading.withLock { read in
+    let cacheBytes = writer.withLock { $0.compactor.cacheBytes }
+    return reading.withLock { read in
       let sealed = read.manifest.segments.filter { $0.state == .sealed }
       let rows = sealed.map { row in
         CompactionChoice.Row(
@@ -220,7 +245,8 @@ extension Engine {
       return (
         CompactionChoice(
           rows: rows, mergeFromBytes: mergeFromBytes, dropFromBytes: mergeFromBytes,
-          purgeFromBytes: purgeFromBytes, keepsAll: read.manifest.retention == .everything),
+          purgeFromBytes: purgeFromBytes, keepsAll: read.manifest.retention == .everything,
+          cacheBytes: cacheBytes),
         sealed.map(\.id)
       )
     }

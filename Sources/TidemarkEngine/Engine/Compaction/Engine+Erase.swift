@@ -1,0 +1,33 @@
+extension Engine {
+  /// Leaves nothing on the disk of cached data that was given up, but for what open views show:
+  /// keys, values and attachments go from log, index and files.
+  package func eraseGivenUp() throws(TidemarkError) {
+    try sealSegments()
+    try flush()
+    // An eviction goes from the log once the index knows it no more.
+    try writeWholeRun()
+    try countMissingUsage()
+    let first = reading.withLock { read in
+      read.segments.first { $0.isSealed && read.usage.rows[$0.id]?.cached ?? 1 > 0 }?.id
+    }
+    if let first {
+      var options = CompactionOptions { [self] in writer.withLock { $0.isClosed || $0.isSuspended }
+      }
+      options.automatic = CompactionOptions.Automatic(first: first, pace: nil)
+      try compact(options)
+    }
+    try removeReplaced()
+    try Quarantine(environment.fileSystem, storePath: path).removeAll()
+    try sweepAttachments()
+  }
+
+  /// Writes a run that takes the place of all.
+  func writeWholeRun() throws(TidemarkError) {
+    for _ in 0..<Limits.imageAttempts {
+      writer.wait { !$0.runs.isWriting }
+      if try writeRun(.whole) != nil { return }
+    }
+    throw TidemarkError(
+      .limitExceeded, "runs of the index were written all the while; try again later")
+  }
+}
