@@ -15,6 +15,14 @@
       var configuration = HTTPClient.Configuration(redirectConfiguration: .disallow)
       configuration.decompression = .disabled
       configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = max(1, connections)
+      configuration.httpVersion = .http1Only
+      configuration.http1_1ConnectionDebugInitializer = { channel in
+        channel.eventLoop.submit {
+          let pipeline = channel.pipeline.syncOperations
+          let decoder = try pipeline.handler(type: ByteToMessageHandler<HTTPResponseDecoder>.self)
+          try pipeline.addHandler(StatusGuard(), position: .after(decoder))
+        }
+      }
       client = HTTPClient(
         eventLoopGroupProvider: .singleton, configuration: configuration)
     }
@@ -51,5 +59,25 @@
 
     /// Ends the client; calls that are under way fail.
     public func close() async { try? await client.shutdown() }
+  }
+
+  /// Ends connections on which a status below 100 comes, or interim answers without end. The client
+  /// passes both over, and ends the process at a body behind the former.
+  private final class StatusGuard: ChannelInboundHandler {
+    typealias InboundIn = HTTPClientResponsePart
+    private static let mostInterim = 1_000
+    private var interim = 0
+    private var hasEnded = false
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+      guard !hasEnded else { return }
+      if case .head(let head) = unwrapInboundIn(data) {
+        interim = head.status.code < 200 ? interim + 1 : 0
+        hasEnded = head.status.code < 100 || interim > Self.mostInterim
+      }
+      guard hasEnded else { return context.fireChannelRead(data) }
+      context.fireErrorCaught(PeerError(.unavailable, "the server does not speak HTTP"))
+      context.close(promise: nil)
+    }
   }
 #endif
