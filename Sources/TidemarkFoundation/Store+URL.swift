@@ -26,6 +26,7 @@ extension Store {
 
   /// Copies the store to another directory while it is being written.
   /// - Parameter url: where nothing is yet, or an empty directory.
+  /// - Throws: what ``Store/backup(to:)-swift.method`` throws.
   public func backup(to url: URL) async throws(TidemarkError) {
     try await backup(to: Self.path(of: url))
   }

@@ -13,6 +13,9 @@ struct BackupCommand: ToolCommand {
 
       The copy holds everything that was committed when the command began, whole batches only, and \
       is a store like any other. Nothing may stand at the target, or an empty directory.
+
+      What the disk cannot read is not in the copy, which is made all the same, with exit status 65: \
+      verify says of both what is damaged.
       """)
 
   @OptionGroup var global: GlobalOptions

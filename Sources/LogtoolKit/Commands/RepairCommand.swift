@@ -46,6 +46,8 @@ struct RepairCommand: ToolCommand {
         try console.output.line("  and \(loss.keyCount - loss.keys.count) more keys")
       }
     }
+    let lost = report.lostSequences.reduce(0) { $0 + $1.count }
+    if lost > 0 { console.say("\(HumanText.count(lost, "sequence", "sequences")) lost in all") }
     console.say(
       "\(HumanText.count(report.entries)) entries are in \(into), up to sequence "
         + "\(report.lastSequence)")
@@ -63,6 +65,12 @@ struct RepairCommand: ToolCommand {
     return .object([
       .init("entries", .integer(report.entries)),
       .init("sequence", .unsigned(report.lastSequence)), .init("losses", .array(losses)),
+      .init(
+        "lost",
+        .array(
+          report.lostSequences.map {
+            .array([.unsigned($0.lowerBound), .unsigned($0.upperBound)])
+          })),
       .init("notes", .array(report.notes.map { .string($0) })),
     ])
   }

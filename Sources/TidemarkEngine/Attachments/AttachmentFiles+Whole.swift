@@ -55,43 +55,80 @@ extension AttachmentFiles {
   }
 
   /// Copies all attachments as they are to another store's directory, syncing each.
-  /// - Parameter isWhole: whether to copy a file; asked with its header's hash.
+  /// - Parameter checks: whether to read each copy whole, so that none stays that is damaged.
+  /// - Returns: what is wrong with those that are not in the copy.
   package func copy(
-    to target: String, _ targetSystem: any FileSystem,
-    where isWhole: (_ hash: [UInt8]) -> Bool = { _ in true }
-  ) throws(TidemarkError) {
+    to target: String, _ targetSystem: any FileSystem, checks: Bool = false
+  ) throws(TidemarkError) -> [TidemarkError] {
     let hashes = try hashes()
-    guard !hashes.isEmpty else { return }
-    let folder = target + "/" + StoreLayout.attachmentDirectory
+    guard !hashes.isEmpty else { return [] }
+    let copies = AttachmentFiles(targetSystem, store: target, keys: keys, random: random)
+    var faults: [TidemarkError] = []
     do throws(FileSystemError) {
-      if try targetSystem.kind(folder) == nil { try targetSystem.createDirectory(folder) }
-      for hash in hashes where isWhole(hash) {
-        try copy(AttachmentID.text(hash), to: folder, targetSystem)
+      if try targetSystem.kind(copies.directory) == nil {
+        try targetSystem.createDirectory(copies.directory)
       }
-      try targetSystem.syncDirectory(folder)
+    } catch { throw TidemarkError(error, while: "copying attachments") }
+    for hash in hashes {
+      var fault = try copy(hash, to: copies)
+      if fault == nil, checks { fault = try copies.fault(of: hash) }
+      guard let fault else { continue }
+      faults.append(fault)
+      try? targetSystem.remove(copies.directory + "/" + AttachmentID.text(hash))
+    }
+    do throws(FileSystemError) {
+      try targetSystem.syncDirectory(copies.directory)
       try targetSystem.syncDirectory(target)
     } catch { throw TidemarkError(error, while: "copying attachments") }
+    return faults
   }
 
+  /// Reads an attachment whole; of one that was released, its header.
+  /// - Returns: what is wrong with it; nil for nothing.
+  func fault(of hash: [UInt8]) throws(TidemarkError) -> TidemarkError? {
+    do throws(TidemarkError) {
+      guard let header = try header(of: hash), !header.isReleased else { return nil }
+      try self.open(header.id)?.verify()
+      return nil
+    } catch {
+      guard error.isDamage else { throw error }
+      return error.code == .damaged ? error : Self.unreadable(hash)
+    }
+  }
+
+  static func unreadable(_ hash: [UInt8]) -> TidemarkError {
+    .damagedAttachment(AttachmentID.text(hash), FormatError("the disk cannot read it"))
+  }
+
+  /// - Returns: why there is none in the copy; nil when there is.
   private func copy(
-    _ name: String, to folder: String, _ targetSystem: any FileSystem
-  ) throws(FileSystemError) {
-    let source: any File
-    do { source = try fileSystem.open(directory + "/" + name, .read) } catch {
-      // A sweep may have taken it meanwhile: then nothing of the copy names it.
-      guard error.number == ErrorNumber.noEntry else { throw error }
-      return
-    }
-    defer { source.close() }
-    let file = try targetSystem.open(folder + "/" + name, .create)
-    defer { file.close() }
-    var offset = 0
-    while true {
-      let bytes = try source.read(1 << 20, at: offset)
-      guard !bytes.isEmpty else { break }
-      try file.writeFully(bytes.rawSpan, at: offset)
-      offset += bytes.count
-    }
-    try file.sync()
+    _ hash: [UInt8], to copies: AttachmentFiles
+  ) throws(TidemarkError) -> TidemarkError? {
+    let name = "/" + AttachmentID.text(hash)
+    do throws(FileSystemError) {
+      let source: any File
+      do { source = try fileSystem.open(directory + name, .read) } catch {
+        // A sweep may have taken it meanwhile: then nothing of the copy names it.
+        if error.number == ErrorNumber.noEntry { return nil }
+        guard error.isUnreadable else { throw error }
+        return Self.unreadable(hash)
+      }
+      defer { source.close() }
+      let file = try copies.fileSystem.open(copies.directory + name, .create)
+      defer { file.close() }
+      var offset = 0
+      while true {
+        let bytes: [UInt8]
+        do { bytes = try source.read(1 << 20, at: offset) } catch {
+          guard error.isUnreadable else { throw error }
+          return Self.unreadable(hash)
+        }
+        guard !bytes.isEmpty else { break }
+        try file.writeFully(bytes.rawSpan, at: offset)
+        offset += bytes.count
+      }
+      try file.sync()
+      return nil
+    } catch { throw TidemarkError(error, while: "copying attachments") }
   }
 }

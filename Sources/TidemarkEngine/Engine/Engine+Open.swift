@@ -137,8 +137,7 @@ struct StoreOpener {
       }
     } else {
       guard configuration.access == .create else {
-        throw TidemarkError(
-          .notAStore, "there is no store at \(path); import into it or create it first")
+        throw StoreDirectory.cutOff(path)
       }
       loaded = try create(manifests, keyID: try keys.current())
     }

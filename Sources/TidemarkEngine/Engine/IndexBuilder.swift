@@ -73,7 +73,7 @@ struct IndexBuilder {
     let name = path + "/" + StoreLayout.indexDirectory + "/" + row.fileName
     let file: any File
     do { file = try environment.fileSystem.open(name, .read) } catch {
-      if error.number == ErrorNumber.noEntry { return nil }
+      if error.number == ErrorNumber.noEntry || error.isUnreadable { return nil }
       throw TidemarkError(error, while: "opening the index")
     }
     guard let run = try? keys.image(file), run.header.storeID == manifest.storeID,

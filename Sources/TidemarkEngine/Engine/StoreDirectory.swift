@@ -28,16 +28,40 @@ enum StoreDirectory {
       let hasLog = try hasSegments(path, names, fileSystem)
       if strangers.isEmpty, hasLog {
         throw TidemarkError(
-          .damaged, "both copies of MANIFEST are missing; repair what is left into a new store",
+          .damaged,
+          "both copies of MANIFEST are missing; repair what is left into a new store, or make a "
+            + "copy again that was cut off",
           file: StoreLayout.manifests[0], offset: 0)
       }
       // Nothing but the beginnings of a creation that was interrupted.
       if strangers.isEmpty, creates { return }
+      if strangers.isEmpty, !names.isEmpty { throw cutOff(path) }
       throw TidemarkError(
         .notAStore, "\(path) is a directory and not a store; give another path")
     default:
       throw TidemarkError(.notAStore, "\(path) is not a directory, so no store; check the path")
     }
+  }
+
+  /// The error for what is left of a creation that was cut off.
+  static func cutOff(_ path: String) -> TidemarkError {
+    TidemarkError(
+      .notAStore,
+      "the creation of the store at \(path) was cut off, and nothing was ever in it; create it "
+        + "again, or remove the directory")
+  }
+
+  /// The names in one of the store's folders. One that is missing is made: the log without any
+  /// segment, and the index, which is made anew from the log.
+  static func names(
+    in folder: String, of path: String, _ fileSystem: any FileSystem
+  ) throws(FileSystemError) -> [String] {
+    do { return try fileSystem.list(path + "/" + folder) } catch {
+      guard error.number == ErrorNumber.noEntry else { throw error }
+    }
+    try fileSystem.createDirectory(path + "/" + folder)
+    try fileSystem.syncDirectory(path)
+    return []
   }
 
   /// Makes the directory of a new store, where nothing stands.

@@ -223,7 +223,7 @@ struct StoreRecovery {
   func removeLeftovers(_ manifest: Manifest) throws(TidemarkError) {
     do {
       let listed = Set(manifest.segments.map(\.fileName))
-      for name in try fileSystem.list(path + "/" + StoreLayout.logDirectory)
+      for name in try StoreDirectory.names(in: StoreLayout.logDirectory, of: path, fileSystem)
       where !listed.contains(name) {
         if try holdsMore(log(name), than: lastSequence, manifest) {
           throw TidemarkError(
@@ -236,7 +236,8 @@ struct StoreRecovery {
       }
       let images = Set(manifest.images.map(\.fileName))
       let directory = path + "/" + StoreLayout.indexDirectory
-      for name in try fileSystem.list(directory) where !images.contains(name) {
+      for name in try StoreDirectory.names(in: StoreLayout.indexDirectory, of: path, fileSystem)
+      where !images.contains(name) {
         try fileSystem.remove(directory + "/" + name)
       }
     } catch let error as FileSystemError {

@@ -28,11 +28,13 @@ package final class ManifestStore: Sendable {
 
   private enum Copy {
     case missing
+    case unreadable(FileSystemError)
     case invalid(FormatError)
     case valid(Manifest)
   }
 
-  /// Reads both copies.
+  /// Reads both copies. One that the disk cannot read is as good as a damaged one, as long as the
+  /// other is whole.
   /// - Returns: nil when neither exists.
   /// - Throws: `damaged` when no copy is whole, `formatTooNew` or
   ///   `formatTooOld` when another version wrote it.
@@ -42,8 +44,12 @@ package final class ManifestStore: Sendable {
     for copy in StoreLayout.manifests.indices { copies.append(try read(copy, &decoded)) }
     var best: (Int, Manifest)?
     var problem: FormatError?
+    var failure: FileSystemError?
     for (i, copy) in copies.enumerated() {
       switch copy {
+      case .unreadable(let error):
+        failure = error
+        problem = problem ?? FormatError("the disk cannot read a copy of MANIFEST")
       case .missing: problem = problem ?? FormatError("a copy of MANIFEST is missing")
       case .invalid(let error): problem = error
       case .valid(let manifest):
@@ -53,6 +59,7 @@ package final class ManifestStore: Sendable {
     if let problem, let refusal = Self.refusal(problem, StoreLayout.manifests[0]) { throw refusal }
     guard let (winner, manifest) = best else {
       if case .missing = copies[0], case .missing = copies[1] { return nil }
+      if let failure { throw TidemarkError(failure, while: "reading MANIFEST") }
       throw TidemarkError(
         .damaged, "both copies of MANIFEST are damaged; repair what is left into a new store",
         file: StoreLayout.manifests[0], offset: 0, cause: problem)
@@ -99,6 +106,7 @@ package final class ManifestStore: Sendable {
       } catch { return .invalid(error) }
     } catch {
       if error.number == ErrorNumber.noEntry { return .missing }
+      if error.isUnreadable { return .unreadable(error) }
       throw TidemarkError(error, while: "reading MANIFEST")
     }
   }

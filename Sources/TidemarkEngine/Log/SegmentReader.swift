@@ -7,20 +7,20 @@ package enum SegmentReader {
 
   package static func header(_ file: any File) throws(LogReadError) -> SegmentHeader {
     let page = FormatConstants.segmentHeaderPageBytes
-    var failure = FormatError("segment has no header")
+    var failure = LogReadError.format(FormatError("segment has no header"))
     for copy in 0..<2 {
-      do {
+      do throws(FileSystemError) {
         let bytes = try file.read(page, at: copy * page)
-        return try SegmentHeader(decodingPage: bytes.rawSpan)
-      } catch let error as FormatError {
-        failure = error
-      } catch let error as FileSystemError {
-        throw .system(error)
+        do { return try SegmentHeader(decodingPage: bytes.rawSpan) } catch {
+          // A copy that could not be read may have been whole, which the other's damage hides.
+          if case .format = failure { failure = .format(error) }
+        }
       } catch {
-        throw .format(failure)
+        guard error.isUnreadable else { throw .system(error) }
+        failure = .system(error)
       }
     }
-    throw .format(failure)
+    throw failure
   }
 
   /// Codecs with the segment's dictionary, from whichever of its copies is intact.
@@ -31,9 +31,14 @@ package enum SegmentReader {
     guard let dictionary = header.dictionary else {
       return FrameCodecs(contexts: contexts, sealer: sealer)
     }
+    var failure = LogReadError.format(FormatError("dictionary does not match its checksum"))
     for offset in dictionary.offsets {
       let bytes: [UInt8]
-      do { bytes = try file.read(dictionary.length, at: offset) } catch { throw .system(error) }
+      do { bytes = try file.read(dictionary.length, at: offset) } catch {
+        guard error.isUnreadable else { throw .system(error) }
+        failure = .system(error)
+        continue
+      }
       guard bytes.count == dictionary.length,
         XXH64.hash(bytes.rawSpan) == dictionary.checksum
       else { continue }
@@ -42,7 +47,7 @@ package enum SegmentReader {
         return FrameCodecs(contexts: contexts, dictionary: loaded, sealer: sealer)
       } catch { throw .format(error) }
     }
-    throw .format(FormatError("dictionary does not match its checksum"))
+    throw failure
   }
 
   /// A dictionary from its stored bytes, for reading only, which is prepared faster.

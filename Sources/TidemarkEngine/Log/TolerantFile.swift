@@ -3,7 +3,7 @@
 /// A disk that is failing gives errors for some pages and good bytes for the rest; zeros do not
 /// match any checksum, so whoever reads through this finds them as damage and goes on.
 package final class TolerantFile: File {
-  private static let pageBytes = 4096
+  static let pageBytes = 4096
 
   private let file: any File
   private let bad = Lock<[Int]>([])

@@ -52,7 +52,13 @@ extension TidemarkError {
         .noSpace,
         "the disk is full; free space and try again (while \(task): \(reason) of \(error.path))",
         cause: error)
-    case ErrorNumber.accessDenied, ErrorNumber.notPermitted, ErrorNumber.readOnlyFileSystem:
+    case ErrorNumber.readOnlyFileSystem:
+      self.init(
+        .permissionDenied,
+        "the file system of \(error.path) is read-only; make it writable, or open the store "
+          + "read-only (while \(task): \(reason))",
+        cause: error)
+    case ErrorNumber.accessDenied, ErrorNumber.notPermitted:
       self.init(
         .permissionDenied,
         "no permission for \(error.path); grant it and open the store again "
@@ -72,4 +78,14 @@ extension TidemarkError {
         cause: error)
     }
   }
+  /// Whether what was read is damaged, or the disk cannot give its bytes: that is a fault of this
+  /// one thing, beside which everything else can be read.
+  package var isDamage: Bool {
+    code == .damaged || (cause as? FileSystemError)?.isUnreadable == true
+  }
+}
+
+extension FileSystemError {
+  /// Whether the disk cannot give the bytes of something that is there.
+  package var isUnreadable: Bool { number == ErrorNumber.inputOutput }
 }

@@ -51,7 +51,7 @@ public struct TidemarkError: Error, Sendable {
     /// A value cannot be made of bytes, or bytes of a value; of an object,
     /// ``TidemarkError/object`` says where.
     public static let coding = Code("coding")
-    /// No permission to read or write the store's files.
+    /// No permission to read or write the store's files, or a read-only file system.
     public static let permissionDenied = Code("permissionDenied")
     /// The store is encrypted, and no key was given.
     public static let keyMissing = Code("keyMissing")

@@ -89,6 +89,9 @@ import Testing
       #expect(!error.message.contains("\n"))
       #expect((error.cause as? FileSystemError)?.number == number)
     }
+    let readOnly = TidemarkError(
+      FileSystemError(.open, path: "/ro/s", number: ErrorNumber.readOnlyFileSystem), while: "a")
+    #expect(readOnly.message.contains("read-only") && !readOnly.message.contains("permission"))
     #expect(ErrorNumber.text(ErrorNumber.noEntry) == "No such file or directory")
   }
 

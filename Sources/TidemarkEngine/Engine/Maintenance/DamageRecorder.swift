@@ -24,7 +24,7 @@ struct DamageRecorder {
       return true
     } catch {
       switch error.code {
-      case .locked, .permissionDenied, .noSpace, .damaged: return false
+      case .locked, .permissionDenied, .noSpace, .damaged, .inputOutput: return false
       default: throw error
       }
     }

@@ -7,6 +7,8 @@ extension Engine {
   /// - Parameters:
   ///   - target: a path where nothing is, or an empty directory.
   ///   - fileSystem: where the target lies; nil for that of the store.
+  /// - Throws: `damaged` when the disk could not read parts of the store: the copy is made all the
+  ///   same, with everything else, and the damage to its log is on record in it.
   package func backup(
     to target: String, fileSystem: (any FileSystem)? = nil
   ) throws(TidemarkError) {
@@ -20,16 +22,26 @@ extension Engine {
     var (manifest, segments) = try openSegments()
     try StoreDirectory.prepareTarget(target, fileSystem)
     try StoreDirectory.createFolders(target, fileSystem)
+    var unreadable: [VerifyFinding] = []
     for segment in segments where segment.lastSequence >= segment.firstSequence {
-      try copy(
+      let pages = try copy(
         try segment.file(), length: segment.isSealed ? segment.usedLength() : nil,
         to: target + "/" + segment.fileName, fileSystem)
+      for page in pages {
+        unreadable.append(
+          VerifyFinding(
+            file: segment.fileName, offset: page, length: TolerantFile.pageBytes,
+            sequences: segment.range, message: "the disk could not read this page for the copy",
+            remedy: VerifyRemedy.repair(target), isDamageToAcknowledged: true,
+            segmentID: segment.id))
+      }
     }
     segments.removeAll { $0.lastSequence >= $0.firstSequence }
     let empty = Set(segments.map(\.id))
     manifest.segments.removeAll { empty.contains($0.id) }
     manifest.images = try copyImages(manifest.images, to: target, fileSystem)
-    try attachments.copy(to: target, fileSystem)
+    let faults = try attachments.copy(to: target, fileSystem)
+    manifest.damage += DamageRecorder.missing(unreadable, in: manifest)
     manifest.isClosedCleanly = manifest.segments.allSatisfy { $0.state == .sealed }
     manifest.generation = 0
     // An open segment is walked and sealed by the first opening, as after a power cut.
@@ -40,7 +52,20 @@ extension Engine {
       }
     }
     try ManifestStore(fileSystem, storePath: target).update(&manifest)
-    guard !manifest.isClosedCleanly else { return }
+    if !manifest.isClosedCleanly, unreadable.isEmpty { try settle(target, fileSystem) }
+    let files = unreadable.map(\.file) + faults.compactMap(\.file)
+    guard let first = files.first else { return }
+    throw TidemarkError(
+      .damaged,
+      "the copy at \(target) is made, but \(files.count) places of the store could not be read, "
+        + "the first of them in \(first); verify both, and repair what is left of the log",
+      file: first, offset: unreadable.first?.offset ?? 0, sequences: unreadable.first?.sequences)
+  }
+
+  /// Opens a copy once, which seals the segment that was being written.
+  private func settle(
+    _ target: String, _ fileSystem: any FileSystem
+  ) throws(TidemarkError) {
     var settling = EngineConfiguration()
     settling.access = .write
     settling.encryption = keys.encryption
@@ -78,16 +103,22 @@ extension Engine {
       // Runs are derived: one that is just being replaced is left out, and those above it.
       do { source = try environment.fileSystem.open(path + name, .read) } catch { break }
       defer { source.close() }
-      try copy(source, length: row.length, to: target + name, fileSystem)
+      let pages = try copy(source, length: row.length, to: target + name, fileSystem)
+      guard pages.isEmpty else {
+        try? fileSystem.remove(target + name)
+        break
+      }
       copied.append(row)
     }
     return copied
   }
 
   /// - Parameter length: nil copies up to the end of the file.
+  /// - Returns: the pages that the disk could not read: there the copy has zeros.
   private func copy(
-    _ source: any File, length: Int?, to path: String, _ fileSystem: any FileSystem
-  ) throws(TidemarkError) {
+    _ file: any File, length: Int?, to path: String, _ fileSystem: any FileSystem
+  ) throws(TidemarkError) -> [Int] {
+    let source = TolerantFile(file)
     do throws(FileSystemError) {
       let file = try fileSystem.open(path, .create)
       defer { file.close() }
@@ -101,6 +132,7 @@ extension Engine {
         offset += bytes.count
       }
       try file.sync()
+      return source.unreadablePages
     } catch { throw TidemarkError(error, while: "writing the copy") }
   }
 

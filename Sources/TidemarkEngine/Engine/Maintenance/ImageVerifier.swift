@@ -32,7 +32,7 @@ struct ImageVerifier {
       file = TolerantFile(try fileSystem.open(path + "/" + fileName, .read))
     } catch {
       guard error.number == ErrorNumber.noEntry else {
-        throw TidemarkError(error, while: "verifying the index")
+        return ([try describe(.fileSystem(error))], nil)
       }
       return ([finding(0, "an index image is missing")], nil)
     }
@@ -111,13 +111,16 @@ struct ImageVerifier {
   private func describe(_ error: IndexError) throws(TidemarkError) -> VerifyFinding {
     switch error {
     case .imageDamaged(let chunk):
-      finding(
+      return finding(
         ImageLayout.fileOffset(
           ofChunk: chunk, tagBytes: row.keyID == nil ? 0 : BlockSealer.tagBytes),
         "the index image is damaged")
-    case .imageInvalid(let reason): finding(0, "the index image is damaged: \(reason.reason)")
-    case .fileSystem(let error): throw TidemarkError(error, while: "verifying the index")
-    case .limitExceeded: finding(0, "the index image is too large")
+    case .imageInvalid(let reason):
+      return finding(0, "the index image is damaged: \(reason.reason)")
+    case .fileSystem(let error):
+      guard error.isUnreadable else { throw TidemarkError(error, while: "verifying the index") }
+      return finding(0, "the disk cannot read the index image")
+    case .limitExceeded: return finding(0, "the index image is too large")
     }
   }
 }

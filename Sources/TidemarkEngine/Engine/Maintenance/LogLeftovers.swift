@@ -29,9 +29,12 @@ struct LogLeftovers {
       throw error
     }
     defer { file.close() }
-    guard let header = try? SegmentReader.header(file), header.storeID == manifest.storeID,
-      header.baseSequence > last
-    else { return nil }
+    let header: SegmentHeader
+    do throws(LogReadError) { header = try SegmentReader.header(file) } catch {
+      if case .system(let error) = error { throw error }
+      return nil
+    }
+    guard header.storeID == manifest.storeID, header.baseSequence > last else { return nil }
     let walker = FrameWalker(
       try WindowReader(file), salt: header.salt, codecs: FrameCodecs(contexts: contexts),
       from: header.firstFrame)

@@ -52,6 +52,7 @@ struct ManifestVerifier {
       bytes = try file.read(Limits.manifestBytes + 1, at: 0)
     } catch {
       if error.number == ErrorNumber.noEntry { return .missing }
+      if error.isUnreadable { return .damaged([], FormatError("the disk cannot read it")) }
       throw TidemarkError(error, while: "reading MANIFEST")
     }
     do throws(FormatError) {

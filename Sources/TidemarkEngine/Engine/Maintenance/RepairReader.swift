@@ -86,6 +86,13 @@ final class RepairReader {
     return values
   }
 
+  /// The first page so far that overlaps a range and that the disk could not read.
+  func unreadablePage(in range: Range<Int>) -> Int? {
+    file.unreadablePages.first {
+      $0 < range.upperBound && $0 + TolerantFile.pageBytes > range.lowerBound
+    }
+  }
+
   func isZero(_ range: Range<Int>) throws(FileSystemError) -> Bool {
     let walker = FrameWalker(
       window, salt: salt, codecs: codecs, from: range.lowerBound, end: range.upperBound)

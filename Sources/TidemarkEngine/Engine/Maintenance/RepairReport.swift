@@ -8,7 +8,7 @@ public struct RepairReport: Sendable {
   public var segmentsWritten = 0
   /// The last sequence of the source; the new store continues behind it.
   public var lastSequence: UInt64 = 0
-  /// The losses, in the order of files and offsets.
+  /// The losses, as they were found: mostly in the order of files and offsets.
   public var losses: [RepairLoss] = []
   package var lost = SequenceSet()
   /// All sequences that are lost, in order.

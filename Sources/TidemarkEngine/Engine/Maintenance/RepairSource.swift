@@ -60,7 +60,12 @@ struct RepairSource: Sendable {
       defer { file.close() }
       let origin = try SegmentOrigin(
         file, name: name, row: row, contexts: contexts, keys: keys)
-      guard let origin else { return nil }
+      guard let origin else {
+        guard file.unreadablePages.isEmpty else {
+          throw FileSystemError(.read, path: path, number: ErrorNumber.inputOutput)
+        }
+        return nil
+      }
       id = origin.id
       salt = origin.salt
       kind = origin.kind
@@ -92,8 +97,10 @@ struct RepairSource: Sendable {
     latestCommitTime = self.footer?.latestCommitTime ?? 0
   }
 
-  /// A segment that MANIFEST lists and that is not there.
-  init(missing row: Manifest.Segment, storePath: String, contexts: ZstdContexts) {
+  /// A segment that MANIFEST lists and that is not there, or cannot be read at all.
+  init(
+    missing row: Manifest.Segment, reason: String, storePath: String, contexts: ZstdContexts
+  ) {
     name = StoreLayout.logDirectory + "/" + row.fileName
     self.row = row
     isMissing = true
@@ -108,14 +115,16 @@ struct RepairSource: Sendable {
     isListed = true
     footer = nil
     frameRange = 0..<0
-    guard row.state == .sealed else { return }
-    isComplete = true
-    let range = row.firstSequence...max(row.firstSequence, row.lastSequence)
-    coverage = range
-    lost.insert(range)
-    losses = [
-      RepairLoss(file: name, offset: 0, sequences: range, reason: "the file is missing")
-    ]
+    var loss = RepairLoss(file: name, offset: 0, reason: reason)
+    // How many entries stood in the segment that was being written, nothing tells.
+    if row.state == .sealed {
+      isComplete = true
+      let range = row.firstSequence...max(row.firstSequence, row.lastSequence)
+      coverage = range
+      lost.insert(range)
+      loss.sequences = range
+    }
+    losses = [loss]
   }
 
   /// Reads the file from the front to the end, frame by frame.
@@ -140,15 +149,32 @@ struct RepairSource: Sendable {
           settle(&stock, next: front.header.firstSequence)
           try take(front, reader, &stock)
         case .damage(let damage):
+          stock.hasDamage = true
+          if damage.header == nil, let start = stock.open?.range.lowerBound {
+            // The stretch goes on, and only a header tells which entries were in its beginning.
+            stock.open?.range = start..<damage.range.upperBound
+            continue
+          }
           settle(&stock, next: damage.header?.firstSequence)
           stock.open = damage
-          stock.hasDamage = true
         }
       }
       try finish(stock, reader)
     } catch {
-      throw TidemarkError(error, while: "reading the log")
+      guard error.isUnreadable else { throw TidemarkError(error, while: "reading the log") }
+      loseAll()
     }
+  }
+
+  /// Gives up a file that can no longer be read at all.
+  private mutating func loseAll() {
+    frames = []
+    present = SequenceSet()
+    if let coverage { lost.insert(coverage) }
+    losses = [
+      RepairLoss(
+        file: name, offset: 0, sequences: coverage, reason: "the disk cannot read the file")
+    ]
   }
 
   private struct Stock {
@@ -246,10 +272,18 @@ struct RepairSource: Sendable {
     _ stock: Stock, _ reader: RepairReader
   ) throws(FileSystemError) {
     var stock = stock
+    var isTorn = !isComplete
     if let open = stock.open, !isComplete {
       // Behind the last good frame of a segment that was never sealed: a torn tail, as far as
-      // anybody can tell.
-      if try !reader.isZero(open.range) {
+      // anybody can tell who can read it.
+      if let page = reader.unreadablePage(in: open.range) {
+        isTorn = false
+        report(
+          RepairLoss(
+            file: name, offset: max(page, open.range.lowerBound),
+            reason: "the disk cannot read the end of the segment, and nothing tells which entries "
+              + "stand there"))
+      } else if try !reader.isZero(open.range) {
         notes.append(
           "\(name): \(open.range.count) bytes from offset \(open.range.lowerBound) on are no "
             + "whole frames: a torn tail, or entries that nothing else tells of")
@@ -265,17 +299,26 @@ struct RepairSource: Sendable {
       lost.insert(stock.expected...row.lastSequence)
       report(loss)
     }
-    if !isComplete { dropOpenBatch(stock.lastBatchEnd) }
+    if !isComplete { dropOpenBatch(stock.lastBatchEnd, isTorn: isTorn) }
     if kind == .compacted { accountForSorted(stock, reader) }
     if coverage == nil, let last = present.last { coverage = min(firstSequence, last)...last }
   }
 
   /// The log ends with the last whole batch.
-  private mutating func dropOpenBatch(_ end: UInt64) {
+  /// - Parameter isTorn: whether nothing that was acknowledged stands behind it.
+  private mutating func dropOpenBatch(_ end: UInt64, isTorn: Bool) {
     guard kind == .appended, let last = present.last, last > end else { return }
     var open = SequenceSet()
     open.insert((end + 1)...last)
+    let dropped = present.intersection(open)
     present = present.subtracting(open)
+    guard isTorn else {
+      lost.formUnion(dropped)
+      return report(
+        RepairLoss(
+          file: name, offset: frameRange.lowerBound, sequences: (end + 1)...last,
+          reason: "the rest of the batch cannot be read"))
+    }
     notes.append("\(name): the last batch was never finished and is left out")
   }
 

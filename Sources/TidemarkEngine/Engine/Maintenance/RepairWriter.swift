@@ -2,7 +2,10 @@
 struct RepairWriter {
   private let sources: [RepairSource]
   private let plan: RepairPlan
-  private let lost: SequenceSet
+  /// The sequences that are not in the new store, those among them that could not be read again.
+  private(set) var lost: SequenceSet
+  /// The entries that were whole when stock was taken, and could not be read again.
+  private(set) var losses: [RepairLoss] = []
   private let target: StoreTarget
   private let storeID: [UInt8]
   private let environment: EngineEnvironment
@@ -12,6 +15,8 @@ struct RepairWriter {
   private let keyID: Encryption.KeyID?
   private var unit = RepairUnit()
   private let present: SequenceSet
+  /// The sequences that were copied in this run of the plan, in whichever order.
+  private var copied: [UInt64] = []
 
   private(set) var rows: [Manifest.Segment] = []
   private(set) var entries = 0
@@ -44,6 +49,7 @@ struct RepairWriter {
   mutating func run() throws(TidemarkError) {
     for run in plan.runs {
       let source = sources[run.source]
+      copied = []
       do {
         let reader = try source.reader(environment.fileSystem)
         defer { reader.close() }
@@ -53,14 +59,32 @@ struct RepairWriter {
           try copySorted(run, run.range, source, reader)
         }
       } catch let error as FileSystemError {
-        throw TidemarkError(error, while: "reading the log")
+        guard error.isUnreadable else { throw TidemarkError(error, while: "reading the log") }
       } catch let error as TidemarkError {
         throw error
       } catch {
         throw TidemarkError(.inputOutput, "the log cannot be read", cause: error)
       }
+      noteLosses(run, source)
     }
     try flush()
+  }
+
+  /// Counts as lost what the plan takes from a source and a disk that fails now and then has not
+  /// given a second time.
+  private mutating func noteLosses(_ run: RepairPlan.Run, _ source: RepairSource) {
+    var wanted = SequenceSet()
+    wanted.insert(run.range)
+    wanted = plan.taken[run.source].intersection(wanted)
+    for range in wanted.subtracting(SequenceSet(ascending: copied.sorted())).ranges {
+      lost.insert(range)
+      guard losses.count < Limits.verifyFindings else { continue }
+      let frame = source.frames.first { $0.sequences.overlaps(range) }
+      losses.append(
+        RepairLoss(
+          file: source.name, offset: frame?.offset ?? 0, sequences: range,
+          reason: "it was whole at first, and could not be read again"))
+    }
   }
 
   private mutating func copyInOrder(
@@ -106,7 +130,11 @@ struct RepairWriter {
     var bytes = 0
     var count = 0
     for frame in frames {
-      guard let front = try reader.front(at: frame.offset) else { continue }
+      guard let front = try reader.front(at: frame.offset) else {
+        bytes += frame.rawBytes
+        count += frame.entryCount
+        continue
+      }
       for head in front.entries where range.contains(head.sequence) {
         bytes += head.keyLength + head.valueLength + head.attributesLength + 32
         count += 1
@@ -126,6 +154,7 @@ struct RepairWriter {
       guard values.firstBadBlock(of: head, in: front) == nil else { continue }
       try unit.add(head, of: front, values: values)
       entries += 1
+      copied.append(head.sequence)
       if head.previous > 0, !present.contains(head.previous), !lost.contains(head.previous) {
         lastDangling = max(lastDangling, head.sequence)
       }

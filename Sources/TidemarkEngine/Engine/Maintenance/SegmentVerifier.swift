@@ -64,7 +64,8 @@ struct SegmentVerifier {
       try check(file)
       for page in file.unreadablePages { report(page, "the disk cannot read this page") }
     } catch let error as FileSystemError {
-      throw TidemarkError(error, while: "verifying the log")
+      guard error.isUnreadable else { throw TidemarkError(error, while: "verifying the log") }
+      report(0, "the disk cannot read the file")
     } catch let error as TidemarkError {
       throw error
     } catch {

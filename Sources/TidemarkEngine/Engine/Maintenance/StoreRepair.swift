@@ -55,27 +55,31 @@ package struct StoreRepair {
   private mutating func readSource() throws(TidemarkError) {
     let fileSystem = environment.fileSystem
     manifest = try ManifestVerifier(path, fileSystem).manifest
+    if manifest == nil, try StoreDirectory.isHalfCreated(path, fileSystem) {
+      throw StoreDirectory.cutOff(path)
+    }
     if manifest == nil { report.notes.append("both copies of MANIFEST are lost") }
     if let manifest { try keys.check(manifest, writes: true) }
     let rows = manifest?.segments ?? []
     let listed = Set(rows.map(\.fileName))
     for row in rows {
       let name = StoreLayout.logDirectory + "/" + row.fileName
-      let source = try RepairSource(
-        name, row: row, storePath: path, fileSystem: fileSystem, contexts: contexts,
-        keys: keys)
+      var reason = "the file is missing"
+      let source = try source(name, row) { reason = $0 }
       sources.append(
-        source ?? RepairSource(missing: row, storePath: path, contexts: contexts))
+        source
+          ?? RepairSource(missing: row, reason: reason, storePath: path, contexts: contexts))
     }
-    for name in try segmentFiles() where !listed.contains(name) {
-      let source = try RepairSource(
-        StoreLayout.logDirectory + "/" + name, row: nil, storePath: path,
-        fileSystem: fileSystem, contexts: contexts, keys: keys)
-      guard let source else {
-        report.notes.append("log/\(name): nothing tells what this file is; left out")
-        continue
+    for file in try segmentFiles() where !listed.contains(file) {
+      let name = StoreLayout.logDirectory + "/" + file
+      var reason: String?
+      if let source = try source(name, nil, unreadable: { reason = $0 }) {
+        sources.append(source)
+      } else if let reason {
+        report.losses.append(RepairLoss(file: name, offset: 0, reason: reason))
+      } else {
+        report.notes.append("\(name): nothing tells what this file is; left out")
       }
-      sources.append(source)
     }
     dropStrangers()
     for index in sources.indices {
@@ -83,6 +87,23 @@ package struct StoreRepair {
       report.notes.append(contentsOf: sources[index].notes)
     }
     report.segmentsRead = sources.count
+  }
+
+  /// Opens a file of the log.
+  /// - Parameter unreadable: called with the reason when the disk cannot read it.
+  /// - Returns: nil when it is missing, cannot be read, or is no segment.
+  private func source(
+    _ name: String, _ row: Manifest.Segment?, unreadable: (String) -> Void
+  ) throws(TidemarkError) -> RepairSource? {
+    do throws(TidemarkError) {
+      return try RepairSource(
+        name, row: row, storePath: path, fileSystem: environment.fileSystem, contexts: contexts,
+        keys: keys)
+    } catch {
+      guard error.isDamage else { throw error }
+      unreadable("the disk cannot read the file")
+      return nil
+    }
   }
 
   private func segmentFiles() throws(TidemarkError) -> [String] {
@@ -108,18 +129,20 @@ package struct StoreRepair {
   private mutating func write(to path: String) throws(TidemarkError) -> RepairReport {
     let plan = RepairPlan(sources, hasManifest: manifest != nil)
     var result = try newManifest(plan)
-    let lost = settleLosses(plan, last: result.lastSequence)
+    settleLosses(plan, last: result.lastSequence)
     let target = try StoreTarget(creating: path, environment: environment)
     do throws(TidemarkError) {
       var writer = RepairWriter(
-        sources, plan: plan, lost: lost, target: target, storeID: result.storeID,
+        sources, plan: plan, lost: report.lost, target: target, storeID: result.storeID,
         environment: environment, contexts: contexts, keys: keys, keyID: result.keyID)
       try writer.run()
+      report.lost = writer.lost
+      report.losses.append(contentsOf: writer.losses)
       result.segments = writer.rows
       result.nextSegmentID = max(result.nextSegmentID, UInt64(writer.rows.count) + 1)
       result.latestCommitTime = max(result.latestCommitTime, writer.latestCommitTime)
       if manifest == nil { inferHistory(&result, plan, danglingAt: writer.lastDangling) }
-      recordHoles(lost, in: &result)
+      recordHoles(in: &result)
       try copyAttachments(to: path)
       try target.finish(result)
       report.entries = writer.entries
@@ -136,21 +159,11 @@ package struct StoreRepair {
     let fileSystem = environment.fileSystem
     let files = AttachmentFiles(
       fileSystem, store: path, keys: keys, random: environment.randomBytes)
-    var damaged: Set<[UInt8]> = []
-    for hash in try files.hashes() {
-      do throws(TidemarkError) {
-        guard let header = try files.header(of: hash), !header.isReleased else { continue }
-        try files.open(header.id)?.verify()
-      } catch {
-        guard error.code == .damaged else { throw error }
-        damaged.insert(hash)
-        report.losses.append(
-          RepairLoss(
-            file: error.file ?? StoreLayout.attachmentDirectory, offset: error.offset ?? 0,
-            reason: error.message))
-      }
+    report.losses += try files.copy(to: target, fileSystem, checks: true).map { fault in
+      RepairLoss(
+        file: fault.file ?? StoreLayout.attachmentDirectory, offset: fault.offset ?? 0,
+        reason: fault.message)
     }
-    try files.copy(to: target, fileSystem) { !damaged.contains($0) }
   }
 
   /// The new store is the same one, as far as the source still says which one that is.
@@ -183,7 +196,7 @@ package struct StoreRepair {
   }
 
   /// The sequences that are lost, all in all; without MANIFEST that includes what no file covers.
-  private mutating func settleLosses(_ plan: RepairPlan, last: UInt64) -> SequenceSet {
+  private mutating func settleLosses(_ plan: RepairPlan, last: UInt64) {
     var lost = plan.lost
     for source in sources {
       for loss in source.losses {
@@ -208,7 +221,6 @@ package struct StoreRepair {
       }
     }
     report.lost = lost
-    return lost
   }
 
   /// Without MANIFEST it shows in gaps and loose links how far back history is whole.
@@ -224,11 +236,11 @@ package struct StoreRepair {
       "compaction had dropped history; views from sequence \(result.historyFrom) on are right")
   }
 
-  private func recordHoles(_ lost: SequenceSet, in result: inout Manifest) {
+  private func recordHoles(in result: inout Manifest) {
     let kept = (manifest?.damage ?? []).filter { $0.state == .accepted }
     result.damage = Array(kept.prefix(Limits.damageRecords / 2))
     let room = Limits.damageRecords / 2 - Limits.damageRecords / 8
-    for range in lost.coarsened(to: room).ranges {
+    for range in report.lost.coarsened(to: room).ranges {
       let loss = report.losses.first { $0.sequences?.overlaps(range) ?? false }
       let reason = loss.map { "\($0.file), offset \($0.offset): \($0.reason)" } ?? "lost"
       result.damage.append(

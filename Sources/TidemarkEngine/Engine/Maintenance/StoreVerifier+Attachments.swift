@@ -31,9 +31,10 @@ extension StoreVerifier {
         guard let reader = try files.open(header.id) else { continue }
         try reader.verify()
       } catch {
-        guard error.code == .damaged else { throw error }
+        guard error.isDamage else { throw error }
+        let fault = error.code == .damaged ? error : AttachmentFiles.unreadable(hash)
         report.findings.append(
-          finding(error.file ?? name, offset: error.offset ?? 0, error.message))
+          finding(fault.file ?? name, offset: fault.offset ?? 0, fault.message))
       }
     }
     for id in missing.sorted(by: { $0.hash.lexicographicallyPrecedes($1.hash) }) {

@@ -83,8 +83,7 @@ package struct StoreVerifier {
     for _ in 0..<2 where !found.findings.isEmpty { found = try ManifestVerifier(path, fileSystem) }
     guard found.manifest == nil else { return found }
     if found.isMissing ? try !hasLog() : try StoreDirectory.isHalfCreated(path, fileSystem) {
-      throw TidemarkError(
-        .notAStore, "there is no store at \(path); import into it or create it first")
+      throw StoreDirectory.cutOff(path)
     }
     return found
   }
@@ -170,9 +169,20 @@ package struct StoreVerifier {
     let leftovers = LogLeftovers(path: path, fileSystem: fileSystem, contexts: contexts)
     do throws(FileSystemError) {
       for file in try leftovers.unlisted(manifest) {
-        guard
-          let sequence = try leftovers.firstSequence(in: file, manifest, after: report.lastSequence)
-        else {
+        let first: UInt64?
+        do {
+          first = try leftovers.firstSequence(in: file, manifest, after: report.lastSequence)
+        } catch {
+          guard error.isUnreadable else { throw error }
+          report.findings.append(
+            VerifyFinding(
+              file: file, offset: 0,
+              message: "the disk cannot read a file that MANIFEST does not list, which may hold "
+                + "entries beyond the end of the log",
+              remedy: VerifyRemedy.repair(path), isDamageToAcknowledged: false))
+          continue
+        }
+        guard let sequence = first else {
           report.leftovers.append(file)
           continue
         }

@@ -41,6 +41,34 @@ extension Campaign {
   }
 }
 
+extension Campaign {
+  /// Does each kind of work while 3, 10 and 30 % of the reads fail, and while all of them do from
+  /// some read on.
+  func reads(
+    _ script: Script, _ configuration: EngineConfiguration = .campaign,
+    unless shouldStop: () -> Bool = { false }
+  ) throws -> CampaignReport {
+    var total = ReadFaultSweep.Report()
+    var generator = SeededGenerator(seed: script.seed)
+    for isClosed in [true, false] {
+      let sweep = try ReadFaultSweep(script, isClosed: isClosed, configuration: configuration)
+      for work in ReadFaultSweep.Work.allCases {
+        let first = ReadFaultSweep.Failing.from(generator.int(in: 1...40))
+        for failing in [.chance(0.03), .chance(0.1), .chance(0.3), first] where !shouldStop() {
+          try sweep.run(work, failing, seed: generator.next(), &total)
+        }
+      }
+    }
+    var report = CampaignReport()
+    report.runs = total.runs
+    report.statesChecked = total.runs - total.refused
+    report.injected = total.injected
+    report.notes = ["refused": total.refused, "losses told": total.told, "whole": total.whole]
+    report.traceHash = UInt64(total.whole) &* 31 &+ UInt64(total.told)
+    return report
+  }
+}
+
 extension Script {
   fileprivate func withSeed(_ seed: UInt64) -> Script { Script(seed: seed, steps: steps) }
 }

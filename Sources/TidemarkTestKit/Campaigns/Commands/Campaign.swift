@@ -19,12 +19,14 @@ internal import TidemarkEngine
   case manifest
   /// Crashes at every call of a program that writes objects with indexes.
   case indexes
+  /// Verifying, repairing, backups, compaction and reading while reads of the disk fail.
+  case reads
 
   /// The script that a seed stands for.
   public func script(seed: UInt64) -> Script {
     let profile = ScriptProfile.all[Int(seed % UInt64(ScriptProfile.all.count))]
     switch self {
-    case .crash, .recover, .errors:
+    case .crash, .recover, .errors, .reads:
       return Script(seed: seed, count: max(5, 24 / profile.cost), profile: profile)
     case .bits: return Script(seed: seed, steps: BitSweep.sampleSteps)
     case .model:
@@ -42,6 +44,7 @@ internal import TidemarkEngine
       [
         .error, .shortTransfer, .syncLeavesPagesClean, .syncRevertsPages, .syncFailsLate, .diskFull,
       ]
+    case .reads: [.error]
     case .bits, .model, .soak, .manifest, .indexes: []
     }
   }
@@ -72,6 +75,7 @@ internal import TidemarkEngine
         case .soak: try soak(script, configuration, unless: stops)
         case .manifest: try manifest(script, configuration, unless: stops)
         case .indexes: try indexes(script, configuration, unless: stops)
+        case .reads: try reads(script, configuration, unless: stops)
         }
       report.isCutShort = isCutShort
       return report

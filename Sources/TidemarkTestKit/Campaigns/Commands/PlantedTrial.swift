@@ -63,6 +63,7 @@ extension Campaign {
     case .soak: _ = try soak(script(seed: seed))
     case .manifest: _ = try GenerationSweep(seed: seed).run(every: 3)
     case .indexes: _ = try IndexSweep(seed: seed).run(every: 3)
+    case .reads: _ = try reads(script(seed: seed))
     }
   }
 }

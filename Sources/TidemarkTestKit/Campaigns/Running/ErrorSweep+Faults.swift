@@ -30,6 +30,8 @@ extension ErrorSweep {
       switch fault {
       case .error(.ENOSPC), .error(.EDQUOT): return code == .noSpace
       case .error(.EACCES): return code == .permissionDenied
+      // A backup leaves out what it cannot read, and says so.
+      case .error(.EIO): return code == .inputOutput || code == .damaged
       // Pages that the disk took back read as damage until the store is opened again.
       case .syncRevertsPages: return code == .inputOutput || code == .damaged
       default: return code == .inputOutput
