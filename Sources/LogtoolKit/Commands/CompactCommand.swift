@@ -15,7 +15,8 @@ struct CompactCommand: ToolCommand {
         logtool compact S --key-file OLD --rekey NEW
 
       With the default retention nothing is dropped; segments are merged and compressed better. \
-      What has nothing to gain stays as it is. --drop-history drops all superseded versions for \
+      What has nothing to gain stays as it is. On a disk without room for that, segments are \
+      rewritten one by one that lose something. --drop-history drops all superseded versions for \
       this once: moments of the past can then no longer be looked at.
 
       --rekey encrypts the whole store with another key, also one that was not encrypted. If it is \

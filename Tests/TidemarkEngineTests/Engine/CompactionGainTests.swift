@@ -49,6 +49,53 @@ struct CompactionGainTests {
     #expect(dense.bytes < usual.bytes)
   }
 
+  enum Records: CaseIterable, Sendable { case small, documents, alike, random }
+
+  private func value(_ records: Records, _ i: Int, _ chance: inout SeededGenerator) -> String {
+    func words(_ count: Int, of vocabulary: Int) -> String {
+      (0..<count).map { _ in String(chance.int(below: vocabulary) &* 7919, radix: 36) }
+        .joined(separator: " ")
+    }
+    return switch records {
+    case .small: #"{"id":\#(i),"section":"\#(words(1, of: 9))","size":\#(i * 31)}"#
+    case .documents: words(160, of: 3_000)
+    case .alike: #"{"maintainer":"somebody <a@example.org>","text":"\#(words(12, of: 40))"}"#
+    case .random: words(30, of: 1 << 40)
+    }
+  }
+
+  @Test(
+    "a compaction of what came in large batches drops what goes, and is no larger",
+    arguments: Records.allCases, [false, true])
+  func noLarger(records: Records, drops: Bool) throws {
+    let engine = try store.open()
+    var chance = SeededGenerator(seed: 6)
+    for first in stride(from: 0, to: 3_000, by: 500) {
+      var batch = OperationBatch()
+      for i in first..<(first + 500) {
+        // Neighbours in the batch are much alike, and far apart in the order of keys.
+        let key = bytes("\(i * 7919 % 3_000)/\(records)")
+        try batch.add(.put, key: key.rawSpan, value: bytes(value(records, i, &chance)).rawSpan)
+      }
+      try engine.commit(batch)
+      try engine.sealSegments()
+    }
+    for i in stride(from: 0, to: 3_000, by: 100) { try engine.delete("\(i)/\(records)") }
+    try engine.sealSegments()
+    let state = try engine.keys()
+    let report = try engine.compact(CompactionOptions(dropHistory: drops))
+    #expect(report.segmentsRewritten == 7)
+    #expect(
+      report.bytesAfter <= report.bytesBefore,
+      "\(report.bytesBefore) became \(report.bytesAfter)")
+    #expect(report.droppedEntries == (drops ? 30 : 0))
+    #expect(report.droppedTombstones == report.droppedEntries)
+    #expect(try engine.keys() == state)
+    try engine.close()
+    let found = try StoreVerifier.verify(store.path, environment: store.environment())
+    #expect(found.findings == [])
+  }
+
   @Test("a dictionary that takes more than it saves is left out of a dense log")
   func uselessDictionary() throws {
     let engine = try store.open()

@@ -86,6 +86,66 @@ struct CompactionRoomTests {
     #expect(report.findings == [])
   }
 
+  @Test(
+    "on a full disk those segments are compacted that lose something, as far as there is room",
+    arguments: [0, 3, 6])
+  func segmentBySegment(position: Int) throws {
+    let engine = try store.open()
+    var chance = SeededGenerator(seed: 8)
+    for segment in 0..<7 {
+      for i in 0..<60 { try engine.put("\(segment)/\(i)", value(&chance)) }
+      try engine.sealSegments()
+    }
+    for i in 0..<30 { try engine.delete("\(position)/\(i)") }
+    try engine.sealSegments()
+    let keys = try engine.keys()
+    let log = try engine.status().bytes.log
+    // Half of one segment fits, and by far not the whole log.
+    store.disk.capacity = store.disk.usedBytes + log / 8
+    let report = try engine.compact(CompactionOptions(dropHistory: true))
+    #expect(report.droppedEntries == 30 && report.droppedTombstones == 30)
+    #expect(report.bytesAfter < report.bytesBefore - log / 20)
+    #expect(files().sorted() == listed(engine))
+    store.disk.capacity = nil
+    #expect(try engine.keys() == keys)
+    try engine.close()
+    let found = try StoreVerifier.verify(store.path, environment: store.environment())
+    #expect(found.findings == [])
+  }
+
+  @Test("what is deleted stays so where the segment that has its value did not fit")
+  func passedOver() throws {
+    var engine = try store.open()
+    var chance = SeededGenerator(seed: 9)
+    for segment in 0..<4 {
+      for i in 0..<(segment == 0 ? 200 : 20) { try engine.put("\(segment)/\(i)", value(&chance)) }
+      try engine.sealSegments()
+    }
+    // Of the first, long one only a little goes; of the others nearly all.
+    for segment in 0..<4 { for i in 0..<18 { try engine.delete("\(segment)/\(i)") } }
+    try engine.sealSegments()
+    let keys = try engine.keys()
+    let log = try engine.status().bytes.log
+    store.disk.capacity = store.disk.usedBytes + (28 << 10)
+    let error = #expect(throws: TidemarkError.self) {
+      try engine.compact(CompactionOptions(dropHistory: true))
+    }
+    #expect(error?.code == .noSpace)
+    store.disk.capacity = nil
+    #expect(try engine.status().bytes.log < log)
+    try engine.close()
+    for name in try store.disk.list(store.path + "/index") {
+      try store.disk.remove(store.path + "/index/" + name)
+    }
+    engine = try store.open()
+    #expect(try engine.keys() == keys)
+    try engine.compact(CompactionOptions(dropHistory: true))
+    #expect(try engine.keys() == keys)
+    try engine.close()
+    let found = try StoreVerifier.verify(store.path, environment: store.environment())
+    #expect(found.findings == [])
+  }
+
   @Test("a store does not compact by itself without room, says so, and does it once there is some")
   func byItself() throws {
     var store = store

@@ -7,7 +7,7 @@ struct CompactionFates {
   }
 
   private let engine: Engine
-  private let floor: CompactionFloor
+  private var floor: CompactionFloor
   private let pinned: PinnedVersions?
   private let isRecordSuperseded: (@Sendable (RecordName, UInt64) -> Bool)?
   private var versions: NeededVersions
@@ -40,6 +40,9 @@ struct CompactionFates {
     cached = CachedVersions(
       engine, limit: min(floor.cached, range.upperBound), from: range.lowerBound)
   }
+
+  /// Lets all deletes stay from here on: an older segment was passed over that has what they hide.
+  mutating func keepDeletes() { floor.deletes = 0 }
 
   /// Decides whether an entry stays. Those of a key are best asked about one behind the other.
   /// - Parameters:

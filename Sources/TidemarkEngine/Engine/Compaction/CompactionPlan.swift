@@ -9,6 +9,9 @@ struct CompactionPlan {
     /// Raw bytes of keys and values in it.
     var rawBytes: Int { rows.reduce(0) { $0 + $1.rawBytes } }
 
+    /// Its segments, each by itself.
+    var singles: [Group] { zip(segments, rows).map { Group(segments: [$0], rows: [$1]) } }
+
     /// The group without the segments at its beginning that are done and far longer than all that
     /// come behind, which are groups by themselves.
     fileprivate func split(_ isDone: (Segment) -> Bool) -> [Group] {

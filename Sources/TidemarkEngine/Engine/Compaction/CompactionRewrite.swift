@@ -50,6 +50,9 @@ struct CompactionRewrite {
   private let sink = Lock<CompactionSink?>(nil)
   /// Asked without the lock, which the sink's thread holds for as long as it writes.
   private var hasSink = false
+  private let allowsSmallBlocks: Bool
+  /// Whether values were written in blocks that are small, so that single reads are cheap.
+  private(set) var hasSmallBlocks = false
   /// Batches on their way to the sink, which takes one after the other.
   private var writing: [Written] = []
   /// So many batches of common length may wait for the sink.
@@ -62,8 +65,9 @@ struct CompactionRewrite {
 
   init(
     _ engine: Engine, _ group: CompactionPlan.Group, pinned: PinnedVersions?,
-    options: CompactionOptions
+    options: CompactionOptions, allowsSmallBlocks: Bool = true
   ) throws(TidemarkError) {
+    self.allowsSmallBlocks = allowsSmallBlocks
     self.engine = engine
     self.group = group
     self.pinned = pinned
@@ -313,13 +317,16 @@ struct CompactionRewrite {
     writing.append(Written(done: batch, bytes: bytes.count))
   }
 
-  private func makeSink() throws(TidemarkError) {
+  private mutating func makeSink() throws(TidemarkError) {
     let fileKey = try engine.newFileKey(row.keyID)
     let layout = CompactedLayout(
       values: samples.values, places: samples.places, total: samples.total
     ).layout(
-      dense: options.dense, dictionaryFrom: engine.configuration.dictionaryFromBytes,
+      dense: options.dense,
+      dictionaryFrom: allowsSmallBlocks || options.dense
+        ? engine.configuration.dictionaryFromBytes : .max,
       contexts: engine.contexts)
+    hasSmallBlocks = layout.blockTarget < Limits.blockBytes
     do throws(LogReadError) {
       let writer = try CompactedSegmentWriter(
         creating: row, storeID: engine.storeID, storePath: engine.path,

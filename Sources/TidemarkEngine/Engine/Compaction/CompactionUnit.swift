@@ -25,11 +25,14 @@ struct CompactionUnit: Sendable {
   private let floor: CompactionFloor
   private let pinned: PinnedVersions?
   private let options: CompactionOptions
+  /// Whether it is left as it is where nothing goes.
+  private let onlyDrops: Bool
 
   init(
     _ engine: Engine, _ group: CompactionPlan.Group, floor: CompactionFloor,
-    pinned: PinnedVersions? = nil, options: CompactionOptions
+    pinned: PinnedVersions? = nil, options: CompactionOptions, onlyDrops: Bool = false
   ) {
+    self.onlyDrops = onlyDrops
     self.engine = engine
     self.group = group
     self.floor = floor
@@ -43,7 +46,8 @@ struct CompactionUnit: Sendable {
     let isLaidOut = try isLaidOut()
     if isLaidOut, !mayDrop { return Outcome() }
     fates.begin(group.range)
-    if options.dryRun || isLaidOut {
+    let mayStay = onlyDrops ? try hasCurrentKey() : isLaidOut
+    if options.dryRun || mayStay {
       let forecast = try forecast(&fates)
       if options.dryRun || forecast.keepsAll { return forecast }
     }
@@ -57,11 +61,27 @@ struct CompactionUnit: Sendable {
     }
   }
 
-  /// Writes the group anew, unless that gains nothing.
+  /// Leaves the group as it is: what is deleted in newer segments still hides something in it.
+  func passOver(_ fates: inout CompactionFates) throws(TidemarkError) {
+    fates.begin(group.range)
+    _ = try forecast(&fates)
+    fates.keepDeletes()
+  }
+
+  /// Writes the group anew, unless that gains nothing. Small blocks, of which single reads are
+  /// cheap, are not worth more space than the group has had.
   private func rewrite(_ fates: inout CompactionFates) throws(TidemarkError) -> Outcome {
     var outcome = Outcome()
+    let before = fates
     var rewrite = try CompactionRewrite(engine, group, pinned: pinned, options: options)
-    let (tally, row) = try rewrite.run(&fates)
+    var (tally, row) = try rewrite.run(&fates)
+    if rewrite.hasSmallBlocks, row?.length ?? 0 > usedBytes {
+      rewrite.discard()
+      fates = before
+      rewrite = try CompactionRewrite(
+        engine, group, pinned: pinned, options: options, allowsSmallBlocks: false)
+      (tally, row) = try rewrite.run(&fates)
+    }
     outcome.count(tally)
     let swap = CompactionSwap(
       inputs: group.segments, rows: row.map { [$0] } ?? [],
@@ -127,8 +147,7 @@ struct CompactionUnit: Sendable {
   /// Whether the group is one segment as a compaction leaves it, and nothing else is asked for.
   private func isLaidOut() throws(TidemarkError) -> Bool {
     let segment = group.segments[0]
-    let key = try engine.keys.current()
-    guard group.segments.count == 1, !options.dense, segment.keyID == key else { return false }
+    guard group.segments.count == 1, !options.dense, try hasCurrentKey() else { return false }
     return segment.kind == .compacted
       || engine.reading.withLock { $0.notes.leftAlone.contains(segment.id) }
   }
@@ -138,12 +157,18 @@ struct CompactionUnit: Sendable {
   private func isGain(
     _ swap: CompactionSwap, _ outcome: Outcome
   ) throws(TidemarkError) -> Bool {
-    let key = try engine.keys.current()
     guard outcome.keepsAll, group.segments.count == 1 || options.automatic != nil,
-      group.segments.allSatisfy({ $0.keyID == key })
+      try hasCurrentKey()
     else { return true }
-    return swap.rows.reduce(0) { $0 + $1.length }
-      < group.segments.reduce(0) { $0 + $1.usedLength() }
+    return swap.rows.reduce(0) { $0 + $1.length } < usedBytes
+  }
+
+  /// Bytes of the group on the disk.
+  private var usedBytes: Int { group.segments.reduce(0) { $0 + $1.usedLength() } }
+
+  private func hasCurrentKey() throws(TidemarkError) -> Bool {
+    let key = try engine.keys.current()
+    return group.segments.allSatisfy { $0.keyID == key }
   }
 
   private func syncNames() throws(TidemarkError) {

@@ -29,7 +29,12 @@ extension Engine {
       } else {
         defer { provideBallast(mayShrink: true) }
         try withBallast { () throws(TidemarkError) in
-          try rewriteLog(options, &report)
+          do throws(TidemarkError) { try rewriteLog(options, &report) } catch {
+            guard error.code == .noSpace else { throw error }
+            let before = report.segmentsRewritten
+            try rewriteLog(options, singly: true, &report)
+            if report.segmentsRewritten == before { throw error }
+          }
         }
       }
     } catch {
@@ -49,9 +54,11 @@ extension Engine {
     return report
   }
 
-  /// One run, which may be made again when it failed; the report then tells of both.
+  /// One run, which may be made again when it failed; the report then tells of all.
+  /// - Parameter singly: whether segments are rewritten one by one, and only those that lose
+  ///   something: on a disk that is nearly full each of them gives back room for the next.
   private func rewriteLog(
-    _ options: CompactionOptions, _ report: inout CompactionReport
+    _ options: CompactionOptions, singly: Bool = false, _ report: inout CompactionReport
   ) throws(TidemarkError) {
     if !options.dryRun {
       try markUnclean()
@@ -64,9 +71,8 @@ extension Engine {
     }
     let pins = try pinsToHonour(options)
     var floor = try compactionFloor(options, pins)
-    let (plan, isWhole) = compactionPlan(options, floor)
-    // All versions of a key together tell which of them may go.
-    if !isWhole { floor = CompactionFloor(sequence: 0, cached: floor.cached) }
+    var groups = compactionGroups(options, &floor)
+    if singly { groups = groups.flatMap(\.singles) }
     if floor.drops, !options.dryRun { floor = try raiseHistoryFrom(floor) }
     if report.segmentsBefore == 0 {
       measureLog { (segments, bytes) in
@@ -74,17 +80,28 @@ extension Engine {
         report.bytesBefore = bytes
       }
     }
-    let pinned = try PinnedVersions(self, floor, pins, groups: plan.groups.map(\.range))
+    let pinned = try PinnedVersions(self, floor, pins, groups: groups.map(\.range))
     if floor.drops, !options.dryRun, !hasForgotten(floor.limit) {
       try writeImage(forgetting: floor.limit, but: pinned.deletes)
     }
     report.held = pinned.held
     var fates = CompactionFates(self, floor, pinned, isRecordSuperseded: options.isSuperseded)
-    for group in plan.groups {
+    var lack: TidemarkError?
+    while !groups.isEmpty {
+      // Whoever holds a segment keeps its file open, and with it its space on the disk.
+      let group = groups.removeFirst()
       try options.checkStop()
-      let unit = CompactionUnit(self, group, floor: floor, pinned: pinned, options: options)
-      try replace(by: unit, &fates, options, &report)
+      let unit = CompactionUnit(
+        self, group, floor: floor, pinned: pinned, options: options, onlyDrops: singly)
+      let before = fates
+      do throws(TidemarkError) { try replace(by: unit, &fates, options, &report) } catch {
+        guard singly, error.code == .noSpace else { throw error }
+        lack = error
+        fates = before
+        try unit.passOver(&fates)
+      }
     }
+    if let lack { throw lack }
     if !options.dryRun, options.automatic == nil {
       try finishChangeOfKeys()
     }
@@ -112,22 +129,26 @@ extension Engine {
     report.droppedBytes += outcome.droppedBytes
   }
 
-  /// - Returns: what is rewritten together, and the first sequence that takes part where older
-  ///   segments do not; else 0.
-  private func compactionPlan(
-    _ options: CompactionOptions, _ floor: CompactionFloor
-  ) -> (CompactionPlan, isWhole: Bool) {
-    reading.withLock { read in
+  /// - Parameter floor: lowered to nothing where older segments do not take part: all versions of a
+  ///   key together tell which of them may go.
+  /// - Returns: what is rewritten together.
+  private func compactionGroups(
+    _ options: CompactionOptions, _ floor: inout CompactionFloor
+  ) -> [CompactionPlan.Group] {
+    let limit = floor
+    let (plan, isWhole) = reading.withLock { read -> (CompactionPlan, Bool) in
       guard let automatic = options.automatic else {
         let plan = CompactionPlan(
           read.segments, rows: read.manifest.segments, includesActive: options.dryRun
-        ) { read.isDone($0, options, floor) }
+        ) { read.isDone($0, options, limit) }
         return (plan, true)
       }
       let segments = read.segments.drop { $0.id != automatic.first }
       let plan = CompactionPlan(Array(segments), rows: read.manifest.segments)
       return (plan, segments.count == read.segments.count)
     }
+    if !isWhole { floor = CompactionFloor(sequence: 0, cached: floor.cached) }
+    return plan.groups
   }
 
   /// Merges the small segments at the end of the log, which many short sessions leave behind.
