@@ -28,7 +28,7 @@ extension Store {
     prefix: some BytesConvertible, policy: CachePolicy = CachePolicy(), coding: CacheCoding<Value>
   ) throws(TidemarkError) -> Cache<Value> {
     let prefix = prefix.withBytes { [UInt8](copying: $0) }
-    try ReservedKeys.refuse(prefix.rawSpan)
+    try ReservedKeys.refuse(prefix: prefix)
     return Cache(self, try region(prefix, policy), coding)
   }
 

@@ -25,6 +25,17 @@ package enum ReservedKeys {
     return key.extracting(first: prefix.count).isEqual(to: prefix.rawSpan)
   }
 
+  /// - Throws: `invalidArgument` for a prefix that some or all of the library's keys begin with.
+  static func refuse(prefix: [UInt8]) throws(TidemarkError) {
+    try refuse(prefix.rawSpan)
+    guard prefix.isEmpty || !self.prefix.starts(with: prefix) else {
+      throw TidemarkError(
+        .invalidArgument,
+        "keys that begin with \\0tidemark/ are the library's, and such a prefix takes them in; "
+          + "take another")
+    }
+  }
+
   /// - Throws: `invalidArgument` for a key that is the library's.
   static func refuse(_ key: RawSpan) throws(TidemarkError) {
     guard !contains(key) else {

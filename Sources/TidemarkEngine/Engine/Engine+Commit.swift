@@ -226,6 +226,7 @@ extension Engine {
     guard state.stagedBytes > 0, let appender = state.appender else { return }
     // A write that failed has left something unknown in the log: nothing may be put over it.
     if let poison = state.poison { throw Self.poisoned(by: poison) }
+    if state.unsyncedBytes == 0 { try checkLock(&state) }
     var frames = reading.withLock { $0.staged }
     let compresses = mayCompress && state.stagedBytes >= Limits.compressFromBytes
     let before = appender.length
@@ -248,6 +249,18 @@ extension Engine {
     written = []
     state.stagedBytes = 0
     noteWritten(appender.length - before, &state)
+  }
+
+  /// Makes sure that the store's directory and LOCK are those that were opened: else the files may
+  /// have no names any more, or another process may write to them. It is looked at before the first
+  /// bytes after a sync are written, before a sync is believed, and before MANIFEST is.
+  func checkLock(_ state: inout WriterState) throws(TidemarkError) {
+    guard let lock = state.lock, !lock.isCurrent else { return }
+    throw poison(
+      &state,
+      TidemarkError(
+        .inputOutput, "\(path)/\(StoreLayout.lock) is no longer the file that was locked"),
+      reason: "the store's directory or its LOCK was removed, moved or replaced")
   }
 
   /// Books that everything staged is with the kernel, in so many bytes.

@@ -86,6 +86,7 @@ extension Engine {
   private func writeSingle(
     _ appender: SegmentAppender, _ state: inout WriterState
   ) throws(TidemarkError) {
+    if state.unsyncedBytes == 0 { try checkLock(&state) }
     let before = appender.length
     do { try appender.writeSingle() } catch {
       throw poison(&state, describe(error), reason: "writing to the log failed midway")

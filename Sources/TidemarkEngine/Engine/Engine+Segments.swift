@@ -108,6 +108,7 @@ extension Engine {
     _ state: inout WriterState, in manifest: inout Manifest
   ) throws(TidemarkError) -> Int? {
     guard let appender = state.appender else { return nil }
+    try checkLock(&state)
     manifest.latestCommitTime = state.commitTime.rawValue
     manifest.lastSequence = state.sequence
     guard !appender.isEmpty else {
@@ -145,6 +146,7 @@ extension Engine {
     // A store may have been opened with another key for new files than it had before.
     manifest.keyID = try keys.current()
     let current = state.manifest
+    try checkLock(&state)
     do { try manifests.reserve(for: manifest, current: current) } catch {
       // Both copies take little, so that the rest of the ballast stays what it is.
       let needed = 2 * manifest.encoded(sparing: 512).count

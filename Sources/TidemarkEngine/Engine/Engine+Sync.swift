@@ -74,6 +74,7 @@ extension Engine {
         throw poison(
           &state, TidemarkError(failed, while: "syncing the log"), reason: "syncing the log failed")
       }
+      try checkLock(&state)
       state.unsyncedBytes -= min(bytes, state.unsyncedBytes)
       state.unsyncedSince = environment.clock.monotonicNanoseconds()
       advanceDurable(to: goal, &state)
@@ -108,6 +109,7 @@ extension Engine {
     guard state.durableInLog < state.durable, state.poison == nil, state.stagedBytes == 0,
       let appender = state.appender, !appender.isEmpty
     else { return }
+    try checkLock(&state)
     do { try appender.writeEmptyFrame(durableThrough: state.durable) } catch {
       // The frame holds nothing that anybody wrote: a full disk just leaves it out.
       if case .system(let cause) = error, cause.operation == .allocate { return }

@@ -72,6 +72,10 @@ package enum FileLockOutcome: Sendable {
 
 /// A lock that is held.
 package protocol FileLock: AnyObject, Sendable {
+  /// Whether the file that was locked is still the one at its path. If not, it was removed or
+  /// replaced, or its directory was, and somebody else may have the lock of another file there.
+  var isCurrent: Bool { get }
+
   /// Gives the lock back. Further calls do nothing.
   func release()
 }

@@ -10,10 +10,12 @@ final class LocalFileLock: FileLock {
   /// How often to try again when the file is replaced while it is being locked.
   private static let attempts = 16
 
+  private let path: String
   private let identity: FileIdentity
   private let descriptor: Lock<Int32?>
 
-  private init(identity: FileIdentity, descriptor: Int32) {
+  private init(_ path: String, identity: FileIdentity, descriptor: Int32) {
+    self.path = path
     self.identity = identity
     self.descriptor = Lock(descriptor)
   }
@@ -55,7 +57,14 @@ final class LocalFileLock: FileLock {
     try writeOwner(owner, descriptor)
     held.insert(identity)
     isKept = true
-    return .acquired(LocalFileLock(identity: identity, descriptor: descriptor))
+    return .acquired(LocalFileLock(path, identity: identity, descriptor: descriptor))
+  }
+
+  var isCurrent: Bool {
+    // A look that fails says nothing about the file.
+    do throws(SystemError) { return try SystemFiles.status(at: path)?.identity == identity } catch {
+      return true
+    }
   }
 
   func release() {

@@ -107,12 +107,20 @@ package final class MemoryFileSystem: FileSystem {
       $0.resize(to: 0)
       $0.write(owner.rawSpan, at: 0)
     }
-    return .acquired(MemoryFileLock(fileSystem: self, content: content))
+    return .acquired(MemoryFileLock(fileSystem: self, path: path, content: content))
   }
 
   /// All zeros: what is in memory never sees another start of the machine.
   package func bootIdentifier() throws(FileSystemError) -> [UInt8] {
     [UInt8](repeating: 0, count: 16)
+  }
+
+  fileprivate func holds(_ content: MemoryFile.Content, at path: String) -> Bool {
+    let found = try? change(.inspect, path) { (node) throws(SystemError) in
+      if case .file(let found) = node { return found === content }
+      return false
+    }
+    return found ?? false
   }
 
   fileprivate func unlock(_ content: MemoryFile.Content) {
@@ -174,11 +182,15 @@ package final class MemoryFileSystem: FileSystem {
 /// The lock of a file in memory.
 private final class MemoryFileLock: FileLock {
   private let fileSystem: MemoryFileSystem
+  private let path: String
   private let content: MemoryFile.Content
   private let isReleased = Lock(false)
 
-  init(fileSystem: MemoryFileSystem, content: MemoryFile.Content) {
+  var isCurrent: Bool { fileSystem.holds(content, at: path) }
+
+  init(fileSystem: MemoryFileSystem, path: String, content: MemoryFile.Content) {
     self.fileSystem = fileSystem
+    self.path = path
     self.content = content
   }
 

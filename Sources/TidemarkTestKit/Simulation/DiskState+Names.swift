@@ -51,6 +51,11 @@ extension DiskState {
     return .success(id)
   }
 
+  func holdsLock(_ id: Int, at path: String) -> Bool {
+    guard let node = try? image.file(at: path) else { return false }
+    return locks[node]?.id == id
+  }
+
   mutating func unlock(_ id: Int) {
     locks = locks.filter { $0.value.id != id }
   }

@@ -63,10 +63,14 @@ final class SimulatedFile: File, Sendable {
 /// A lock on a simulated disk.
 final class SimulatedLock: FileLock, Sendable {
   private let system: SimulatedFileSystem
+  private let path: String
   private let id: Int
 
-  init(system: SimulatedFileSystem, id: Int) {
+  var isCurrent: Bool { system.machine.withLock { $0.holdsLock(id, at: path) } }
+
+  init(system: SimulatedFileSystem, path: String, id: Int) {
     self.system = system
+    self.path = path
     self.id = id
   }
 

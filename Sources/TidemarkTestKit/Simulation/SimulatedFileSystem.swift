@@ -114,7 +114,7 @@ public final class SimulatedFileSystem: FileSystem, Sendable {
       try state.lock(path, owner: owner, process: process)
     }
     switch result {
-    case .success(let id): return .acquired(SimulatedLock(system: self, id: id))
+    case .success(let id): return .acquired(SimulatedLock(system: self, path: path, id: id))
     case .failure(let held): return .held(owner: held.owner)
     }
   }

@@ -173,7 +173,10 @@ struct ManifestTests {
     #expect(await code { try await store.touch(key) } == .invalidArgument)
     #expect(code { try store.blocking.put(key, "1") } == .invalidArgument)
     #expect(code { try store.blocking.delete(key) } == .invalidArgument)
-    #expect(code { _ = try store.cache(prefix: "\0tidemark/staged/") } == .invalidArgument)
+    for prefix in ["\0tidemark/staged/", "\0tidemark/", "\0tidemark", "\0tide", "\0"] as [Key] {
+      #expect(code { _ = try store.cache(prefix: prefix) } == .invalidArgument)
+    }
+    _ = try store.cache(prefix: "\0tidal/")
     var batch = WriteBatch()
     #expect(code { try batch.put(key, "1") } == .invalidArgument)
     try await store.put("\0tidemar", "1")
