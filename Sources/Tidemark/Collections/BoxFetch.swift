@@ -29,14 +29,12 @@ struct BoxFetch: Sendable {
   let cache: BoxCache
   /// Whether the version that an object was written with matters.
   let needsVersions: Bool
-  /// Whether the end of a key is the id of an object, and that one's only form.
-  let isID: @Sendable ([UInt8]) -> Bool
-  let decode: @Sendable (RawSpan, _ version: UInt32) throws -> AnyBox
+  let decode: @Sendable (RawSpan, _ version: UInt32, _ id: [UInt8]) throws -> AnyBox
 
   /// Reads objects.
   /// - Parameter ids: the ends of their keys.
-  /// - Returns: nil when one of them cannot be read like this, or not at all: who asks reads one
-  ///   by one then, and so comes to the first error in order.
+  /// - Returns: nil when they cannot be read like this, and nothing for an object that cannot be
+  ///   decoded: who asks reads it by itself then, and comes to its error.
   func fetch(_ ids: [[UInt8]]) -> Found? {
     guard !ids.contains([]),
       let entries = try? store.engine.newestEntries(ofKeysWith: prefix, ids),
@@ -55,17 +53,17 @@ struct BoxFetch: Sendable {
     guard let read = read(missing.map { Wanted(id: ids[$0], entry: entries[$0]) }),
       store.engine.lineage == view.lineage
     else { return nil }
-    for (number, new) in zip(missing, read) { found.boxes[number] = new.box }
-    cache.keep(read, lineage: view.lineage)
+    for (number, new) in zip(missing, read) { found.boxes[number] = new?.box }
+    cache.keep(read.compactMap(\.self), lineage: view.lineage)
     return found
   }
 
   /// - Parameter entries: in the order of their sequences.
-  private func read(_ entries: [Wanted]) -> [BoxCache.New]? {
+  private func read(_ entries: [Wanted]) -> [BoxCache.New?]? {
     guard entries.count >= Self.leastShared else { return read(entries[...]) }
     let size = min(Self.partMost, entries.count / 4)
     let count = (entries.count + size - 1) / size
-    let parts = Lock<[[BoxCache.New]?]>(Array(repeating: nil, count: count))
+    let parts = Lock<[[BoxCache.New?]?]>(Array(repeating: nil, count: count))
     let failed = Lock(false)
     SharedWork.forEach(count, usesThread: store.usesThreads) { number in
       if failed.withLock({ $0 }) { return }
@@ -73,7 +71,7 @@ struct BoxFetch: Sendable {
       if part == nil { failed.withLock { $0 = true } }
       parts.withLock { $0[number] = part }
     }
-    var all: [BoxCache.New] = []
+    var all: [BoxCache.New?] = []
     all.reserveCapacity(entries.count)
     for part in parts.withLock({ $0 }) {
       guard let part else { return nil }
@@ -82,7 +80,7 @@ struct BoxFetch: Sendable {
     return all
   }
 
-  private func read(_ entries: ArraySlice<Wanted>) -> [BoxCache.New]? {
+  private func read(_ entries: ArraySlice<Wanted>) -> [BoxCache.New?]? {
     let engine = store.engine
     // The schema stands in the entry's attributes.
     var versions = [UInt32](repeating: 0, count: entries.count)
@@ -96,11 +94,10 @@ struct BoxFetch: Sendable {
     } catch { return nil }
     var reader = RowReader(engine)
     var prepared = entries.startIndex
-    var news: [BoxCache.New] = []
+    var news: [BoxCache.New?] = []
     news.reserveCapacity(entries.count)
     for number in entries.indices {
       let entry = entries[number].entry
-      guard isID(entries[number].id) else { return nil }
       if number == prepared {
         prepared += reader.prepare(entries.endIndex - number) {
           (entries[number + $0].entry.sequence, entries[number + $0].entry.isTouch)
@@ -109,8 +106,9 @@ struct BoxFetch: Sendable {
       do {
         let version = versions[number - entries.startIndex]
         try reader.read(entry.sequence, isTouch: entry.isTouch) { value in
-          guard let box = try? decode(value, version) else { return }
-          news.append(BoxCache.New(entry: entry, box: box, bytes: value.byteCount))
+          let box = try? decode(value, version, entries[number].id)
+          news.append(
+            box.map { BoxCache.New(entry: entry, box: $0, bytes: value.byteCount) })
         }
       } catch { return nil }
       guard news.count == number - entries.startIndex + 1 else { return nil }

@@ -13,6 +13,9 @@ public struct CollectionCoding<Object: Sendable>: Sendable {
   let carry: (@Sendable (_ old: [UInt8], _ new: [UInt8]) throws -> [UInt8])?
   /// Bytes of an older schema in the form of the newer one.
   let upcast: (@Sendable ([UInt8], (inout JSONValue) throws -> Void) throws -> [UInt8])?
+  /// The same coding with values that stand in for fields that are not there: an object of JSON, by
+  /// their paths.
+  let withDefaults: (@Sendable ([UInt8]) -> CollectionCoding<Object>)?
 
   /// A coding of your own.
   ///
@@ -30,6 +33,7 @@ public struct CollectionCoding<Object: Sendable>: Sendable {
     decodeLent = { try decode([UInt8](copying: $0)) }
     carry = nil
     upcast = nil
+    withDefaults = nil
   }
 }
 
@@ -39,12 +43,17 @@ extension CollectionCoding where Object: Codable {
   /// Dates are RFC 3339 texts, `Data` is base64, a `URL` its address. Fields that the type never
   /// asks for, as those that a later version of the program has added, stay when an object is
   /// written again.
-  public static var json: CollectionCoding {
-    CollectionCoding(
+  public static var json: CollectionCoding { json(defaults: []) }
+
+  private static func json(defaults: [UInt8]) -> CollectionCoding {
+    @Sendable func tape(_ bytes: [UInt8]) throws -> JSONTape {
+      defaults.isEmpty ? try JSONTape(bytes) : try JSONTape(bytes, defaults: defaults)
+    }
+    return CollectionCoding(
       encode: { try JSONEncoding.encode($0) },
-      decode: { try JSONDecoding(JSONTape($0)).decode(Object.self) },
+      decode: { try JSONDecoding(tape($0)).decode(Object.self) },
       carry: { old, new in
-        guard let tape = try? JSONTape(old) else { return new }
+        guard let tape = try? tape(old) else { return new }
         let written = try JSONTape(new)
         guard JSONCarry.mayHaveUnknown(tape, written) else { return new }
         let decoding = JSONDecoding(tape, tracks: true)
@@ -56,20 +65,23 @@ extension CollectionCoding where Object: Codable {
         var value = JSONValue(try JSONTape(bytes))
         try change(&value)
         return try JSONEncoding.encode(value)
-      })
+      },
+      withDefaults: { json(defaults: $0) })
   }
 
   private init(
     encode: @escaping @Sendable (Object) throws -> [UInt8],
     decode: @escaping @Sendable ([UInt8]) throws -> Object,
     carry: @escaping @Sendable ([UInt8], [UInt8]) throws -> [UInt8],
-    upcast: @escaping @Sendable ([UInt8], (inout JSONValue) throws -> Void) throws -> [UInt8]
+    upcast: @escaping @Sendable ([UInt8], (inout JSONValue) throws -> Void) throws -> [UInt8],
+    withDefaults: @escaping @Sendable ([UInt8]) -> CollectionCoding
   ) {
     self.encode = encode
     self.decode = decode
     decodeLent = { try decode([UInt8](copying: $0)) }
     self.carry = carry
     self.upcast = upcast
+    self.withDefaults = withDefaults
   }
 }
 

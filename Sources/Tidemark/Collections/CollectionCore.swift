@@ -37,7 +37,7 @@ public final class CollectionCore<Object: Sendable, ID: CollectionID>: Sendable 
     self.name = name
     prefix = keys
     self.id = id
-    codec = try ObjectCodec(name, coding, schema)
+    codec = try ObjectCodec(name, coding, schema) { id($0).keyBytes }
     cache = ObjectCache(limit: schema.objectCacheBytes)
   }
 
@@ -54,7 +54,7 @@ public final class CollectionCore<Object: Sendable, ID: CollectionID>: Sendable 
     }
     let rows = schema.indexes.map {
       IndexCatalog.Row(
-        name: $0.name, number: 0, signature: $0.signature, isUnique: $0.isUnique,
+        name: $0.name, number: 0, signature: $0.signature + codec.form, isUnique: $0.isUnique,
         isText: $0.isText, isComplete: false)
     }
     // A store that is open for reading has the indexes that a writer has declared.
@@ -73,7 +73,8 @@ public final class CollectionCore<Object: Sendable, ID: CollectionID>: Sendable 
   func layouts(_ catalog: IndexCatalog?) -> [IndexLayout] {
     guard let catalog else { return [] }
     return schema.indexes.compactMap { index in
-      catalog.rows.first { $0.name == index.name && $0.signature == index.signature }
+      let signature = index.signature + codec.form
+      return catalog.rows.first { $0.name == index.name && $0.signature == signature }
         .map { IndexLayout(index, $0) }
     }
   }
@@ -107,8 +108,7 @@ public final class CollectionCore<Object: Sendable, ID: CollectionID>: Sendable 
     BoxFetch(
       store: store, prefix: prefix, view: view, cache: cache.boxes,
       needsVersions: schema.version > 0,
-      isID: { ID.id(ofKeyBytes: $0[...])?.keyBytes == $0 },
-      decode: { [codec] in ObjectBox(try codec.decode($0, version: $1)) })
+      decode: { [codec] in ObjectBox(try codec.decode($0, version: $1, id: $2)) })
   }
 
   /// An object as a state has it; nil also for one that was deleted since.

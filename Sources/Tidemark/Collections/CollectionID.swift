@@ -2,7 +2,7 @@
 ///
 /// `String`, `Int` and the other whole numbers, `[UInt8]` and ``Key`` conform, and so may types of
 /// yours whose raw values do; `import TidemarkFoundation` adds `UUID`. Whole numbers stand in keys
-/// as decimal digits, so that keys can be read.
+/// as decimal digits, so that keys can be read; as keys they sort as text: 1, 10, 2.
 public protocol CollectionID: Hashable, Sendable {
   /// The bytes in the key: at least one, and the same for equal ids only.
   var keyBytes: [UInt8] { get }
@@ -13,7 +13,7 @@ public protocol CollectionID: Hashable, Sendable {
 }
 
 extension String: CollectionID {
-  /// The text's UTF-8 bytes.
+  /// The text's UTF-8 bytes. Texts that are equal for Swift and have other bytes are other ids.
   public var keyBytes: [UInt8] { Array(utf8) }
 
   /// The text of UTF-8 bytes.

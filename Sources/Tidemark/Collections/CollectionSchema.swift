@@ -12,6 +12,16 @@ public struct CollectionSchema<Object: Sendable>: Sendable {
   public var labels: @Sendable (Object) -> [EntryLabel]
   /// The steps from older versions to this one.
   public var upcasts: [Upcast]
+  /// Values of fields that an object lacks, by their paths, such as those that are new in the type.
+  ///
+  /// ```swift
+  /// // var colour = "none" was added, and to the elements of `parts` a size.
+  /// CollectionSchema<Note>(defaults: ["colour": "none", "parts.*.size": 1])
+  /// ```
+  /// A path has the names from the object on with dots between; `*` is any element of an array, or
+  /// any name. Whatever wrote the object, and with which version, a default is taken where the type
+  /// needs the field, after the upcasts; an optional property needs none.
+  public var defaults: [String: JSONValue]
   /// The properties by which objects are found and sorted. A collection that is asked for without
   /// any has those that it was asked for with before.
   public var indexes: [ObjectIndex<Object>]
@@ -25,14 +35,17 @@ public struct CollectionSchema<Object: Sendable>: Sendable {
   ///   - labels: the labels of an object.
   ///   - indexes: the properties by which objects are found and sorted.
   ///   - upcasts: steps from older versions.
+  ///   - defaults: values of fields that an object lacks, see ``defaults``.
   public init(
     version: UInt32 = 0, labels: @escaping @Sendable (Object) -> [EntryLabel] = { _ in [] },
-    indexes: [ObjectIndex<Object>] = [], upcasts: [Upcast] = []
+    indexes: [ObjectIndex<Object>] = [], upcasts: [Upcast] = [],
+    defaults: [String: JSONValue] = [:]
   ) {
     self.version = version
     self.labels = labels
     self.indexes = indexes
     self.upcasts = upcasts
+    self.defaults = defaults
   }
 }
 

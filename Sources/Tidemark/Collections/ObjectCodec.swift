@@ -8,15 +8,38 @@ struct ObjectCodec<Object: Sendable>: Sendable {
   let schema: CollectionSchema<Object>
   /// The steps by the versions that they take.
   private let steps: [UInt32: Upcast]
+  /// The bytes in its key that an object's id has.
+  private let idBytes: @Sendable (Object) -> [UInt8]
+  /// The facts by which a stored value becomes another object: what an index says of it holds for
+  /// these only.
+  let form: [UInt8]
 
   private var prefixCount: Int { name.utf8.count + 1 }
 
   init(
-    _ name: String, _ coding: CollectionCoding<Object>, _ schema: CollectionSchema<Object>
+    _ name: String, _ coding: CollectionCoding<Object>, _ schema: CollectionSchema<Object>,
+    idBytes: @escaping @Sendable (Object) -> [UInt8]
   ) throws(TidemarkError) {
     self.name = name
-    self.coding = coding
     self.schema = schema
+    self.idBytes = idBytes
+    var form = ByteWriter()
+    for upcast in schema.upcasts { form.u32(upcast.version) }
+    if !schema.upcasts.isEmpty { form.u32(schema.version) }
+    if schema.defaults.isEmpty {
+      self.coding = coding
+    } else {
+      guard let withDefaults = coding.withDefaults,
+        let defaults = try? JSONEncoding.encode(schema.defaults)
+      else {
+        throw TidemarkError(
+          .invalidArgument,
+          "defaults are values of JSON, for objects as JSON; those of collection \(name) are not")
+      }
+      self.coding = withDefaults(defaults)
+      form.u64(XXH64.hash(defaults.rawSpan))
+    }
+    self.form = form.bytes
     steps = Dictionary(schema.upcasts.map { ($0.version, $0) }, uniquingKeysWith: { $1 })
     guard steps.isEmpty || coding.upcast != nil else {
       throw TidemarkError(
@@ -48,15 +71,33 @@ struct ObjectCodec<Object: Sendable>: Sendable {
     _ bytes: [UInt8], version: UInt32, ofKey key: [UInt8]
   ) throws(TidemarkError) -> Object {
     do {
-      return try coding.decode(try newest(bytes, version))
+      return try checked(coding.decode(try newest(bytes, version)), key[prefixCount...])
     } catch { throw describe(error, "cannot be read", key) }
   }
 
+  /// An object, if it has the id of its key: anybody may have written it there, and two objects of
+  /// one id are in no list.
+  private func checked(_ object: Object, _ id: ArraySlice<UInt8>) throws -> Object {
+    let own = idBytes(object)
+    guard own.elementsEqual(id) else {
+      throw OtherID(description: "its id is \(String(decoding: own, as: UTF8.self))")
+    }
+    return object
+  }
+
+  private struct OtherID: Error, CustomStringConvertible {
+    var description: String
+  }
+
   /// The object of bytes that are lent for the call.
-  /// - Parameter version: the schema that they were written with.
-  func decode(_ bytes: RawSpan, version: UInt32) throws -> Object {
-    guard version < schema.version, !steps.isEmpty else { return try coding.decodeLent(bytes) }
-    return try coding.decode(try newest([UInt8](copying: bytes), version))
+  /// - Parameters:
+  ///   - version: the schema that they were written with.
+  ///   - id: the end of the key.
+  func decode(_ bytes: RawSpan, version: UInt32, id: [UInt8]) throws -> Object {
+    guard version < schema.version, !steps.isEmpty else {
+      return try checked(coding.decodeLent(bytes), id[...])
+    }
+    return try checked(coding.decode(try newest([UInt8](copying: bytes), version)), id[...])
   }
 
   /// The bytes in the form of this schema.
@@ -97,8 +138,12 @@ struct ObjectCodec<Object: Sendable>: Sendable {
         (context.debugDescription, context.codingPath)
       default: nil
       }
+    var words = context?.words ?? "\(error)"
+    if case DecodingError.keyNotFound = error {
+      words += "; CollectionSchema(defaults:) can give it"
+    }
     return TidemarkError(
-      .coding, "the object \(what): \(context?.words ?? "\(error)")",
+      .coding, "the object \(what): \(words)",
       object: place(key, context?.path ?? []), cause: error)
   }
 }

@@ -17,7 +17,7 @@ extension ObjectReader {
     return try source.engine.entry(forKey: key.rawSpan, in: source.pinned()) != nil
   }
 
-  /// How many objects there are.
+  /// How many objects there are, also those that cannot be read.
   /// - Parameter labels: only objects with these labels.
   public func count(labels: LabelFilter = .everything) throws(TidemarkError) -> Int {
     var count = 0
@@ -33,8 +33,8 @@ extension ObjectReader {
   ///   - labels: only objects with these labels.
   ///   - descending: whether the last comes first.
   ///   - limit: most objects to return; nil for all.
-  ///   - unreadable: is told of objects that cannot be decoded, which are left out then; where
-  ///     nothing is given, the first one is an error.
+  ///   - unreadable: is told of objects that cannot be read, which are left out then; where nothing
+  ///     is given, the first one is an error.
   public func all(
     labels: LabelFilter = .everything, descending: Bool = false, limit: Int? = nil,
     unreadable: ((TidemarkError) -> Void)? = nil
@@ -51,13 +51,14 @@ extension ObjectReader {
   ///   - labels: only objects with these labels.
   ///   - descending: whether the last comes first.
   ///   - limit: most objects; nil for all.
-  ///   - unreadable: is told of objects that cannot be decoded, which are left out then.
+  ///   - unreadable: is told of objects that cannot be read, which are left out then.
   ///   - body: is called with each object.
   public func forEach(
     labels: LabelFilter = .everything, descending: Bool = false, limit: Int? = nil,
     unreadable: ((TidemarkError) -> Void)? = nil, _ body: (Object) -> Void
   ) throws(TidemarkError) {
     var walk = try RowWalk(source, query(labels, descending, limit))
+    let tell = UnreadableObjects(told: unreadable)
     let lineage = source.engine.lineage
     while let row = try walk.nextRow() {
       if source.view == nil,
@@ -67,12 +68,10 @@ extension ObjectReader {
         body(object)
         continue
       }
-      do throws(TidemarkError) {
-        body(try object(of: row, &walk))
-      } catch {
-        guard error.code == .coding, let unreadable else { throw error }
-        unreadable(error)
+      let found: Object? = try tell.readable { () throws(TidemarkError) in
+        try object(of: row, &walk)
       }
+      if let found { body(found) }
     }
   }
 
@@ -85,13 +84,22 @@ extension ObjectReader {
     return try core.codec.decode(bytes, version: version, ofKey: row.key)
   }
 
-  /// All ids, in the order of their bytes.
-  /// - Parameter labels: only objects with these labels.
-  public func ids(labels: LabelFilter = .everything) throws(TidemarkError) -> [ID] {
+  /// All ids, in the order of their bytes; no object is read for it.
+  /// - Parameters:
+  ///   - labels: only objects with these labels.
+  ///   - unreadable: is told of keys that end with no id, which are left out then; where nothing is
+  ///     given, the first one is an error.
+  public func ids(
+    labels: LabelFilter = .everything, unreadable: ((TidemarkError) -> Void)? = nil
+  ) throws(TidemarkError) -> [ID] {
     var ids: [ID] = []
+    let tell = UnreadableObjects(told: unreadable)
     var walk = try RowWalk(source, query(labels, false, nil, values: false))
     while let row = try walk.nextRow() {
-      if let id = core.id(ofKey: row.key) { ids.append(id) }
+      let id = try tell.readable { () throws(TidemarkError) in
+        try core.id(ofObject: row.key[core.prefix.count...])
+      }
+      if let id { ids.append(id) }
     }
     return ids
   }
@@ -123,7 +131,10 @@ extension ObjectReader {
         object: nil, sequence: info.sequence, time: HybridTime(info.commitTime).timestamp)
       if info.kind == .put || info.kind == .touch {
         let stored = try core.stored(entry, source)
-        version.object = try core.codec.decode(stored.bytes, version: stored.version, ofKey: key)
+        let tell = UnreadableObjects { version.unreadable = $0 }
+        version.object = try tell.readable { () throws(TidemarkError) in
+          try core.codec.decode(stored.bytes, version: stored.version, ofKey: key)
+        }
       }
       versions.append(version)
     }
@@ -155,8 +166,10 @@ extension ObjectCollection {
 
 /// A version of an object.
 public struct ObjectVersion<Object: Sendable>: Sendable {
-  /// The object; nil where it was deleted.
+  /// The object; nil where it was deleted, or cannot be read.
   public var object: Object?
+  /// Why it cannot be read; nil where it can, or was deleted.
+  public var unreadable: TidemarkError?
   /// Where the version stands in the store's order.
   public var sequence: UInt64
   /// When it was committed.

@@ -194,9 +194,11 @@ final class IndexRegistry: Sendable {
 extension Engine {
   /// The derived keys with a prefix.
   package func derivedKeys(
-    _ prefix: [UInt8], limit: Int = .max
+    _ prefix: [UInt8], limit: Int = .max, in view: EngineView? = nil
   ) throws(TidemarkError) -> [[UInt8]] {
-    let scan = EngineScan(self, ScanQuery(prefix: prefix), view: try view())
+    let pinned: EngineView
+    if let view { pinned = view } else { pinned = try self.view() }
+    let scan = EngineScan(self, ScanQuery(prefix: prefix), view: pinned)
     var keys: [[UInt8]] = []
     while keys.count < limit {
       let page = try scan.nextPage(limit: min(1_024, limit - keys.count))

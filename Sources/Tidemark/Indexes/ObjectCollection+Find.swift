@@ -14,16 +14,20 @@ extension ObjectCollection {
   ///   - limit: most objects to return; nil for all.
   ///   - cursor: where the page before has ended, see ``page(_:sort:limit:after:scanning:)``.
   ///   - scanning: whether every object may be read for it, where no index serves.
+  ///   - unreadable: is told of objects that cannot be read or are in no index, which may be missing
+  ///     then; where nothing is given, the first one is an error.
   /// - Throws: `indexMissing`; `invalidArgument` for a comparison with no number, or by order with
-  ///   nil, and for a cursor of another order; `coding` when an object cannot be decoded.
+  ///   nil, and for a cursor of another order; `coding` when an object cannot be read.
   public func find(
     _ condition: ObjectCondition<Object> = .everything, sort order: [ObjectOrder<Object>] = [],
-    limit: Int? = nil, after cursor: ObjectCursor? = nil, scanning: Bool = false
+    limit: Int? = nil, after cursor: ObjectCursor? = nil, scanning: Bool = false,
+    unreadable: ((TidemarkError) -> Void)? = nil
   ) throws(TidemarkError) -> [Object] {
-    try page(condition, sort: order, limit: limit, after: cursor, scanning: scanning).objects
+    let told = UnreadableObjects(told: unreadable)
+    return try answer(condition, order, limit, cursor, scanning, told).objects
   }
 
-  /// The same in pages.
+  /// The same in pages, each with what cannot be read: see ``ObjectPage/unreadable``.
   ///
   /// ```swift
   /// var page = try notes.page(sort: [.descending(\.time)], limit: 50)
@@ -35,66 +39,104 @@ extension ObjectCollection {
     _ condition: ObjectCondition<Object> = .everything, sort order: [ObjectOrder<Object>] = [],
     limit: Int?, after cursor: ObjectCursor? = nil, scanning: Bool = false
   ) throws(TidemarkError) -> ObjectPage<Object> {
+    var unreadable: [TidemarkError] = []
+    let told = UnreadableObjects { unreadable.append($0) }
+    var page = try answer(condition, order, limit, cursor, scanning, told)
+    page.unreadable = unreadable
+    return page
+  }
+
+  private func answer(
+    _ condition: ObjectCondition<Object>, _ order: [ObjectOrder<Object>], _ limit: Int?,
+    _ cursor: ObjectCursor?, _ scanning: Bool, _ tell: UnreadableObjects
+  ) throws(TidemarkError) -> ObjectPage<Object> {
     do {
       let query = try ObjectQuery(core, condition, order)
+      // The first page tells of what no index has.
+      let known = cursor == nil ? try query.tellUnindexed(tell) : []
       let found = try query.found(limit: limit, after: cursor)
       var page = ObjectPage<Object>()
       page.objects.reserveCapacity(found.count)
-      try query.forEach(found) { page.objects.append($1) }
+      try query.forEach(found, known: known, tell) { page.objects.append($1) }
       if let last = found.last, found.count == limit {
         page.next = query.cursor(behind: last, after: cursor)
       }
       return page
     } catch {
       guard error.code == .indexMissing, scanning else { throw error }
-      return try ObjectScan(self, condition, order).page(limit: limit, after: cursor)
+      return try ObjectScan(self, condition, order).page(limit: limit, after: cursor, tell)
     }
   }
 
   /// The ids of the objects that meet a condition; no object is read for it.
+  /// - Parameter unreadable: see ``find(_:sort:limit:after:scanning:unreadable:)``.
   public func ids(
     where condition: ObjectCondition<Object>, sort order: [ObjectOrder<Object>] = [],
-    limit: Int? = nil
+    limit: Int? = nil, unreadable: ((TidemarkError) -> Void)? = nil
   ) throws(TidemarkError) -> [ID] {
-    try ObjectQuery(core, condition, order).found(limit: limit, after: nil)
-      .compactMap { ID.id(ofKeyBytes: $0.id[...]) }
+    let query = try ObjectQuery(core, condition, order)
+    let tell = UnreadableObjects(told: unreadable)
+    let known = try query.tellUnindexed(tell)
+    var ids: [ID] = []
+    for row in try query.found(limit: limit, after: nil) {
+      let id = try tell.readable(unless: known.contains(row.id)) { () throws(TidemarkError) in
+        try core.id(ofObject: row.id[...])
+      }
+      if let id { ids.append(id) }
+    }
+    return ids
   }
 
   /// How many objects meet a condition; no object is read for it.
-  public func count(where condition: ObjectCondition<Object>) throws(TidemarkError) -> Int {
-    try ObjectQuery(core, condition, []).count()
+  /// - Parameter unreadable: see ``find(_:sort:limit:after:scanning:unreadable:)``.
+  public func count(
+    where condition: ObjectCondition<Object>, unreadable: ((TidemarkError) -> Void)? = nil
+  ) throws(TidemarkError) -> Int {
+    let query = try ObjectQuery(core, condition, [])
+    try query.tellUnindexed(UnreadableObjects(told: unreadable))
+    return try query.count()
   }
 
   /// The first object of an order.
+  /// - Parameter unreadable: see ``find(_:sort:limit:after:scanning:unreadable:)``.
   public func first(
-    _ condition: ObjectCondition<Object> = .everything, sort order: [ObjectOrder<Object>] = []
+    _ condition: ObjectCondition<Object> = .everything, sort order: [ObjectOrder<Object>] = [],
+    unreadable: ((TidemarkError) -> Void)? = nil
   ) throws(TidemarkError) -> Object? {
-    try find(condition, sort: order, limit: 1).first
+    try find(condition, sort: order, limit: 1, unreadable: unreadable).first
   }
 
   /// The smallest value of a property, of objects that have one that is a number; nil when there is
   /// no such object.
+  /// - Parameter unreadable: see ``find(_:sort:limit:after:scanning:unreadable:)``.
   public func min<Value: IndexValue>(
     _ path: any KeyPath<Object, Value> & Sendable,
-    where condition: ObjectCondition<Object> = .everything
+    where condition: ObjectCondition<Object> = .everything,
+    unreadable: ((TidemarkError) -> Void)? = nil
   ) throws(TidemarkError) -> Value? {
-    try first(condition && .isSomething(path), sort: [.ascending(path)])?[keyPath: path]
+    let condition = condition && .isSomething(path)
+    return try first(condition, sort: [.ascending(path)], unreadable: unreadable)?[keyPath: path]
   }
 
   /// The largest value of a property, of objects that have one that is a number; nil when there is
   /// no such object.
+  /// - Parameter unreadable: see ``find(_:sort:limit:after:scanning:unreadable:)``.
   public func max<Value: IndexValue>(
     _ path: any KeyPath<Object, Value> & Sendable,
-    where condition: ObjectCondition<Object> = .everything
+    where condition: ObjectCondition<Object> = .everything,
+    unreadable: ((TidemarkError) -> Void)? = nil
   ) throws(TidemarkError) -> Value? {
-    try first(condition && .isSomething(path), sort: [.descending(path)])?[keyPath: path]
+    let condition = condition && .isSomething(path)
+    return try first(condition, sort: [.descending(path)], unreadable: unreadable)?[keyPath: path]
   }
 
   /// The values of a property, each once, in order, nil among them: an index has to begin with it.
   /// Of each one object is read.
+  /// - Parameter unreadable: see ``find(_:sort:limit:after:scanning:unreadable:)``.
   public func distinct<Value: IndexValue>(
-    _ path: any KeyPath<Object, Value> & Sendable
+    _ path: any KeyPath<Object, Value> & Sendable, unreadable: ((TidemarkError) -> Void)? = nil
   ) throws(TidemarkError) -> [Value] {
+    let tell = UnreadableObjects(told: unreadable)
     let target = IndexTarget.value(path)
     guard let layout = core.usableLayouts.first(where: { $0.part(target) == 0 }) else {
       throw TidemarkError(
@@ -102,15 +144,20 @@ extension ObjectCollection {
         "no index of collection \(name) begins with it: declare \(target.declaration)",
         object: ObjectPlace(collection: name))
     }
+    // A query that is sorted by it takes the same rows.
+    try ObjectQuery(core, .everything, [.ascending(path)]).tellUnindexed(tell)
     var values: [Value] = []
     var range = TermRange()
     while true {
       var scan = try RowScan(store.engine, layout.row.number, range)
       guard let row = try scan.nextRow() else { break }
-      if let id = ID.id(ofKeyBytes: row.id), let object = try core.newest(id) {
+      let object = try tell.readable { () throws(TidemarkError) in
+        try core.newest(core.id(ofObject: row.id))
+      }
+      if let object {
         values.append(object[keyPath: path])
       } else {
-        // The object went since: the next one may have the same value.
+        // The object went since, or cannot be read: the next one may have the same value.
         range.lower = Array(row.term) + Array(row.id) + [0]
         continue
       }
@@ -139,10 +186,12 @@ extension CollectionView {
   ///   - order: what they are sorted by; where that is the same, by id.
   ///   - limit: most objects to return; nil for all.
   ///   - scanning: says that every object may be read.
-  /// - Throws: `indexMissing` unless it may; `coding` when an object cannot be decoded.
+  ///   - unreadable: is told of objects that cannot be read, which are left out then; where nothing
+  ///     is given, the first one is an error.
+  /// - Throws: `indexMissing` unless it may; `coding` when an object cannot be read.
   public func find(
     _ condition: ObjectCondition<Object> = .everything, sort order: [ObjectOrder<Object>] = [],
-    limit: Int? = nil, scanning: Bool = false
+    limit: Int? = nil, scanning: Bool = false, unreadable: ((TidemarkError) -> Void)? = nil
   ) throws(TidemarkError) -> [Object] {
     guard scanning else {
       throw TidemarkError(
@@ -150,7 +199,8 @@ extension CollectionView {
         "indexes know the newest state only: a query of a view reads every object; ask for it with "
           + "scanning: true", object: ObjectPlace(collection: core.name))
     }
-    return try ObjectScan(self, condition, order).page(limit: limit, after: nil).objects
+    let tell = UnreadableObjects(told: unreadable)
+    return try ObjectScan(self, condition, order).page(limit: limit, after: nil, tell).objects
   }
 }
 
@@ -160,6 +210,9 @@ public struct ObjectPage<Object: Sendable>: Sendable {
   public var objects: [Object] = []
   /// Where the next page goes on; nil when there is none.
   public var next: ObjectCursor?
+  /// Why objects cannot be read, each with its id: they may be missing here. The first page also has
+  /// those that are in no index.
+  public var unreadable: [TidemarkError] = []
 }
 
 extension QueryPlan: CustomStringConvertible {

@@ -5,17 +5,19 @@ extension ObjectCollection {
   public var indexes: [IndexStatus] {
     get throws(TidemarkError) {
       let state = core.indexes?.now
+      let left = try state?.mayHaveMarks == true ? unindexed().count : 0
       return core.layouts(state?.catalog).map { layout in
         IndexStatus(
           name: layout.row.name, isUnique: layout.row.isUnique,
-          isComplete: layout.row.isComplete,
-          objectsDone: layout.row.isComplete ? nil : state?.objectsDone)
+          isComplete: layout.row.isComplete && left == 0,
+          objectsDone: layout.row.isComplete ? nil : state?.objectsDone, unindexed: left)
       }
     }
   }
 
   /// Waits until the indexes are complete: those that are new, or of another version, are built
-  /// beside everything else.
+  /// beside everything else. Objects that cannot be read are in none, see ``unindexed()``; queries
+  /// tell of them.
   /// - Throws: why they could not be built; a later declaration tries again.
   public func indexesBuilt() async throws(TidemarkError) {
     guard let indexes = core.indexes else { return }
@@ -84,10 +86,12 @@ public struct IndexStatus: Sendable, Hashable {
   public var name: String
   /// Whether a value leads to one object at most.
   public var isUnique: Bool
-  /// Whether all objects are in it; until then no query uses it.
+  /// Whether all objects are in it.
   public var isComplete: Bool
-  /// How many objects the builder has looked at; nil when it is complete.
+  /// How many objects the builder has looked at; nil when it is done. Until then no query uses it.
   public var objectsDone: Int?
+  /// How many objects are in no index, see ``ObjectCollection/unindexed()``: queries tell of them.
+  public var unindexed = 0
 }
 
 extension CollectionCore {

@@ -33,6 +33,20 @@ struct ObjectQuery<Object: Sendable, ID: CollectionID> {
   /// How many objects there are.
   func count() throws(TidemarkError) -> Int { try rows.count() }
 
+  /// Tells of the objects that are in no index, and so missing from the answer.
+  /// - Returns: their ids.
+  @discardableResult
+  func tellUnindexed(_ tell: UnreadableObjects) throws(TidemarkError) -> Set<[UInt8]> {
+    let ids = try rows.unindexed()
+    for id in ids { try tell.tell(try core.unindexed(id, in: rows.view)) }
+    return Set(ids)
+  }
+
+  /// The reason why an object is in no index; nil for one that is in all.
+  func unindexed(id: [UInt8]) throws(TidemarkError) -> TidemarkError? {
+    try rows.isUnindexed(id) ? try core.unindexed(id, in: rows.view) : nil
+  }
+
   /// An object, if it meets the condition.
   func found(id: [UInt8]) throws(TidemarkError) -> FoundObject? { try rows.found(id: id) }
 
@@ -40,33 +54,31 @@ struct ObjectQuery<Object: Sendable, ID: CollectionID> {
   func precedes(_ a: FoundObject, _ b: FoundObject) -> Bool { rows.precedes(a, b) }
 
   /// An object as the query's state has it.
-  func object(_ id: ID) throws(TidemarkError) -> Object? { try core.object(id, in: rows.view) }
-
-  private func object(ofKeyBytes id: [UInt8]) throws(TidemarkError) -> Object? {
-    guard let id = ID.id(ofKeyBytes: id[...]) else { return nil }
-    return try object(id)
+  func object(ofKeyBytes id: [UInt8]) throws(TidemarkError) -> Object? {
+    try core.object(ofKeyBytes: id, in: rows.view)
   }
 
   /// Calls `body` with objects that were found, as the query's state has them, and with their
   /// places among those; without those that are gone.
-  /// - Throws: the first error in their order.
+  /// - Parameters:
+  ///   - known: ids of which was told already.
+  ///   - tell: is told of objects that cannot be read.
   func forEach(
-    _ found: [FoundObject], _ body: (Int, Object) -> Void
+    _ found: [FoundObject], known: Set<[UInt8]> = [], _ tell: UnreadableObjects,
+    _ body: (Int, Object) -> Void
   ) throws(TidemarkError) {
-    guard found.count >= BoxFetch.least,
-      let fetched = core.fetch(rows.view).fetch(found.map(\.id))
-    else {
-      for (place, row) in found.enumerated() {
-        if let object = try object(ofKeyBytes: row.id) { body(place, object) }
-      }
-      return
-    }
+    let fetched =
+      found.count >= BoxFetch.least ? core.fetch(rows.view).fetch(found.map(\.id)) : nil
     for (place, row) in found.enumerated() {
-      if let box = fetched.boxes[place] as? ObjectBox<Object> {
+      if let box = fetched?.boxes[place] as? ObjectBox<Object> {
         body(place, box.object)
-      } else if fetched.entries[place].sequence > 0, let object = try object(ofKeyBytes: row.id) {
-        body(place, object)
+        continue
       }
+      if let fetched, fetched.entries[place].sequence == 0 { continue }
+      let object = try tell.readable(unless: known.contains(row.id)) { () throws(TidemarkError) in
+        try core.object(ofKeyBytes: row.id, in: rows.view)
+      }
+      if let object { body(place, object) }
     }
   }
 }

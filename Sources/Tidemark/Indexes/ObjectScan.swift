@@ -22,7 +22,9 @@ struct ObjectScan<Reader: ObjectReader> {
     }
   }
 
-  func page(limit: Int?, after cursor: ObjectCursor?) throws(TidemarkError) -> ObjectPage<Object> {
+  func page(
+    limit: Int?, after cursor: ObjectCursor?, _ tell: UnreadableObjects = .fail
+  ) throws(TidemarkError) -> ObjectPage<Object> {
     let planned = order.map(\.planned)
     try cursor?.check(planned)
     let isReversed = cursor?.isReversed ?? false
@@ -30,9 +32,10 @@ struct ObjectScan<Reader: ObjectReader> {
     let core = reader.core
     var walk = try RowWalk(reader.source, EntryQuery(prefix: core.prefix))
     while let row = try walk.nextRow() {
-      guard let id = core.id(ofKey: row.key), let object = try reader.get(id),
-        try matches(node, object, row, &walk)
-      else { continue }
+      let read = try tell.readable { () throws(TidemarkError) in
+        try reader.get(core.id(ofObject: row.key[core.prefix.count...]))
+      }
+      guard let object = read, try matches(node, object, row, &walk) else { continue }
       var terms: [UInt8] = []
       for order in order {
         terms += IndexPart<Int>.directed(

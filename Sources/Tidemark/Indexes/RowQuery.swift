@@ -27,6 +27,7 @@ struct RowQuery {
   let plan: QueryPlan
   let view: EngineView
   private let number: UInt32
+  /// Whether there may be objects that are in no index.
   private let mayHaveMarks: Bool
 
   private var engine: Engine { store.engine }
@@ -104,6 +105,24 @@ struct RowQuery {
   func cursor(behind last: FoundObject, after cursor: ObjectCursor?) -> ObjectCursor {
     ObjectCursor(
       terms: last.terms, id: last.id, order: order, isReversed: isReversed(after: cursor))
+  }
+
+  /// The ids of objects that are in no index, and so missing where rows are asked.
+  func unindexed() throws(TidemarkError) -> [[UInt8]] {
+    switch (plan.source, plan.rest) {
+    case (.objects, .all), (.labels, .all): return []
+    default: break
+    }
+    guard mayHaveMarks else { return [] }
+    let marks = IndexKeys.marks(ofCollection: number)
+    return try engine.derivedKeys(marks, in: view).map { Array($0[marks.count...]) }
+  }
+
+  /// Whether an object is in no index.
+  func isUnindexed(_ id: [UInt8]) throws(TidemarkError) -> Bool {
+    guard mayHaveMarks else { return false }
+    let mark = IndexKeys.marks(ofCollection: number) + id
+    return try engine.newestEntry(ofKey: mark.rawSpan) > 0
   }
 
   /// How many objects there are.

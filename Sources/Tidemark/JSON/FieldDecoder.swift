@@ -14,7 +14,10 @@ struct FieldDecoder<Key: CodingKey>: KeyedDecodingContainerProtocol {
   }
 
   private func value(_ key: Key) throws -> Int {
-    guard let index = state.value(of: key.stringValue, in: object) else {
+    guard
+      let index = state.value(of: key.stringValue, in: object)
+        ?? state.standIn(for: key.stringValue, in: object)
+    else {
       throw DecodingError.keyNotFound(
         key, state.context(object, "there is no field \(key.stringValue)"))
     }

@@ -45,8 +45,23 @@ final class JSONDecoding {
     }
   }
 
+  /// The default for a field that has to be there and is not: the first whose path is the field's,
+  /// of names with dots between; a star is any name, or any element.
+  func standIn(for name: String, in object: Int) -> Int? {
+    let defaults = Int(tape[0].next)
+    guard object < defaults, defaults < tape.nodes.count else { return nil }
+    let path = tape.path(to: object).map(\.stringValue) + [name]
+    let member = tape.members(of: defaults).first { member in
+      let steps = tape.string(tape[member]).split(separator: ".", omittingEmptySubsequences: false)
+      return steps.count == path.count && zip(steps, path).allSatisfy { $0 == "*" || $0 == $1 }
+    }
+    return member.map { $0 + 1 }
+  }
+
   /// Looks for the next name behind a value, which may have been decoded with looks elsewhere.
   func goOn(behind value: Int, in object: Int) {
+    // A default stands elsewhere.
+    guard value < tape[object].next else { return }
     progress.value.object = object
     progress.value.next = Int(tape[value].next)
   }

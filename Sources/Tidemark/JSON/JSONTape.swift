@@ -37,6 +37,20 @@ package struct JSONTape: Sendable {
     self.text = text
   }
 
+  /// Takes a text apart, and behind it an object whose values stand in for what the text lacks.
+  init(_ text: [UInt8], defaults: [UInt8]) throws(JSONError) {
+    let all = text + [UInt8(ascii: " ")] + defaults
+    guard all.count < UInt32.max else { throw JSONError(.tooDeep, at: 0) }
+    var builder = TapeBuilder(all.rawSpan)
+    try builder.build(values: 2)
+    // The text must not be two values by itself.
+    guard builder.nodes[Int(builder.nodes[0].next)].start > text.count else {
+      throw JSONError(.tooDeep, at: text.count)
+    }
+    nodes = builder.nodes
+    self.text = all
+  }
+
   package subscript(_ index: Int) -> Node { nodes[index] }
 
   /// The text of a value.

@@ -112,3 +112,31 @@ extension ValueEncoder {
     set(encoding.raw(text))
   }
 }
+
+extension JSONValue: ExpressibleByStringLiteral, ExpressibleByBooleanLiteral,
+  ExpressibleByIntegerLiteral, ExpressibleByFloatLiteral, ExpressibleByNilLiteral,
+  ExpressibleByArrayLiteral, ExpressibleByDictionaryLiteral
+{
+  /// A text.
+  public init(stringLiteral value: String) { self = .string(value) }
+
+  /// True or false.
+  public init(booleanLiteral value: Bool) { self = .bool(value) }
+
+  /// A whole number.
+  public init(integerLiteral value: Int) { self = .integer(value) }
+
+  /// A number.
+  public init(floatLiteral value: Double) { self = .number("\(value)") }
+
+  /// Nothing.
+  public init(nilLiteral: ()) { self = .null }
+
+  /// Values in order.
+  public init(arrayLiteral elements: JSONValue...) { self = .array(elements) }
+
+  /// Values by name; of two with one name the last.
+  public init(dictionaryLiteral elements: (String, JSONValue)...) {
+    self = .object(Dictionary(elements, uniquingKeysWith: { $1 }))
+  }
+}

@@ -19,7 +19,13 @@ struct TapeBuilder: ~Escapable {
   }
 
   /// Takes the whole text up.
-  mutating func build() throws(JSONError) {
+  /// - Parameter values: how many values it has, one behind the other.
+  mutating func build(values: Int = 1) throws(JSONError) {
+    for _ in 0..<values { try buildValue() }
+    try scanner.expectEnd()
+  }
+
+  private mutating func buildValue() throws(JSONError) {
     repeat {
       try beginValue()
       while parent >= 0 {
@@ -37,7 +43,6 @@ struct TapeBuilder: ~Escapable {
         try endContainer(node)
       }
     } while parent >= 0
-    try scanner.expectEnd()
   }
 
   private static func closing(_ kind: JSONTape.Kind) -> UInt8 {

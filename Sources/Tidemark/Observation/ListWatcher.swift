@@ -14,6 +14,8 @@ final class ListWatcher<Object: Sendable, ID: CollectionID>: Watcher {
     var ids: [ID] = []
     /// The terms that each object is sorted by.
     var terms: [[UInt8]: [UInt8]] = [:]
+    /// Why objects cannot be read, by their ids as errors name them.
+    var unreadable: [String?: TidemarkError] = [:]
   }
 
   private let held: HeldWatch
@@ -49,12 +51,14 @@ final class ListWatcher<Object: Sendable, ID: CollectionID>: Watcher {
         defer { list = now }
         guard !news.isEmpty else { return nil }
         var changes = ObjectListChanges<ID>()
+        let unreadable = now.unreadable.mapValues(\.message)
         if news.isAll {
           try askAnew(&now, &changes)
         } else {
           try take(Set(news.keys), &now, &changes)
         }
-        return changes.isEmpty ? nil : Self.told(now, changes)
+        let isSame = changes.isEmpty && now.unreadable.mapValues(\.message) == unreadable
+        return isSame ? nil : Self.told(now, changes)
       }
     } catch {
       // The look is made up for when the store can be read again.
@@ -66,7 +70,9 @@ final class ListWatcher<Object: Sendable, ID: CollectionID>: Watcher {
   private static func told(
     _ list: List, _ changes: ObjectListChanges<ID>
   ) -> ObjectList<Object, ID> {
-    ObjectList(boxes: list.objects, ids: list.ids, changes: changes)
+    ObjectList(
+      boxes: list.objects, ids: list.ids, changes: changes,
+      unreadable: list.unreadable.sorted { ($0.key ?? "") < ($1.key ?? "") }.map(\.value))
   }
 
   private func askAnew(
@@ -81,8 +87,12 @@ final class ListWatcher<Object: Sendable, ID: CollectionID>: Watcher {
   private func asked() throws(TidemarkError) -> List {
     let query = try ObjectQuery(core, condition, order)
     var list = List()
+    let tell = UnreadableObjects { error in
+      list.unreadable[error.object?.id] = error
+    }
+    let known = try query.tellUnindexed(tell)
     let found = try query.found(limit: limit, after: nil)
-    try query.forEach(found) { place, object in
+    try query.forEach(found, known: known, tell) { place, object in
       let row = found[place]
       guard let id = ID.id(ofKeyBytes: row.id[...]) else { return }
       list.rows.append(Row(terms: row.terms, id: row.id))
@@ -101,18 +111,25 @@ final class ListWatcher<Object: Sendable, ID: CollectionID>: Watcher {
     let query = try ObjectQuery(core, condition, order)
     // Everything that may fail comes before anything is changed.
     var news: [(id: ID, bytes: [UInt8], found: FoundObject?, object: Object?)] = []
-    for key in keys {
-      guard let id = core.id(ofKey: key) else { continue }
+    var unreadable = list.unreadable
+    for key in keys where key.count > core.prefix.count {
       let bytes = Array(key[core.prefix.count...])
+      let place = core.codec.place(key).id
+      unreadable[place] = try query.unindexed(id: bytes)
+      let tell = UnreadableObjects { unreadable[place] = $0 }
       let found = try query.found(id: bytes)
       guard found != nil || list.terms[bytes] != nil else { continue }
-      let object = found == nil ? nil : try query.object(id)
+      let object: Object? = try tell.readable { () throws(TidemarkError) in
+        found == nil ? nil : try query.object(ofKeyBytes: bytes)
+      }
+      guard let id = core.id(ofKey: key) else { continue }
       news.append((id, bytes, object == nil ? nil : found, object))
     }
     // With a bound, an object that was left out may take the place of one that goes.
     if limit != nil, news.contains(where: { $0.found?.terms != list.terms[$0.bytes] }) {
       return try askAnew(&list, &changes)
     }
+    list.unreadable = unreadable
     for (id, bytes, found, object) in news {
       let old = list.terms[bytes]
       var former: Int?
@@ -201,41 +218,5 @@ final class ListWatcher<Object: Sendable, ID: CollectionID>: Watcher {
 
   private static func isEqual<Value: Equatable>(_ a: Value, _ b: Any) -> Bool {
     (b as? Value) == a
-  }
-}
-
-/// Watches one object.
-final class ObjectWatcher<Object: Sendable, ID: CollectionID>: Watcher {
-  private let held: HeldWatch
-  private let core: CollectionCore<Object, ID>
-  private let id: ID
-  private let key: [UInt8]
-  /// The entry that was delivered last; 0 for none at all.
-  private let last = Lock<UInt64?>(nil)
-
-  init(_ core: CollectionCore<Object, ID>, _ id: ID) {
-    key = core.prefix + id.keyBytes
-    held = HeldWatch(core.store, key: key)
-    self.core = core
-    self.id = id
-  }
-
-  var wakeup: Wakeup { held.watch.wakeup }
-
-  func look() throws -> Object?? {
-    let news = held.watch.takeNews()
-    let isFirst = last.withLock { $0 == nil }
-    guard isFirst || !news.isEmpty else { return nil }
-    let key = key
-    do throws(TidemarkError) {
-      let sequence = try core.store.engine.newestEntry(ofKey: key.rawSpan)
-      if last.withLock({ $0 == sequence }), !news.isAll { return nil }
-      let object = try core.newest(id)
-      last.withLock { $0 = sequence }
-      return .some(object)
-    } catch {
-      held.watch.noteAll()
-      throw error
-    }
   }
 }

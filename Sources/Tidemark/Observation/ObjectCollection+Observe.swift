@@ -1,4 +1,4 @@
-internal import TidemarkEngine
+public import TidemarkEngine
 
 extension ObjectCollection {
   /// An object, as it changes: at once, then whenever it is written; nil while there is none.
@@ -9,10 +9,20 @@ extension ObjectCollection {
   /// - Parameters:
   ///   - id: the object's id.
   ///   - interval: the least time between two values.
+  ///   - unreadable: is told when the object cannot be read, and the next value is waited for; where
+  ///     nothing is given, the sequence ends with the error.
   public func values(
-    for id: ID, minimumInterval interval: Duration = .zero
+    for id: ID, minimumInterval interval: Duration = .zero,
+    unreadable: (@Sendable (TidemarkError) -> Void)? = nil
   ) -> Observed<Object?> {
-    Observed(store: store, interval: interval) { [core] in ObjectWatcher(core, id) }
+    Observed(store: store, interval: interval) { [core] in
+      ReadableWatcher(watcher: ObjectWatcher(core, id), unreadable: unreadable)
+    }
+  }
+
+  /// An object as it changes, or why it cannot be read.
+  func results(for id: ID) -> Observed<Result<Object?, TidemarkError>> {
+    Observed(store: store, interval: .zero) { [core] in ObjectWatcher(core, id) }
   }
 
   /// The objects that meet a condition, as they change: the whole list at once, then the new one
@@ -24,7 +34,8 @@ extension ObjectCollection {
   /// }
   /// ```
   /// Commits that come while a list is dealt with make one new list. One change in a long list
-  /// costs a look at the object that has changed.
+  /// costs a look at the object that has changed. Objects that cannot be read end nothing: see
+  /// ``ObjectList/unreadable``.
   /// - Parameters:
   ///   - condition: the condition, which indexes must have.
   ///   - order: what they are sorted by.
@@ -43,12 +54,17 @@ extension ObjectCollection {
   /// - Parameters:
   ///   - condition: the condition, which indexes must have.
   ///   - interval: the least time between two counts.
+  ///   - unreadable: is told at each count of objects that cannot be read, which may be missing in it;
+  ///     where nothing is given, the sequence ends with the first one's error.
   public func observeCount(
     where condition: ObjectCondition<Object> = .everything,
-    minimumInterval interval: Duration = .zero
+    minimumInterval interval: Duration = .zero,
+    unreadable: (@Sendable (TidemarkError) -> Void)? = nil
   ) -> Observed<Int> {
     Observed(store: store, interval: interval) { [self] in
-      ValueWatcher(HeldWatch(store, prefix: core.prefix)) { try self.count(where: condition) }
+      ValueWatcher(HeldWatch(store, prefix: core.prefix)) {
+        try self.count(where: condition, unreadable: unreadable)
+      }
     }
   }
 }

@@ -1,4 +1,4 @@
-internal import TidemarkEngine
+public import TidemarkEngine
 public import Observation
 
 /// The objects of a query, for a view: it follows the store as long as it lives.
@@ -9,9 +9,10 @@ public import Observation
 /// ```
 @MainActor @Observable
 public final class QueryModel<Object: Sendable, ID: CollectionID> {
-  /// The objects, in order, with the last difference; empty until the first answer is there.
+  /// The objects, in order, with the last difference and with what cannot be read; empty until the
+  /// first answer is there.
   public private(set) var objects = ObjectList<Object, ID>(
-    boxes: [], ids: [], changes: ObjectListChanges())
+    boxes: [], ids: [], changes: ObjectListChanges(), unreadable: [])
   /// Whether the first answer is there.
   public private(set) var isLoaded = false
   /// Why nothing more comes.
@@ -50,8 +51,10 @@ public final class QueryModel<Object: Sendable, ID: CollectionID> {
 /// One object, for a view: it follows the store as long as it lives.
 @MainActor @Observable
 public final class ObjectModel<Object: Sendable, ID: CollectionID> {
-  /// The object; nil while there is none.
+  /// The object; nil while there is none. Where it cannot be read, it is the last that could.
   public private(set) var object: Object?
+  /// Why the object cannot be read as it is now; nil when it can.
+  public private(set) var unreadable: TidemarkError?
   /// Whether it was looked for.
   public private(set) var isLoaded = false
   /// Why nothing more comes.
@@ -64,12 +67,15 @@ public final class ObjectModel<Object: Sendable, ID: CollectionID> {
   ///   - collection: its collection.
   ///   - id: its id.
   public init(_ collection: ObjectCollection<Object, ID>, id: ID) {
-    let values = collection.values(for: id)
+    let results = collection.results(for: id)
     task = Task { [weak self] in
       do {
-        for try await value in values {
+        for try await result in results {
           guard let self else { return }
-          object = value
+          switch result {
+          case .success(let value): (object, unreadable) = (value, nil)
+          case .failure(let error): unreadable = error
+          }
           isLoaded = true
         }
       } catch { self?.error = error }

@@ -12,11 +12,13 @@ extension ObjectCollection {
   ///   - query: the words.
   ///   - condition: what objects must meet besides, which indexes must have.
   ///   - limit: most objects.
+  ///   - unreadable: is told of objects that cannot be read or are in no index, which may be missing
+  ///     then; where nothing is given, the first one is an error.
   /// - Throws: `indexMissing`; `invalidArgument` for a comparison with no number, or by order with
-  ///   nil; `coding` when an object cannot be decoded.
+  ///   nil; `coding` when an object cannot be read.
   public func search(
     _ index: String, _ query: TextQuery, where condition: ObjectCondition<Object> = .everything,
-    limit: Int = 50
+    limit: Int = 50, unreadable: ((TidemarkError) -> Void)? = nil
   ) throws(TidemarkError) -> [TextHit<Object>] {
     let state = core.indexes?.now
     guard let state, let row = state.catalog.rows.first(where: { $0.name == index && $0.isText })
@@ -50,15 +52,27 @@ extension ObjectCollection {
     while true {
       let search = try TextSearch(store, texts, query)
       var hits: [TextHit<Object>] = []
+      var errors: [TidemarkError] = []
+      let marks = IndexKeys.marks(ofCollection: state.catalog.number)
+      if state.mayHaveMarks {
+        for mark in try store.engine.derivedKeys(marks, in: search.view) {
+          errors.append(try core.unindexed(Array(mark[marks.count...]), in: search.view))
+        }
+      }
+      let collect = UnreadableObjects { errors.append($0) }
       for ranked in try search.ranked() {
         guard hits.count < limit else { break }
         guard let bytes = try search.accepts(ranked.document),
           try core.meets(node, bytes, filter, state.catalog.number, search.view),
-          let id = ID.id(ofKeyBytes: bytes[...]), let object = try core.object(id, in: search.view)
+          let object = try collect.readable({ () throws(TidemarkError) in
+            try core.object(ofKeyBytes: bytes, in: search.view)
+          })
         else { continue }
         hits.append(TextHit(object: object, score: ranked.score))
       }
-      if search.isCurrent { return hits }
+      guard search.isCurrent else { continue }
+      for error in errors { try UnreadableObjects(told: unreadable).tell(error) }
+      return hits
     }
   }
 }

@@ -1,0 +1,62 @@
+internal import TidemarkEngine
+
+/// What a reader does with objects that cannot be read: it goes on with the others and tells
+/// somebody, or fails with the first of them. It never leaves one out without a word.
+struct UnreadableObjects {
+  /// Is told of each; nil where the first is an error.
+  let told: ((TidemarkError) -> Void)?
+
+  static var fail: UnreadableObjects { UnreadableObjects(told: nil) }
+
+  func tell(_ error: TidemarkError) throws(TidemarkError) {
+    guard error.code == .coding, let told else { throw error }
+    told(error)
+  }
+
+  /// An object; nil where it cannot be read.
+  /// - Parameter isKnown: whether it was told of already.
+  func readable<Object>(
+    unless isKnown: Bool = false, _ read: () throws(TidemarkError) -> Object?
+  ) throws(TidemarkError) -> Object? {
+    do { return try read() } catch {
+      if error.code == .coding, isKnown { return nil }
+      try tell(error)
+      return nil
+    }
+  }
+}
+
+extension CollectionCore {
+  /// The object of the end of a key, as a state has it.
+  func object(ofKeyBytes bytes: [UInt8], in view: EngineView) throws(TidemarkError) -> Object? {
+    try object(id(ofObject: bytes[...]), in: view)
+  }
+
+  /// The id that the end of a key is.
+  /// - Throws: `coding`.
+  func id(ofObject bytes: ArraySlice<UInt8>) throws(TidemarkError) -> ID {
+    guard let id = ID.id(ofKeyBytes: bytes), id.keyBytes.elementsEqual(bytes) else {
+      throw TidemarkError(
+        .coding, "the object cannot be read: its key ends with no id of the collection",
+        object: codec.place(prefix + bytes))
+    }
+    return id
+  }
+
+  /// The reason why an object is in no index.
+  func unindexed(_ id: [UInt8], in view: EngineView) throws(TidemarkError) -> TidemarkError {
+    let key = prefix + id
+    do {
+      if let object = try object(ofKeyBytes: id, in: view) {
+        _ = try knownRows(of: object, ofKey: key)
+      }
+    } catch {
+      // A term that is too long is a limit, and the object is left out like one that is no JSON.
+      return error.code == .limitExceeded
+        ? TidemarkError(.coding, error.message, object: codec.place(key), cause: error) : error
+    }
+    return TidemarkError(
+      .coding, "the object is in no index: a program wrote it that does not know them",
+      object: codec.place(key))
+  }
+}

@@ -1,0 +1,60 @@
+internal import TidemarkEngine
+
+/// Watches one object.
+final class ObjectWatcher<Object: Sendable, ID: CollectionID>: Watcher {
+  private let held: HeldWatch
+  private let core: CollectionCore<Object, ID>
+  private let id: ID
+  private let key: [UInt8]
+  /// The entry that was delivered last; 0 for none at all.
+  private let last = Lock<UInt64?>(nil)
+
+  init(_ core: CollectionCore<Object, ID>, _ id: ID) {
+    key = core.prefix + id.keyBytes
+    held = HeldWatch(core.store, key: key)
+    self.core = core
+    self.id = id
+  }
+
+  var wakeup: Wakeup { held.watch.wakeup }
+
+  func look() throws -> Result<Object?, TidemarkError>? {
+    let news = held.watch.takeNews()
+    let isFirst = last.withLock { $0 == nil }
+    guard isFirst || !news.isEmpty else { return nil }
+    let key = key
+    do throws(TidemarkError) {
+      let sequence = try core.store.engine.newestEntry(ofKey: key.rawSpan)
+      if last.withLock({ $0 == sequence }), !news.isAll { return nil }
+      let result: Result<Object?, TidemarkError>
+      do throws(TidemarkError) { result = .success(try core.newest(id)) } catch {
+        guard error.code == .coding else { throw error }
+        result = .failure(error)
+      }
+      last.withLock { $0 = sequence }
+      return result
+    } catch {
+      held.watch.noteAll()
+      throw error
+    }
+  }
+}
+
+/// Watches one object, and passes over states that cannot be read.
+struct ReadableWatcher<Object: Sendable, ID: CollectionID>: Watcher {
+  let watcher: ObjectWatcher<Object, ID>
+  /// Is told of such states; nil where the first is an error.
+  let unreadable: (@Sendable (TidemarkError) -> Void)?
+
+  var wakeup: Wakeup { watcher.wakeup }
+
+  func look() throws -> Object?? {
+    switch try watcher.look() {
+    case .success(let object): return .some(object)
+    case .failure(let error):
+      try UnreadableObjects(told: unreadable).tell(error)
+      return nil
+    case nil: return nil
+    }
+  }
+}
