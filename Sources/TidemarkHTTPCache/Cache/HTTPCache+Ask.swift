@@ -111,8 +111,8 @@ extension HTTPCache {
         found: stored, detail: Self.detail(ofFailure: status),
         forwarded: status == 0 ? "hit" : "fwd=stale; fwd-status=\(status)")
       return (reply, .failed(status))
-    case .passed(_, let isKept): return (nil, isKept ? .kept : .apart)
-    case .waiting, .confused: return (nil, .apart)
+    case .done(let isKept): return (nil, isKept ? .kept : .apart)
+    case .waiting, .passed, .confused: return (nil, .apart)
     }
   }
 
@@ -131,11 +131,11 @@ extension HTTPCache {
         try await transport.stream(asked.message) { answer in
           let next = self.turn(answer, asked)
           turn.withLock { $0 = next }
-          guard case .passed(let passed, _) = next else { return }
-          if !passed.isToBeKept { question.release(.apart) }
+          guard case .passed(let passed) = next else { return }
+          if !passed.isToBeKept, !asked.request.isHead { question.release(.apart) }
           question.pipe.give(passed.head, stall: stall)
         } body: { bytes in
-          guard case .passed(let passed, _) = turn.withLock({ $0 }) else { return }
+          guard case .passed(let passed) = turn.withLock({ $0 }) else { return }
           if passed.isToBeKept {
             keeper.take(bytes)
             if keeper.hasFailed { question.release(.apart) }
@@ -144,7 +144,7 @@ extension HTTPCache {
         }
       }
     } catch {
-      if case .passed(let passed, _) = turn.withLock({ $0 }) {
+      if case .passed(let passed) = turn.withLock({ $0 }) {
         await keepBeginning(passed, keeper, asked)
         throw error
       }
@@ -154,9 +154,9 @@ extension HTTPCache {
       else { throw error }
       return .failed(0)
     }
-    guard case .passed(let passed, _) = turn.withLock({ $0 }) else { return turn.withLock { $0 } }
+    guard case .passed(let passed) = turn.withLock({ $0 }) else { return turn.withLock { $0 } }
     count { $0.misses += 1 }
-    return .passed(passed, isKept: await keep(passed, keeper, asked))
+    return .done(isKept: await keep(passed, keeper, asked))
   }
 
   // MARK: Keeping
@@ -167,10 +167,7 @@ extension HTTPCache {
   ) async -> Bool {
     if asked.request.isHead { return await compare(passed.response, asked) }
     guard passed.isToBeKept else {
-      // An answer that must not be kept says all the same that the former one is none any more.
-      guard asked.stored != nil, Storability.supersedes(passed.status) else { return false }
-      await attempt { () throws(TidemarkError) in try await self.shelf.void(asked.address) }
-      return false
+      return await giveUp(upon: passed.status, asked)
     }
     let length = passed.range?.count ?? passed.response.length
     guard let content = keeper.finish(length: length) else {
@@ -204,8 +201,7 @@ extension HTTPCache {
     _ = await attempt { () throws(TidemarkError) in
       try await self.shelf.keep(
         start..<start + length, content.bytes, content.attachment, of: partial.response,
-        asked.address,
-        asked.request.message.headers, since: asked.stamp)
+        asked.address, asked.request.message.headers, since: asked.stamp)
     }
   }
 
@@ -215,9 +211,7 @@ extension HTTPCache {
   ) async -> Bool {
     guard var stored = asked.stored else { return false }
     guard response.status == 200, Preconditions.describes(response.headers, stored.response) else {
-      guard Storability.supersedes(response.status) else { return false }
-      await attempt { () throws(TidemarkError) in try await self.shelf.void(asked.address) }
-      return false
+      return await giveUp(upon: response.status, asked)
     }
     stored.response.freshen(
       response.headers, requestTime: response.requestTime, responseTime: response.responseTime)
@@ -231,29 +225,33 @@ extension HTTPCache {
     let control = asked.request.control
     // A request that wants nothing kept says nothing of what was kept before.
     guard !control.has("no-store") else { return false }
+    guard Storability.allows(stored.response, request: control) else {
+      return await giveUp(upon: 304, asked)
+    }
     return await attempt { () throws(TidemarkError) in
-      guard Storability.allows(stored.response, request: control) else {
-        try await self.shelf.void(asked.address)
-        return false
-      }
-      return try await self.shelf.renew(
+      try await self.shelf.renew(
         stored, of: asked.address, asked.request.message.headers, since: asked.stamp)
     }
   }
 
-  /// Runs what a reader does not wait for the outcome of: one that fails is counted.
-  @discardableResult
-  private func attempt(_ write: () async throws(TidemarkError) -> Bool) async -> Bool {
-    do { return try await write() } catch {
-      count { $0.storeFailures += 1 }
+  /// An answer that must not be kept says all the same that the former one is none any more, unless
+  /// something was said since.
+  /// - Returns: false: nothing is kept.
+  private func giveUp(upon status: Int, _ asked: ServerQuestion) async -> Bool {
+    guard asked.stored != nil, Storability.supersedes(status),
+      shelf.isSilent(since: asked.stamp, asked.address)
+    else { return false }
+    return await attempt { () throws(TidemarkError) in
+      try await self.shelf.void(asked.address)
       return false
     }
   }
 
-  private func attempt(_ write: () async throws(TidemarkError) -> Void) async {
-    await attempt { () throws(TidemarkError) in
-      try await write()
-      return true
+  /// Runs what a reader does not wait for the outcome of: one that fails is counted.
+  private func attempt(_ write: () async throws(TidemarkError) -> Bool) async -> Bool {
+    do { return try await write() } catch {
+      count { $0.storeFailures += 1 }
+      return false
     }
   }
 }

@@ -54,7 +54,9 @@ struct ServerQuestion: Sendable {
 enum ServerTurn: Sendable {
   case waiting
   /// The answer is handed on.
-  case passed(Passed, isKept: Bool)
+  case passed(Passed)
+  /// It has been, as a whole.
+  case done(isKept: Bool)
   /// The stored response is still right.
   case notModified([String: String])
   /// The stored response serves in place of an error; 0 where the server cannot be reached.
@@ -109,7 +111,7 @@ extension HTTPCache {
       ServerTurn.Passed(
         head: head(answer, forwarded ?? "fwd=uri-miss", isToBeKept), status: answer.status,
         response: whole ?? response, range: response.status == 206 ? partial?.range : nil,
-        partial: partial, isToBeKept: isToBeKept), isKept: false)
+        partial: partial, isToBeKept: isToBeKept))
   }
 
   /// A part that completes what is here (RFC 9111, 3.4).
@@ -141,7 +143,7 @@ extension HTTPCache {
       ServerTurn.Passed(
         head: self.head(head, "fwd=partial", isToBeKept, status: 206, stored.content, before),
         status: 206, response: response, range: partial.range, partial: partial,
-        isToBeKept: isToBeKept), isKept: false)
+        isToBeKept: isToBeKept))
   }
 
   private func response(

@@ -122,6 +122,25 @@ import TidemarkHTTP
     try await bench.close()
   }
 
+  @Test(
+    "a refusal that was asked for before a put leaves what was put", arguments: [401, 404, 302])
+  func lateRefusal(status: Int) async throws {
+    let bench = try HeldBench()
+    bench.transport.answer(0, "0", Self.stale)
+    _ = try await bench.ask().value
+    let late = bench.ask()
+    try await bench.transport.wait(requests: 2)
+    let now = Int64(Date().timeIntervalSince1970 * 1_000)
+    let response = StoredResponse(
+      status: 200, headers: Self.fresh, requestTime: now, responseTime: now, body: Array("1".utf8))
+    try await bench.cache.responses.put(HeldBench.url, response.encoded() ?? [])
+    bench.transport.answer(1, "no", status: status, ["cache-control": "no-store"])
+    #expect(try await late.value == "no")
+    bench.cache.isOffline = true
+    #expect(try await bench.ask().value == "1")
+    try await bench.close()
+  }
+
   // MARK: One question for all
 
   @Test(
