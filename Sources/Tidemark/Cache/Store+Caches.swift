@@ -64,6 +64,12 @@ extension Store {
       || caches.withLock { $0.contains { $0.contains(key.rawSpan) } }
   }
 
+  /// Notes that a cached value was read by its key, though not through its cache.
+  func noteUse(ofCached key: [UInt8], _ sequence: UInt64) {
+    let region = caches.withLock { $0.first { $0.contains(key.rawSpan) } }
+    region?.noteUse(of: sequence)
+  }
+
   /// Stages a batch; where it puts cached values, evictions that make room are in the same commit.
   ///
   /// While sources are being asked, every batch is looked at for what it says about their keys.

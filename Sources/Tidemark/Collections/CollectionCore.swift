@@ -125,10 +125,12 @@ public final class CollectionCore<Object: Sendable, ID: CollectionID>: Sendable 
   }
 
   /// An object of the newest state, from the cache where that is still right.
-  func newest(_ id: ID) throws(TidemarkError) -> Object? {
+  /// - Parameter isUse: whether the object was asked for by its id: of a cached one that is a use.
+  func newest(_ id: ID, isUse: Bool = false) throws(TidemarkError) -> Object? {
     let key = try key(id)
     let engine = store.engine
     guard let slot = try engine.slot(ofKey: key.rawSpan), !slot.isDeleted else { return nil }
+    if isUse, slot.size.isCached { store.noteUse(ofCached: key, slot.sequence) }
     let hash = hash(ofKey: key)
     if let object = cache.object(hash, at: slot.sequence, lineage: engine.lineage) { return object }
     let lineage = engine.lineage

@@ -5,7 +5,7 @@ extension ObjectReader {
   /// - Returns: nil when there is none.
   /// - Throws: `coding` when it cannot be decoded, with the field; `damaged`, `closed`.
   public func get(_ id: ID) throws(TidemarkError) -> Object? {
-    guard source.view != nil else { return try core.newest(id) }
+    guard source.view != nil else { return try core.newest(id, isUse: true) }
     let key = try core.key(id)
     guard let stored = try core.stored(key, in: source) else { return nil }
     return try core.codec.decode(stored.bytes, version: stored.version, ofKey: key)
