@@ -111,7 +111,13 @@ extension Cache {
     _ key: some BytesConvertible, _ value: Value, _ labels: [EntryLabel], _ hash: [UInt8]?,
     _ maxAge: Duration?, _ attachment: StagedAttachment? = nil
   ) throws(TidemarkError) -> WriteBatch {
-    let bytes = try encode(value)
+    try batch(key, bytes: encode(value), labels, hash, maxAge, attachment)
+  }
+
+  func batch(
+    _ key: some BytesConvertible, bytes: [UInt8], _ labels: [EntryLabel], _ hash: [UInt8]?,
+    _ maxAge: Duration?, _ attachment: StagedAttachment?
+  ) throws(TidemarkError) -> WriteBatch {
     var attributes = EntryAttributes()
     attributes.entryClass = .cache
     attributes.time = region.validationTime

@@ -50,10 +50,16 @@ extension Cache {
   private func keep(
     _ answer: Fetched<Value>, of key: Key, _ question: CacheQuestion, upon sequence: UInt64
   ) async throws -> Flights.Answer {
+    var answered: Flights.Answered?
     do {
       switch answer {
-      case .value(let value, let hash, let labels, let maxAge):
-        return try await keep(value, labels, hash, maxAge, of: key, question)
+      case .value(let value, let hash, let labels, let maxAge, let attachment):
+        let new = Flights.Answered(
+          bytes: try encode(value), labels: try labels ?? self.labels(of: key), hash: hash,
+          maxAge: maxAge, attachment: attachment)
+        answered = new
+        try await keep(new, of: key, question)
+        return .value(new)
       case .notModified(let hash, let maxAge):
         try await keep(touch: hash, maxAge, of: key, question, upon: sequence)
         return .value(nil)
@@ -65,37 +71,29 @@ extension Cache {
       }
     } catch let error as TidemarkError where error.code == .conflict {
       if try isWritten(key, since: sequence) { return .value(nil) }
-      switch answer {
-      case .value(let value, let hash, let labels, let maxAge)
-      where !question.isCurrent(labels: labels):
-        return .unkept(
-          Flights.Answered(
-            bytes: try encode(value), labels: labels, hash: hash, maxAge: maxAge))
-      case .absent: return .gone
+      if let answered, !question.isCurrent(labels: answered.labels) { return .unkept(answered) }
+      if case .absent = answer { return .gone }
       // The user's own value, or delete, stays; and what is right has been given up.
-      case .value, .notModified: throw SourceFailure(error: error)
-      }
-    }
-  }
-
-  private func keep(
-    _ value: Value, _ labels: [EntryLabel], _ hash: [UInt8]?, _ maxAge: Duration?, of key: Key,
-    _ question: CacheQuestion
-  ) async throws -> Flights.Answer {
-    let answered: Flights.Answered
-    let batch: WriteBatch
-    do {
-      answered = Flights.Answered(
-        bytes: try encode(value), labels: labels, hash: hash, maxAge: maxAge)
-      batch = try self.batch(key, value, labels, hash, maxAge)
-    } catch {
+      throw SourceFailure(error: error)
+    } catch let error as TidemarkError where [.invalidArgument, .coding].contains(error.code) {
       // An answer that no cache can keep is the source's fault.
       throw SourceFailure(error: error)
     }
+  }
+
+  private func labels(of key: Key) throws(TidemarkError) -> [EntryLabel] {
+    try store.entry(forKey: full(key), values: false, walks: false)?.labels ?? []
+  }
+
+  private func keep(
+    _ answered: Flights.Answered, of key: Key, _ question: CacheQuestion
+  ) async throws {
+    let batch = try batch(
+      key, bytes: answered.bytes, answered.labels, answered.hash, answered.maxAge,
+      answered.attachment)
     _ = try await store.commit(
-      batch, nil, answering: CacheQuestion.Answer(question: question, labels: labels))
+      batch, nil, answering: CacheQuestion.Answer(question: question, labels: answered.labels))
     noteAbsence(question, .zero)
-    return .value(answered)
   }
 
   private func keep(

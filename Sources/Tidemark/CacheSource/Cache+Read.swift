@@ -230,6 +230,7 @@ extension Cache {
     let validity = Validity(validated: now, maxAge: answered.maxAge.map { Validity.seconds($0) })
     return CachedEntry(
       key: key, value: try decode(answered.bytes), labels: answered.labels, hash: answered.hash,
+      attachment: answered.attachment?.reference,
       isValid: validity.isValid(at: now, region.policy),
       validUntil: Timestamp(milliseconds: validity.end(region.policy)), updated: now,
       validated: now, uses: 0, isOwned: false)

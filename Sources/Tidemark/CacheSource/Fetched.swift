@@ -2,8 +2,11 @@ internal import TidemarkEngine
 
 /// The answer of a source that stands behind a ``Cache``.
 public enum Fetched<Value: Sendable>: Sendable {
-  /// A value, with a validator hash, labels, and for how long it is valid; nil for the policy's.
-  case value(Value, hash: [UInt8]? = nil, labels: [EntryLabel] = [], maxAge: Duration? = nil)
+  /// A value, with a validator hash, labels (nil for those that the key has), for how long it is
+  /// valid (nil for the policy's), and a file beside the log, written to the cache's store before.
+  case value(
+    Value, hash: [UInt8]? = nil, labels: [EntryLabel]? = nil, maxAge: Duration? = nil,
+    attachment: StagedAttachment? = nil)
   /// The value with the hash that was asked about is still right.
   case notModified(hash: [UInt8]? = nil, maxAge: Duration? = nil)
   /// There is no such thing, and for so long nobody needs to ask again.

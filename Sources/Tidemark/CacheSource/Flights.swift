@@ -22,6 +22,7 @@ final class Flights: Sendable {
     var labels: [EntryLabel]
     var hash: [UInt8]?
     var maxAge: Duration?
+    var attachment: StagedAttachment?
   }
 
   private struct Flight {

@@ -16,7 +16,8 @@ extension Cache {
   ///   - durability: when the switch counts as done; nil for the store's.
   /// - Returns: what has changed.
   /// - Throws: `busy` while another task syncs the cache, `invalidArgument` for a cache that is
-  ///   bounded, `coding` for a file that cannot be read, `noSpace` and the like.
+  ///   bounded, `coding` for a file that cannot be read, or that names an attachment of which the
+  ///   content is not there, `noSpace` and the like.
   @discardableResult
   public func prefill(
     from data: PrefilledData, durability: Durability? = nil
@@ -63,7 +64,8 @@ extension Cache {
       guard let index = update.missingIndex(of: item.key, item.hash) else { return }
       waiting.append(
         CollectionUpdate.FetchedItem(
-          index: index, value: item.value, labels: item.labels, maxAge: item.maxAge))
+          index: index, value: item.value, labels: item.labels, maxAge: item.maxAge,
+          attachment: try item.attachment?.copy(to: store)))
       bytes += item.value.count
       guard waiting.count >= 256 || bytes >= 1 << 20 else { return }
       _ = try store.commitBlocking(try update.staging(waiting), .buffered)

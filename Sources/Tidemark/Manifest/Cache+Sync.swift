@@ -74,7 +74,7 @@ extension Cache {
   private func update<Source: ManifestSource<Value>>(
     from source: Source, _ options: ManifestOptions
   ) async throws -> ManifestOutcome {
-    let hash = try await Deadline.answer(within: options.listTimeout, sleep: options.sleep) {
+    let hash = try await options.answer(within: options.listTimeout) {
       try await source.collectionHash()
     }
     guard (1...Limits.hashBytes).contains(hash.count) else {
@@ -106,15 +106,32 @@ extension Cache {
     _ source: Source, _ options: ManifestOptions
   ) async throws -> ItemTable {
     let prefixLength = region.prefix.count
-    return try await Deadline.answer(within: options.listTimeout, sleep: options.sleep) {
+    let (table, failure) = try await options.answer(within: options.listTimeout) {
       let table = Lock(ItemTable(prefixLength: prefixLength))
-      try await source.list { item in
-        try table.withLock { (table: inout ItemTable) throws(TidemarkError) in
-          try table.add(item.key.bytes.rawSpan, hash: item.hash.rawSpan)
+      let failure = Lock<TidemarkError?>(nil)
+      do {
+        try await source.list { item in
+          // Nothing follows what was refused, whether or not the source passes over that.
+          try failure.withLock { (failure: inout TidemarkError?) throws(TidemarkError) in
+            if let failure { throw failure }
+            do throws(TidemarkError) {
+              try table.withLock { (table: inout ItemTable) throws(TidemarkError) in
+                try table.add(item.key.bytes.rawSpan, hash: item.hash.rawSpan)
+              }
+            } catch {
+              failure = error
+              throw error
+            }
+          }
         }
+      } catch {
+        // A list that was refused would be refused again.
+        guard failure.withLock({ $0 }) != nil else { throw error }
       }
-      return table.withLock { $0 }
+      return (table.withLock { $0 }, failure.withLock { $0 })
     }
+    if let failure { throw failure }
+    return table
   }
 
   /// Commits the switch. The user may write a key of the collection just then: what he wrote

@@ -37,14 +37,14 @@ struct CollectionFetch<Source: ManifestSource>: Sendable {
     var waiting = Waiting(now: now)
     var progress = ManifestProgress(total: missing.count + update.resumed)
     progress.fetched = update.resumed
-    let items = update.items
+    let asked = update
     try await withThrowingTaskGroup(of: Fetched.self) { group in
       var next = 0
       func ask() {
         guard next < missing.count else { return }
         let index = missing[next]
         next += 1
-        group.addTask { await fetch(items.item(index), index) }
+        group.addTask { await fetch(index, of: asked) }
       }
       for _ in 0..<max(1, min(options.parallelFetches, 64)) { ask() }
       while let fetched = try await group.next() {
@@ -62,7 +62,7 @@ struct CollectionFetch<Source: ManifestSource>: Sendable {
           report.failed += 1
           progress.failed += 1
           if report.failures.count < Self.mostTold {
-            let key = Key([UInt8](copying: items.key(index)))
+            let key = asked.items.item(index).key
             report.failures.append(ManifestFailure(key: key, error: error))
           }
         }
@@ -86,9 +86,17 @@ struct CollectionFetch<Source: ManifestSource>: Sendable {
 
   // MARK: One item
 
-  private func fetch(_ item: ManifestItem, _ index: Int) async -> Fetched {
+  private func fetch(_ index: Int, of update: CollectionUpdate) async -> Fetched {
+    let item = update.items.item(index)
     do {
-      let fetched = try await asked(item)
+      guard !update.isAmbiguous(index) else {
+        throw TidemarkError(
+          .conflict,
+          "the item is listed with different hashes; the next sync asks for the list again")
+      }
+      let fetched = try await options.answer(within: options.itemTimeout) {
+        try await source.fetch(item)
+      }
       if let hash = fetched.hash, hash != item.hash {
         throw TidemarkError(
           .conflict, "the item has changed since it was listed; the next sync fetches it")
@@ -100,15 +108,12 @@ struct CollectionFetch<Source: ManifestSource>: Sendable {
           "an item of \(value.count) bytes; values have at most "
             + "\(Limits.valueBytes >> 20) MiB")
       }
+      try update.check(fetched.labels, fetched.attachment)
       return .item(
         CollectionUpdate.FetchedItem(
           index: index, value: value, labels: fetched.labels,
-          maxAge: fetched.maxAge.map { Validity.seconds($0) }))
+          maxAge: fetched.maxAge.map { Validity.seconds($0) }, attachment: fetched.attachment))
     } catch { return .failure(index, error) }
-  }
-
-  private func asked(_ item: ManifestItem) async throws -> ManifestValue<Source.Value> {
-    try await options.answer(within: options.itemTimeout) { try await source.fetch(item) }
   }
 
   // MARK: Commits

@@ -57,8 +57,15 @@ package struct CollectionUpdate: Sendable {
     fates = [Fate](repeating: .missing, count: self.items.count)
     former = [UInt64](repeating: 0, count: self.items.count)
     try compare()
+    for index in fates.indices where isAmbiguous(index) && fates[index] != .owned {
+      fates[index] = .missing
+    }
     try findStaged()
   }
+
+  /// Whether an item cannot be fetched, since it was listed with different hashes. Data of the
+  /// program's is a log, of which the last line counts.
+  func isAmbiguous(_ index: Int) -> Bool { !state.isPrefilled && items.isAmbiguous(index) }
 
   /// Walks list and cache side by side, both in the order of keys.
   private mutating func compare() throws(TidemarkError) {
@@ -119,12 +126,18 @@ package struct CollectionUpdate: Sendable {
     var rows = try store.entries(EntryQuery(prefix: prefix, values: false))
     while let entry = try rows.next() {
       let key = entry.key.bytes.rawSpan.extracting(droppingFirst: prefix.count)
-      guard let index = items.index(of: key), fates[index] == .missing,
-        entry.hash?.rawSpan.isEqual(to: items.hash(index)) == true
+      guard let index = items.index(of: key), fates[index] == .missing, !isAmbiguous(index),
+        entry.hash?.rawSpan.isEqual(to: items.hash(index)) == true, try isHere(entry.attachment)
       else { continue }
       fates[index] = .staged
       resumed += 1
     }
+  }
+
+  /// Whether the content of an attachment is in the store; of none nothing is missing.
+  private func isHere(_ attachment: AttachmentReference?) throws(TidemarkError) -> Bool {
+    guard let attachment else { return true }
+    return try region.engine.attachments.contains(attachment.id)
   }
 
   /// The key of an item in the store.
@@ -163,15 +176,33 @@ extension CollectionUpdate {
     package var index: Int
     /// The value, encoded.
     package var value: [UInt8]
-    package var labels: [EntryLabel]
+    /// Nil for those that the key has.
+    package var labels: [EntryLabel]?
     /// For how many seconds it is valid; nil for the cache's policy.
     package var maxAge: UInt32?
+    /// Keeps the attachment until it is staged.
+    var attachment: StagedAttachment?
 
-    package init(index: Int, value: [UInt8], labels: [EntryLabel] = [], maxAge: UInt32? = nil) {
+    package init(
+      index: Int, value: [UInt8], labels: [EntryLabel]? = nil, maxAge: UInt32? = nil,
+      attachment: StagedAttachment? = nil
+    ) {
       self.index = index
       self.value = value
       self.labels = labels
       self.maxAge = maxAge
+      self.attachment = attachment
+    }
+  }
+
+  /// Checks what no batch could keep, so that one item does not hold the others.
+  /// - Throws: `invalidArgument`.
+  func check(_ labels: [EntryLabel]?, _ attachment: StagedAttachment?) throws(TidemarkError) {
+    var batch = OperationBatch()
+    _ = try batch.addLabelSet((labels ?? []).map(\.bytes))
+    guard try isHere(attachment?.reference) else {
+      throw TidemarkError(
+        .invalidArgument, "the item's attachment is in another store; write it to this one")
     }
   }
 
@@ -182,21 +213,33 @@ extension CollectionUpdate {
     batch.operations.mayCoverOwned = true
     for item in fetched {
       let key = ReservedKeys.staged + full(item.index)
-      let set = try batch.operations.addLabelSet(item.labels.map(\.bytes))
+      var labels = item.labels
+      if labels == nil { labels = try self.labels(of: item.index) }
+      let set = try batch.operations.addLabelSet((labels ?? []).map(\.bytes))
       try batch.operations.add(
         .put, key: key.rawSpan, value: item.value.rawSpan, labelSet: set,
         attributes: attributes(
-          hash: [UInt8](copying: items.hash(item.index)), maxAge: item.maxAge))
+          hash: [UInt8](copying: items.hash(item.index)), maxAge: item.maxAge,
+          item.attachment?.hold.id))
     }
     return batch
   }
 
-  private func attributes(hash: [UInt8]?, maxAge: UInt32?) -> EntryAttributes {
+  /// The labels of the value that an item has here.
+  private func labels(of index: Int) throws(TidemarkError) -> [EntryLabel] {
+    guard former[index] > 0 else { return [] }
+    return try store.entry(forKey: full(index), values: false, walks: false)?.labels ?? []
+  }
+
+  private func attributes(
+    hash: [UInt8]?, maxAge: UInt32?, _ attachment: AttachmentID? = nil
+  ) -> EntryAttributes {
     var attributes = EntryAttributes()
     attributes.entryClass = .cache
     attributes.time = region.validationTime
     attributes.hash = hash
     attributes.maxAge = maxAge
+    attributes.attachment = attachment
     if state.isPrefilled { attributes.generation = Self.prefilled }
     return attributes
   }
@@ -248,7 +291,8 @@ extension CollectionUpdate {
       let set = try batch.addLabelSet(entry.labels.map(\.bytes))
       try batch.add(
         .put, key: full.rawSpan, value: entry.value.rawSpan, labelSet: set,
-        attributes: attributes(hash: entry.hash, maxAge: entry.maxAgeSeconds))
+        attributes: attributes(
+          hash: entry.hash, maxAge: entry.maxAgeSeconds, entry.attachment?.id))
     }
   }
 

@@ -13,6 +13,8 @@ package struct ItemTable: Sendable {
   private let prefixLength: Int
   /// Whether rows are in the order of keys, each once.
   private var isSorted = true
+  /// The starts of items that were added again with another hash.
+  private var ambiguous: Set<Int> = []
 
   /// - Parameter prefixLength: the length of the cache's prefix, in bytes.
   package init(prefixLength: Int) { self.prefixLength = prefixLength }
@@ -31,13 +33,15 @@ package struct ItemTable: Sendable {
         "an item with a key of \(key.byteCount) bytes and a hash of \(hash.byteCount); "
           + "here they have 1 to \(room), and 1 to \(Limits.hashBytes)")
     }
-    append(key, hash)
-    guard rows.count <= Limits.collectionItems, arena.count <= Limits.collectionBytes else {
+    guard rows.count < Limits.collectionItems,
+      arena.count + key.byteCount + hash.byteCount <= Limits.collectionBytes
+    else {
       throw TidemarkError(
         .limitExceeded,
         "a collection of more than \(Limits.collectionItems) items, or of more than "
           + "\(Limits.collectionBytes >> 20) MiB of keys and hashes; split it")
     }
+    append(key, hash)
   }
 
   /// Takes an item out that was added before.
@@ -65,7 +69,11 @@ package struct ItemTable: Sendable {
     var kept: [Row] = []
     kept.reserveCapacity(rows.count)
     for row in rows {
-      if let last = kept.last, key(last).isEqual(to: key(row)) { kept.removeLast() }
+      if let last = kept.last, key(last).isEqual(to: key(row)) {
+        let isSame = hash(last).isEqual(to: hash(row))
+        if !isSame || ambiguous.contains(last.start) { ambiguous.insert(row.start) }
+        kept.removeLast()
+      }
       kept.append(row)
     }
     kept.removeAll { $0.hashLength == 0 }
@@ -82,10 +90,17 @@ package struct ItemTable: Sendable {
   @_lifetime(borrow self)
   package func key(_ index: Int) -> RawSpan { key(rows[index]) }
 
+  /// Whether an item was added with different hashes, so that nobody knows which is right.
+  func isAmbiguous(_ index: Int) -> Bool {
+    !ambiguous.isEmpty && ambiguous.contains(rows[index].start)
+  }
+
   /// The hash of an item.
   @_lifetime(borrow self)
-  package func hash(_ index: Int) -> RawSpan {
-    let row = rows[index]
+  package func hash(_ index: Int) -> RawSpan { hash(rows[index]) }
+
+  @_lifetime(borrow self)
+  private func hash(_ row: Row) -> RawSpan {
     let start = row.start + Int(row.keyLength)
     return arena.rawSpan.extracting(start..<(start + Int(row.hashLength)))
   }

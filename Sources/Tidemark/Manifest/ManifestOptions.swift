@@ -8,7 +8,7 @@ public struct ManifestOptions: Sendable {
   public var itemTimeout = Duration.seconds(60)
   /// How long the hash of the collection, and the list of items, may each take.
   public var listTimeout = Duration.seconds(600)
-  /// How an item that fails is asked for again at once.
+  /// How the hash, the list or an item is asked for again at once where that fails.
   public var retry = RetryPolicy()
   /// The sync is given up, and nothing switched, once more items than this have failed.
   public var mostFailures = 100

@@ -22,10 +22,11 @@ public protocol ManifestSource<Value>: Sendable {
   /// changed or removed.
   func collectionHash() async throws -> [UInt8]
 
-  /// Lists the items, in any order; a key that comes twice counts as it came last.
+  /// Lists the items, in any order. A key that comes with two different hashes counts as an item
+  /// that has failed, since nobody knows which is right.
   ///
   /// The list must be as new as the hash that was told before, or newer.
-  /// - Parameter add: takes an item; what it throws is to be passed on.
+  /// - Parameter add: takes an item; what it throws ends the sync, also where it is not passed on.
   func list(_ add: @Sendable (ManifestItem) throws -> Void) async throws
 
   /// Fetches the value of an item; is called for several at a time, and should heed cancellation.
@@ -53,23 +54,29 @@ public struct ManifestItem: Sendable, Hashable {
 public struct ManifestValue<Value: Sendable>: Sendable {
   /// The value.
   public var value: Value
-  /// Up to 64 labels.
-  public var labels: [EntryLabel]
+  /// Up to 64 labels; nil for those that the key has.
+  public var labels: [EntryLabel]?
   /// The hash that the value really has, where the source knows it: one that has changed since it
   /// was listed is not taken, and fetched with the next sync. Nil for the one that was listed.
   public var hash: [UInt8]?
   /// For how long the value is valid; nil for the cache's policy.
   public var maxAge: Duration?
+  /// A file beside the log that belongs to the value, written to the cache's store before: see
+  /// ``Store/attachmentWriter()``.
+  public var attachment: StagedAttachment?
 
   /// A value.
   /// - Parameters:
   ///   - value: the value.
-  ///   - labels: up to 64.
+  ///   - labels: up to 64; nil for those that the key has.
   ///   - hash: the hash that it really has; nil for the one that was listed.
   ///   - maxAge: for how long it is valid; nil for the cache's policy.
+  ///   - attachment: a file beside the log that belongs to it.
   public init(
-    _ value: Value, labels: [EntryLabel] = [], hash: [UInt8]? = nil, maxAge: Duration? = nil
+    _ value: Value, labels: [EntryLabel]? = nil, hash: [UInt8]? = nil, maxAge: Duration? = nil,
+    attachment: StagedAttachment? = nil
   ) {
+    self.attachment = attachment
     self.value = value
     self.labels = labels
     self.hash = hash

@@ -11,6 +11,8 @@ public struct PrefilledData: Sendable, Hashable {
   let form: Form
   let path: String
   let keyPrefix: [UInt8]
+  /// The directory with the content of attachments.
+  var attachments: String?
 
   /// A file of NDJSON as `logtool export` writes it, compressed with zstd or not.
   ///
@@ -19,13 +21,16 @@ public struct PrefilledData: Sendable, Hashable {
   /// - Parameters:
   ///   - path: of the file.
   ///   - keyPrefix: is taken off the keys; lines with other keys are passed over.
+  ///   - attachments: the directory with the content of attachments, as `logtool export
+  ///     --attachments` writes it; nil where lines name none.
   public static func lines(
-    at path: String, keyPrefix: some BytesConvertible = ""
+    at path: String, keyPrefix: some BytesConvertible = "", attachments: String? = nil
   ) -> PrefilledData {
-    PrefilledData(form: .lines, path: path, keyPrefix: Key(keyPrefix).bytes)
+    PrefilledData(
+      form: .lines, path: path, keyPrefix: Key(keyPrefix).bytes, attachments: attachments)
   }
 
-  /// A store, which is only read.
+  /// A store, which is only read; attachments are copied from it.
   /// - Parameters:
   ///   - path: its directory.
   ///   - keyPrefix: is taken off the keys; entries with other keys are passed over.
@@ -42,6 +47,7 @@ public struct PrefilledData: Sendable, Hashable {
     var value: [UInt8]
     var labels: [EntryLabel]
     var maxAge: UInt32?
+    var attachment: PrefilledAttachment?
     /// Whether a later line has taken the item out again.
     var isRemoval = false
   }
@@ -71,15 +77,17 @@ public struct PrefilledData: Sendable, Hashable {
     switch form {
     case .lines: try forEachLine(body)
     case .store:
-      var rows = try openStore().entries(EntryQuery(prefix: keyPrefix))
+      let source = try openStore()
+      var rows = try source.entries(EntryQuery(prefix: keyPrefix))
       while let entry = try rows.next() {
         let key = Array(entry.key.bytes.dropFirst(keyPrefix.count))
         guard !key.isEmpty, !ReservedKeys.contains(entry.key.bytes.rawSpan) else { continue }
-        let hash = entry.hash ?? Self.hash(entry.value, entry.labels)
+        let id = entry.attachment?.id
         try body(
           Item(
-            key: key, hash: hash, value: entry.value, labels: entry.labels,
-            maxAge: entry.maxAgeSeconds))
+            key: key, hash: entry.hash ?? Self.hash(entry.value, entry.labels, id),
+            value: entry.value, labels: entry.labels, maxAge: entry.maxAgeSeconds,
+            attachment: id.map { PrefilledAttachment(id: $0, place: .store(source)) }))
       }
     }
   }
@@ -109,17 +117,23 @@ public struct PrefilledData: Sendable, Hashable {
     let given = [UInt8](copying: lines.bytes(line.hash))
     return Item(
       key: Array(key.dropFirst(keyPrefix.count)),
-      hash: given.isEmpty ? Self.hash(value, labels) : given, value: value, labels: labels,
-      maxAge: line.maxAge, isRemoval: line.operation == .delete)
+      hash: given.isEmpty ? Self.hash(value, labels, line.attachment) : given, value: value,
+      labels: labels, maxAge: line.maxAge,
+      attachment: line.attachment.map {
+        PrefilledAttachment(id: $0, place: .directory(attachments))
+      }, isRemoval: line.operation == .delete)
   }
 
   /// The hash of an item that says none.
-  private static func hash(_ value: [UInt8], _ labels: [EntryLabel]) -> [UInt8] {
+  private static func hash(
+    _ value: [UInt8], _ labels: [EntryLabel], _ attachment: AttachmentID?
+  ) -> [UInt8] {
     var writer = ByteWriter()
     writer.u64(XXH64.hash(value.rawSpan))
     for label in labels {
       writer.blob(label.bytes)
     }
+    if let attachment { writer.raw(attachment.hash) }
     let sum = XXH64.hash(writer.bytes.rawSpan)
     var hash = ByteWriter()
     hash.u64(sum)

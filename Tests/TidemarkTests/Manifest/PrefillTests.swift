@@ -114,6 +114,58 @@ struct PrefillTests {
     try FileManager.default.removeItem(at: directory)
   }
 
+  @Test("attachments come with a store, and with lines and a directory of their content")
+  func attachments() async throws {
+    try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+    let path = directory.appending(path: "data.tidemark").path
+    let shipped = try await Store.open(at: path)
+    var lines = ""
+    for number in 0..<4 {
+      let content = [UInt8](repeating: UInt8(number), count: 70_000)
+      let staged = try await shipped.attach(content)
+      try await shipped.put("p/\(number)", "v", options: PutOptions(attachment: staged))
+      let name = staged.reference.description
+      lines += #"{"key":"p/\#(number)","value":"v","#
+      lines += #""attachment":"sha256:\#(name):70000"}"# + "\n"
+      try Data(content).write(to: directory.appending(path: name))
+    }
+    try await shipped.close()
+    let file = try write("data.ndjson", lines)
+    let forms: [PrefilledData] = [
+      .store(at: path, keyPrefix: "p/"),
+      .lines(at: file, keyPrefix: "p/", attachments: directory.path),
+    ]
+    for data in forms {
+      let store = try Machine().open()
+      let cache = try cache(store)
+      #expect(try await cache.prefill(from: data).added == 4)
+      try await store.sweepAttachments()
+      for number in 0..<4 {
+        let reader = try #require(try cache.attachment(forKey: "\(number)"))
+        #expect(try reader.read(0..<100_000) == [UInt8](repeating: UInt8(number), count: 70_000))
+      }
+      #expect(try await cache.prefill(from: data).kind == .unchanged)
+      try await store.close()
+    }
+    // Content that is not there, or is another, is told and changes nothing.
+    let store = try machine.open()
+    let cache = try cache(store)
+    let absent = PrefilledData.lines(at: file, keyPrefix: "p/")
+    #expect(await code { try await cache.prefill(from: absent) } == .coding)
+    let empty = directory.appending(path: "empty").path
+    let lacking = PrefilledData.lines(at: file, keyPrefix: "p/", attachments: empty)
+    #expect(await code { try await cache.prefill(from: lacking) } == .coding)
+    for name in try FileManager.default.contentsOfDirectory(atPath: directory.path)
+    where name.count == 64 {
+      try Data("other".utf8).write(to: directory.appending(path: name))
+    }
+    let damaged = PrefilledData.lines(at: file, keyPrefix: "p/", attachments: directory.path)
+    #expect(await code { try await cache.prefill(from: damaged) } == .damaged)
+    #expect(try cache.count == 0 && cache.manifest == nil)
+    try await store.close()
+    try FileManager.default.removeItem(at: directory)
+  }
+
   @Test("data that cannot be read is told with its place, and changes nothing")
   func damage() async throws {
     let store = try machine.open()
