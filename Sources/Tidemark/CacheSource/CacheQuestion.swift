@@ -138,7 +138,7 @@ final class Questions: Sendable {
 }
 
 extension Store {
-  /// Says something about keys, before it is done: they may be absent, so that no commit names them.
+  /// Says something about keys, before it is done: of those that are absent no commit says it.
   func say(_ keys: some Sequence<[UInt8]>) { caches.withLock { _ in questions.say(keys) } }
 
   /// Says something about all keys with a prefix and labels.

@@ -22,8 +22,8 @@ public struct SourceRequest: Sendable, Hashable {
   public var hash: [UInt8]?
 }
 
-/// When a read asks the source behind a cache. None asks while ``CacheSource/isOnline`` says no: then
-/// the outcome's error is `offline`.
+/// When a read asks the source behind a cache. None asks while ``CacheSource/isOnline`` says no:
+/// then the outcome's error is `offline`.
 public enum ReadPolicy: Sendable, Hashable {
   /// Gives what is there at once, always asks, and gives what came. Offline it gives what is there.
   case cachedThenRefresh
