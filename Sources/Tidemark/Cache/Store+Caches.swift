@@ -128,9 +128,9 @@ extension Store {
     do throws(TidemarkError) {
       return try engine.stage(batch, durability: durability, waitsForRoom: waitsForRoom)
     } catch {
-      guard error.code == .noSpace, try engine.sweepAttachments().removedBytes > 0 else {
-        throw error
-      }
+      guard error.code == .noSpace,
+        let swept = try? engine.sweepAttachments(), swept.removedBytes > 0
+      else { throw error }
       return try engine.stage(batch, durability: durability, waitsForRoom: waitsForRoom)
     }
   }

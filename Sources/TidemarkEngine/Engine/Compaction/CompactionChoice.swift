@@ -70,10 +70,16 @@ struct CompactionChoice {
   static func paysToPurge(
     _ cached: Int, of raw: Int, from least: Int, cacheBytes: Int
   ) -> Bool {
-    if raw - cached <= cacheBytes + cacheBytes / 8 {
+    if mayBeAllOfCaches(cached, of: raw, cacheBytes) {
       return cached >= least / 4 && 5 * cached >= raw
     }
     return cached >= least && 2 * cached >= raw
+  }
+
+  /// Whether what cannot go is no more than caches may keep. What can go is counted by classes of
+  /// size, so that there may be up to twice as much.
+  static func mayBeAllOfCaches(_ cached: Int, of raw: Int, _ cacheBytes: Int) -> Bool {
+    cacheBytes > 0 && raw - 2 * cached <= cacheBytes + cacheBytes / 8
   }
 
   /// From which segment on to merge for the order of keys alone; nil where that gains too little.

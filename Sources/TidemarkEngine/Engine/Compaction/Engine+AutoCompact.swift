@@ -133,14 +133,13 @@ extension Engine {
   /// what was used least recently mostly stands in segments that are sealed.
   private func cachesAreToPurge(_ state: borrowing WriterState, _ activeBytes: Int) -> Bool {
     let bound = state.compactor.cacheBytes
-    guard bound > 0 else { return false }
     return reading.withLock { read in
       // Views and damage alone keep what may go by the figures.
       guard read.views.least == nil, read.manifest.damage.isEmpty else { return false }
       let sealed = read.manifest.segments.lazy.filter { $0.state == .sealed }
       let raw = sealed.reduce(activeBytes) { $0 + $1.rawBytes }
       let cached = read.usage.rows.values.reduce(0) { $0 + $1.cached }
-      return raw - cached <= bound + bound / 8
+      return CompactionChoice.mayBeAllOfCaches(cached, of: raw, bound)
         && CompactionChoice.paysToPurge(cached, of: raw, from: purgeFromBytes, cacheBytes: bound)
     }
   }
