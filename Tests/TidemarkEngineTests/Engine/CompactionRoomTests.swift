@@ -121,7 +121,7 @@ struct CompactionRoomTests {
       for i in 0..<(segment == 0 ? 200 : 20) { try engine.put("\(segment)/\(i)", value(&chance)) }
       try engine.sealSegments()
     }
-    // Of the first, long one only a little goes; of the others nearly all.
+    // Little goes of the first, long one, and nearly all of the others.
     for segment in 0..<4 { for i in 0..<18 { try engine.delete("\(segment)/\(i)") } }
     try engine.sealSegments()
     let keys = try engine.keys()

@@ -88,7 +88,7 @@ extension Engine {
     var fates = CompactionFates(self, floor, pinned, isRecordSuperseded: options.isSuperseded)
     var lack: TidemarkError?
     while !groups.isEmpty {
-      // Whoever holds a segment keeps its file open, and with it its space on the disk.
+      // A segment that is held keeps its file open, and with it its space on the disk.
       let group = groups.removeFirst()
       try options.checkStop()
       let unit = CompactionUnit(

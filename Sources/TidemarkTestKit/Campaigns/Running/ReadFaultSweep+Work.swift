@@ -62,7 +62,7 @@ extension ReadFaultSweep {
       }
       return report.whole += 1
     }
-    // What there is of a copy says itself what it lacks.
+    // A copy that was made all the same says itself what it lacks.
     let manifests = StoreLayout.manifests.map { Self.target + "/" + $0 }
     guard try manifests.contains(where: { try disk.kind($0) != nil }) else { return }
     let found = try StoreVerifier.verify(
