@@ -60,8 +60,10 @@ struct HeadLines: Sendable {
   private mutating func finish() throws(PeerError) -> HTTPTransportAnswer {
     part = .body
     let answer = try HTTPTransportAnswer(status: status, fields: fields)
-    let isFramed = fields.contains {
-      ["content-length", "transfer-encoding"].contains($0.name.lowercased())
+    // Other codings than chunks have no end of their own (RFC 9112, 6.3).
+    let isFramed = fields.contains { name, value in
+      name.lowercased() == "content-length"
+        || name.lowercased() == "transfer-encoding" && value.lowercased().hasSuffix("chunked")
     }
     endsWithConnection = !isFramed && !answer.hasNoBody(isHead: isHead)
     return answer
