@@ -55,7 +55,7 @@ final class AnswerPipe: Sendable {
     state.broadcast()
   }
 
-  /// What has come since the last time; waits where that is nothing.
+  /// The parts that have come since the last time; waits where there are none.
   /// - Returns: nothing at the end.
   /// - Throws: `CancellationError`.
   func next() async throws -> [Part] {

@@ -110,7 +110,7 @@ extension HTTPCache {
       answer.headers["content-length"] = "0"
       return try await head(answer)
     }
-    // Of a part that is not here as a whole, the beginning.
+    // A range that is not here as a whole is served as far as it is.
     let end = min(bytes.upperBound, content.end(from: bytes.lowerBound))
     if request.range(of: response) != nil {
       answer.status = 206

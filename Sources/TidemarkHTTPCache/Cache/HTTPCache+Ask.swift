@@ -14,7 +14,7 @@ extension HTTPCache {
     let stamp = try shelf.stamp(address, request.message.headers)
     if isApart { return (Question(stamp), true) }
     return questions.enter(request.gate) {
-      // Who asks after something was said, or kept, does not get what was asked for before.
+      // A question from before something was said, or kept, has nothing for those who ask after.
       guard let asked = $0.stamp else { return false }
       return shelf.isSilent(since: asked, address) && asked.response == stamp.response
     } begin: {

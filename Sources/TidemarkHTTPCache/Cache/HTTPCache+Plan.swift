@@ -37,7 +37,7 @@ extension HTTPCache {
           return .serveAndRefresh(found)
         }
       }
-      // What has come while a request waited is new enough for it (RFC 9111, 4).
+      // A response that came while the request waited is new enough for it (RFC 9111, 4).
       if case .kept = lesson, !found.response.control.has("no-cache") {
         return .serve(found, detail: detail)
       }

@@ -6,9 +6,9 @@ internal import TidemarkEngine
 ///
 /// The first one reads the answer as it comes; others wait for what becomes of it.
 final class Question: Sendable {
-  /// What those who wait learn.
+  /// The news for those who wait.
   enum Lesson: Sendable {
-    /// What is stored now is right.
+    /// The stored response is right now.
     case kept
     /// The server has failed, with a status; 0 where it cannot be reached.
     case failed(Int)
@@ -18,7 +18,7 @@ final class Question: Sendable {
     case again
   }
 
-  /// What is stored, for the first one, in place of an answer.
+  /// The stored response, for the first one, in place of an answer.
   struct Reply: Sendable {
     var found: ResponseShelf.Found
     var detail = ""
@@ -26,7 +26,7 @@ final class Question: Sendable {
   }
 
   private struct State {
-    /// Those who have not left.
+    /// How many have not left.
     var askers = 1
     var exchange: Task<Void, any Error>?
     var isCalledOff = false
@@ -34,7 +34,7 @@ final class Question: Sendable {
     var end: Result<Reply?, any Error>?
   }
 
-  /// What was known before it was asked; nil for a question whose answer nobody keeps.
+  /// The state before it was asked; nil for a question whose answer nobody keeps.
   let stamp: ResponseShelf.Stamp?
   let pipe = AnswerPipe()
   private let state = Lock(State())
@@ -110,13 +110,7 @@ final class Question: Sendable {
     try await change.first { state.withLock { $0.lesson } }.get()
   }
 
-  /// Waits until all is over.
-  func wait() async {
-    // Whoever is cancelled waits no longer.
-    _ = try? await change.first { state.withLock { $0.end == nil ? nil : true } }
-  }
-
-  /// What the first one gets at the end of the pipe.
+  /// The first one's reply, at the end of the pipe.
   func reply() throws -> Reply? { try state.withLock { $0.end }?.get() }
 }
 

@@ -21,7 +21,7 @@ final class ResponseShelf: Sendable {
     var isValid: Bool
   }
 
-  /// What was known of an address when a server was asked.
+  /// The state of an address when a server was asked.
   struct Stamp: Sendable {
     let question: CacheQuestion
     /// The sequences of what was there.
@@ -111,7 +111,7 @@ final class ResponseShelf: Sendable {
 
   // MARK: Stamps
 
-  /// What is known of an address now.
+  /// The state of an address now.
   func stamp(_ address: HTTPAddress, _ headers: [String: String]) throws(TidemarkError) -> Stamp {
     // In this order: whatever is said between counts as later.
     let key = Self.key(address)

@@ -5,10 +5,10 @@ internal import TidemarkSyncProtocol
 struct ServerQuestion: Sendable {
   let request: HTTPCacheRequest
   let address: HTTPAddress
-  /// What was known before.
+  /// The state before.
   let stamp: ResponseShelf.Stamp
   private(set) var message: HTTPTransportRequest
-  /// What the server is asked about, or what its answer is to complete, or what is no use.
+  /// The response that it is about, that its answer is to complete, or that is of no use.
   let stored: ResponseShelf.Found?
   /// The bytes for the reader, where the first of them are here and the server is asked for the
   /// others; and where these begin.

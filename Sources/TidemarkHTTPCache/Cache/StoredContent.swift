@@ -1,6 +1,6 @@
 internal import Tidemark
 
-/// What is here of the body of a stored response.
+/// The body of a stored response, as far as it is here.
 struct StoredContent: Sendable {
   enum Source: Sendable {
     case bytes([UInt8])

@@ -13,7 +13,7 @@ struct StoredResponse: Sendable, Hashable {
   var responseTime: Int64
   /// The body, unless it is an attachment.
   var body: [UInt8] = []
-  /// What is here of the body, where not all is: then the fields are those of the whole response.
+  /// The parts of the body that are here, where not all is: the fields are those of the whole.
   var parts: ContentParts?
 
   /// The directives of the response.

@@ -11,7 +11,7 @@ import TidemarkHTTP
   static let fresh = ["cache-control": "max-age=600", "etag": "\"a\""]
   static let stale = ["cache-control": "max-age=0", "etag": "\"a\""]
 
-  /// What may be said of a response.
+  /// The ways to say something of a response.
   enum Saying: CaseIterable {
     case removeAll, removeLabel, removeKey, removeURL, markLabel, markKey, put, post, otherServer
 
@@ -40,7 +40,7 @@ import TidemarkHTTP
   }
 
   @Test(
-    "an answer that was under way when something was said of it is not kept, and others get none of it",
+    "an answer that was under way when something was said is not kept, nor for others",
     arguments: Saying.allCases, [false, true])
   func underWay(saying: Saying, isStored: Bool) async throws {
     let bench = try HeldBench()
@@ -89,7 +89,7 @@ import TidemarkHTTP
     try await bench.close()
   }
 
-  @Test("of two answers that vary by nothing the one that was asked for later stays")
+  @Test("the later asked one of two answers that vary by nothing stays")
   func later() async throws {
     let bench = try HeldBench()
     let early = bench.ask(["x": "1"])
@@ -199,7 +199,7 @@ import TidemarkHTTP
     try await bench.close()
   }
 
-  @Test("who waits for an answer takes it though it is fresh no more when it comes")
+  @Test("requests that wait for an answer take it though it is fresh no more when it comes")
   func sharedStale() async throws {
     let bench = try HeldBench()
     bench.transport.answer(0, "1", Self.stale)
@@ -215,7 +215,8 @@ import TidemarkHTTP
   }
 
   @Test(
-    "who waits for a server that cannot be reached does not ask it again", arguments: [false, true])
+    "requests that wait for a server that cannot be reached do not ask it again",
+    arguments: [false, true])
   func sharedFailure(isStored: Bool) async throws {
     let bench = try HeldBench()
     if isStored {

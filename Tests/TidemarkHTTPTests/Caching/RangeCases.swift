@@ -105,7 +105,8 @@ enum RangeCases {
       .fetch("234", range("2-4", ["X-A": "1"]), status: 206),
       part("xyz", at: 2, tag: "\"b\"", more: ["Vary": "X-A"]),
       .fetch("xyz", range("2-4", ["X-A": "2"]), status: 206),
-      served("2-3", "23", "2-3", ["X-A": "1"]), .hit("xy", range("2-3", ["X-A": "2"]), status: 206)),
+      served("2-3", "23", "2-3", ["X-A": "1"]),
+      .hit("xy", range("2-3", ["X-A": "2"]), status: 206)),
     CacheCase(
       "9111 4.4", "POST makes parts void", part("234", at: 2),
       .fetch("234", range("2-4"), status: 206), .say(nil), .fetch("2", method: "POST"),
