@@ -48,7 +48,7 @@ struct CacheSpaceTests {
     let bound = 2 << 20
     var number = 0
     var most = 0
-    for _ in 0..<8 {
+    for _ in 0..<5 {
       let store = try machine.open()
       let cache = try store.cache(
         prefix: "a/", policy: CachePolicy(capacity: nil, bytes: bound))
