@@ -113,7 +113,7 @@ struct RowQuery {
     case (.objects, .all), (.labels, .all): return []
     default: break
     }
-    guard mayHaveMarks else { return [] }
+    guard mayHaveMarks, !PlantedBug.isOn(.unindexedUntold) else { return [] }
     let marks = IndexKeys.marks(ofCollection: number)
     return try engine.derivedKeys(marks, in: view).map { Array($0[marks.count...]) }
   }

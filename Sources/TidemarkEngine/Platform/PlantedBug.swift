@@ -65,6 +65,12 @@ package enum PlantedBug: String, Sendable, CaseIterable {
   case formerRowsKept
   /// A program that does not know the indexes of a collection leaves no marks.
   case unknownWriterUnmarked
+  /// Fields that a program does not know stay in their place, whatever stands there now.
+  case unknownFieldsByPlace
+  /// A query by an index does not tell of objects that are in none.
+  case unindexedUntold
+  /// An index is kept though upcasts and defaults say something else of the same bytes.
+  case formNotInIndex
   /// A projection's checkpoint says that it has read everything.
   case projectionAheadOfState
   /// Compaction does not keep what projections have yet to read.

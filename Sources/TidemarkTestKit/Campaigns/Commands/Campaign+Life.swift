@@ -17,6 +17,14 @@ extension Campaign {
     return Self.report(of: try sweep.run(unless: shouldStop), between: "objects found marked")
   }
 
+  /// Lets two versions of a program take turns over one store.
+  func versions(
+    _ script: Script, _ configuration: EngineConfiguration, unless shouldStop: () -> Bool
+  ) throws -> CampaignReport {
+    var sweep = VersionSweep(seed: script.seed, configuration: configuration)
+    return Self.report(of: try sweep.run(unless: shouldStop), between: "objects of the older one")
+  }
+
   private static func report(of result: SweepReport, between: String) -> CampaignReport {
     var report = CampaignReport()
     report.runs = result.crashes

@@ -21,6 +21,8 @@ internal import TidemarkEngine
   case indexes
   /// Verifying, repairing, backups, compaction and reading while reads of the disk fail.
   case reads
+  /// Two versions of a program over one store.
+  case versions
 
   /// The script that a seed stands for.
   public func script(seed: UInt64) -> Script {
@@ -32,7 +34,7 @@ internal import TidemarkEngine
     case .model:
       let mixed = seed % 4 == 3 ? profile.withCrashes(kills: 3, powerCuts: 3) : profile
       return Script(seed: seed, count: 2000 / (profile.cost * profile.cost), profile: mixed)
-    case .soak, .manifest, .indexes: return Script(seed: seed, steps: [])
+    case .soak, .manifest, .indexes, .versions: return Script(seed: seed, steps: [])
     }
   }
 
@@ -45,7 +47,7 @@ internal import TidemarkEngine
         .error, .shortTransfer, .syncLeavesPagesClean, .syncRevertsPages, .syncFailsLate, .diskFull,
       ]
     case .reads: [.error]
-    case .bits, .model, .soak, .manifest, .indexes: []
+    case .bits, .model, .soak, .manifest, .indexes, .versions: []
     }
   }
 
@@ -76,6 +78,7 @@ internal import TidemarkEngine
         case .manifest: try manifest(script, configuration, unless: stops)
         case .indexes: try indexes(script, configuration, unless: stops)
         case .reads: try reads(script, configuration, unless: stops)
+        case .versions: try versions(script, configuration, unless: stops)
         }
       report.isCutShort = isCutShort
       return report

@@ -64,6 +64,9 @@ extension Campaign {
     case .manifest: _ = try GenerationSweep(seed: seed).run(every: 3)
     case .indexes: _ = try IndexSweep(seed: seed).run(every: 3)
     case .reads: _ = try reads(script(seed: seed))
+    case .versions:
+      var sweep = VersionSweep(seed: seed)
+      _ = try sweep.run()
     }
   }
 }
@@ -81,6 +84,7 @@ extension Campaign {
       case .rowsInOwnCommit, .formerRowsKept, .unknownWriterUnmarked, .projectionAheadOfState,
         .projectionUnpinned:
         [.indexes]
+      case .unknownFieldsByPlace, .unindexedUntold, .formNotInIndex: [.versions]
       // The simulator of replication is there for this: scripts do not read through caches.
       case .readsExtendValidity, .cachedAsOwned: []
       case .failedSyncRetried, .tailNotRewritten: [.errors]

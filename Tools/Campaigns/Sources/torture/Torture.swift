@@ -12,8 +12,8 @@ struct Torture: AsyncParsableCommand {
 
   @Argument(
     help: """
-      One of crash, recover, errors, reads, bits, model, soak, manifest, indexes, collection, kill, \
-      sync, planted, planted-sync.
+      One of crash, recover, errors, reads, bits, model, soak, manifest, indexes, versions, \
+      collection, kill, sync, planted, planted-sync.
       """)
   var campaign: String
 

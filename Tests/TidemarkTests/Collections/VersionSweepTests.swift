@@ -1,0 +1,20 @@
+import Testing
+import TidemarkTestKit
+
+@Suite("Two versions of a program over one store")
+struct VersionSweepTests {
+  @Test("no value moves to another part, and no reader shrinks untold", arguments: 1...12)
+  func sweep(seed: Int) throws {
+    var sweep = VersionSweep(seed: UInt64(seed))
+    let report = try sweep.run()
+    #expect(report.statesChecked > 2, "seed \(seed)")
+  }
+
+  @Test("a random seed holds as well")
+  func random() throws {
+    let seed = UInt64.random(in: 0 ... .max)
+    print("seed \(seed)")
+    var sweep = VersionSweep(seed: seed)
+    _ = try sweep.run()
+  }
+}
