@@ -1,6 +1,6 @@
 internal import TidemarkEngine
 
-/// What a reader does with objects that cannot be read: it goes on with the others and tells
+/// The way of a reader with objects that cannot be read: it goes on with the others and tells
 /// somebody, or fails with the first of them. It never leaves one out without a word.
 struct UnreadableObjects {
   /// Is told of each; nil where the first is an error.

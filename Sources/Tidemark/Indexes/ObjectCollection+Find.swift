@@ -14,8 +14,8 @@ extension ObjectCollection {
   ///   - limit: most objects to return; nil for all.
   ///   - cursor: where the page before has ended, see ``page(_:sort:limit:after:scanning:)``.
   ///   - scanning: whether every object may be read for it, where no index serves.
-  ///   - unreadable: is told of objects that cannot be read or are in no index, which may be missing
-  ///     then; where nothing is given, the first one is an error.
+  ///   - unreadable: is told of objects that cannot be read or are in no index, which may be
+  ///     missing then; where nothing is given, the first one is an error.
   /// - Throws: `indexMissing`; `invalidArgument` for a comparison with no number, or by order with
   ///   nil, and for a cursor of another order; `coding` when an object cannot be read.
   public func find(
@@ -210,8 +210,8 @@ public struct ObjectPage<Object: Sendable>: Sendable {
   public var objects: [Object] = []
   /// Where the next page goes on; nil when there is none.
   public var next: ObjectCursor?
-  /// Why objects cannot be read, each with its id: they may be missing here. The first page also has
-  /// those that are in no index.
+  /// Why objects cannot be read, each with its id: they may be missing here. The first page also
+  /// has those that are in no index.
   public var unreadable: [TidemarkError] = []
 }
 

@@ -3,10 +3,10 @@ internal import TidemarkNDJSON
 
 /// Types whose JSON is another one than they would write by themselves.
 ///
-/// Those of Foundation are recognized by their names, since the library does without Foundation. A
-/// `Date` codes itself as seconds since 2001, `Data` as an array of numbers, a `URL` as an object of
-/// two fields, a `Decimal` as one of five. Here they are an RFC 3339 text, base64, the address and a
-/// number; what they write themselves is read as well.
+/// Types of Foundation are recognized by their names, since the library does without Foundation.
+/// A `Date` codes itself as seconds since 2001, `Data` as an array of numbers, a `URL` as an object
+/// of two fields, a `Decimal` as one of five. Here they are an RFC 3339 text, base64, the address
+/// and a number; what they write themselves is read as well.
 ///
 /// A `Set`, and a `Dictionary` whose keys are no texts, is an array whose order is another one at
 /// each start of a program. Here its elements are in the order of their bytes.

@@ -9,7 +9,7 @@ final class JSONDecoding {
   private struct Progress {
     /// The names that were asked for, by their nodes; empty where nobody wants to know.
     var asked: [Bool]
-    /// What was decoded at which node, where names are noted. A type that wraps another one comes
+    /// Decoded values by their nodes, where names are noted. A type that wraps another one comes
     /// after it, and is what a program writes in this place.
     var values: [Int: any Encodable] = [:]
     /// Where the member behind the one that was found last begins, and in which object: types

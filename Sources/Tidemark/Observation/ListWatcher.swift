@@ -105,8 +105,7 @@ final class ListWatcher<Object: Sendable, ID: CollectionID>: Watcher {
 
   /// Takes up what was written of some objects.
   private func take(
-    _ keys: Set<[UInt8]>, _ list: inout List,
-    _ changes: inout ObjectListChanges<ID>
+    _ keys: Set<[UInt8]>, _ list: inout List, _ changes: inout ObjectListChanges<ID>
   ) throws(TidemarkError) {
     let query = try ObjectQuery(core, condition, order)
     // Everything that may fail comes before anything is changed.

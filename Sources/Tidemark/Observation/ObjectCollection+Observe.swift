@@ -9,8 +9,8 @@ extension ObjectCollection {
   /// - Parameters:
   ///   - id: the object's id.
   ///   - interval: the least time between two values.
-  ///   - unreadable: is told when the object cannot be read, and the next value is waited for; where
-  ///     nothing is given, the sequence ends with the error.
+  ///   - unreadable: is told when the object cannot be read, and the next value is waited for;
+  ///     where nothing is given, the sequence ends with the error.
   public func values(
     for id: ID, minimumInterval interval: Duration = .zero,
     unreadable: (@Sendable (TidemarkError) -> Void)? = nil
@@ -54,8 +54,8 @@ extension ObjectCollection {
   /// - Parameters:
   ///   - condition: the condition, which indexes must have.
   ///   - interval: the least time between two counts.
-  ///   - unreadable: is told at each count of objects that cannot be read, which may be missing in it;
-  ///     where nothing is given, the sequence ends with the first one's error.
+  ///   - unreadable: is told at each count of objects that cannot be read, which may be missing in
+  ///     it; where nothing is given, the sequence ends with the first one's error.
   public func observeCount(
     where condition: ObjectCondition<Object> = .everything,
     minimumInterval interval: Duration = .zero,

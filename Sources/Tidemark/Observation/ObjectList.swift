@@ -14,8 +14,8 @@ public struct ObjectList<Object: Sendable, ID: CollectionID>: RandomAccessCollec
   public let ids: [ID]
   /// The difference to the list before; all are inserted in the first one.
   public let changes: ObjectListChanges<ID>
-  /// Why objects cannot be read, each with its id, in their order: they may be missing here. Nothing
-  /// else of them is known, so they may not even belong to the list.
+  /// Why objects cannot be read, each with its id, in their order: they may be missing here.
+  /// Nothing else of them is known, so they may not even belong to the list.
   public let unreadable: [TidemarkError]
 
   /// The place of the first object.

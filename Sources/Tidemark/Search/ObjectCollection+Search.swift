@@ -12,8 +12,8 @@ extension ObjectCollection {
   ///   - query: the words.
   ///   - condition: what objects must meet besides, which indexes must have.
   ///   - limit: most objects.
-  ///   - unreadable: is told of objects that cannot be read or are in no index, which may be missing
-  ///     then; where nothing is given, the first one is an error.
+  ///   - unreadable: is told of objects that cannot be read or are in no index, which may be
+  ///     missing then; where nothing is given, the first one is an error.
   /// - Throws: `indexMissing`; `invalidArgument` for a comparison with no number, or by order with
   ///   nil; `coding` when an object cannot be read.
   public func search(

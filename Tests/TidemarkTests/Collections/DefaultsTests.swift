@@ -79,7 +79,7 @@ struct DefaultsTests {
     #expect(try seconds.indexes.map(\.isComplete) == [true, true])
     var lists = seconds.observe(\.colour == "none").makeAsyncIterator()
     #expect(try await lists.next()?.count == 200)
-    // What an older program adds is no other.
+    // An older program adds an object that lacks the fields.
     try await firsts.put(First(id: "x", title: "x"))
     #expect(try await lists.next()?.count == 201)
     try await seconds.update("7") { $0.colour = "red" }

@@ -108,7 +108,7 @@ struct JSONCodingTests {
     let text = try encoded([value])
     if let written { #expect(text == "[\(written)]") }
     #expect(try decoded([Decimal].self, text) == [value])
-    // What Decimal writes by itself is read as well, and so it was stored before.
+    // A Decimal as it writes itself is read as well, and so it was stored before.
     let fields = """
       {"exponent":\(value.exponent),"isCompact":true,"isNegative":\(value.isSignMinus),"length":1,\
       "mantissa":[7,0,0,0,0,0,0,0]}
@@ -139,7 +139,7 @@ struct JSONCodingTests {
     }
   }
 
-  @Test("what is written can be read to the last of 64 levels, and is refused beyond")
+  @Test("nesting of 64 levels is written and read, and one more is refused")
   func deepest() throws {
     struct Tree: Codable, Equatable {
       var next: [Tree?] = []

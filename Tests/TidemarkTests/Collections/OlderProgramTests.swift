@@ -5,7 +5,7 @@ import TidemarkTestKit
 
 @testable import Tidemark
 
-/// What an older program, which knows a person's name only, leaves of what a newer one wrote.
+/// An older program, which knows a person's name only, changes what a newer one wrote.
 @Suite("An older program")
 struct OlderProgramTests {
   struct Person: Codable, Hashable, Sendable {

@@ -21,7 +21,7 @@ struct UnreadableObjectTests {
 
   private static let good = (1...3).map { Entry(id: "\($0)", size: $0) }
 
-  /// What a newer program, a peer or an accident leaves under the key `e/x`.
+  /// Values that a newer program, a peer or an accident leaves under the key `e/x`.
   private static let bad = [
     #"{"id":"x","kind":"event","size":1,"title":"a"}"#, #"{"id":"x","kind":"task","title":"a"}"#,
     #"{"id":"2","kind":"task","size":2,"title":"a"}"#, "no JSON", "",

@@ -25,7 +25,7 @@ package struct VersionSweep {
     var (older, newer) = Self.shapes(&generator)
     for _ in 0..<Self.steps where !shouldStop() {
       if generator.chance(0.2), let name = newer.extras.keys.sorted().first {
-        // What a missing field is taken for has changed, and with it what indexes say.
+        // A default has changed, and with it what indexes say.
         newer.extras[name] = generator.int(in: 0...9)
       }
       var configuration = Store.Configuration().simulated(
