@@ -68,7 +68,7 @@ struct ScanOptions: ParsableArguments {
     if keysOnly && values { throw ValidationError("--keys and --values exclude each other") }
   }
 
-  /// What is asked for, without the limit: keys that are not shown do not count.
+  /// The query without its limit: keys that are not shown do not count.
   func query() throws(ToolError) -> EntryQuery {
     EntryQuery(
       prefix: try bytes(prefix, "prefix") ?? [], from: try bytes(from, "bound").map { Key($0) },

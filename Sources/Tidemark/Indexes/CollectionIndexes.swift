@@ -60,10 +60,12 @@ final class CollectionIndexes: Sendable {
 }
 
 extension CollectionIndexes.State {
-  /// The indexes that all objects are in, but for those that can be in none.
+  /// Whether all objects are in complete indexes, but for those that can be in none: objects that
+  /// are marked are in none yet.
+  var isReady: Bool { !mayHaveMarks || !isBuilding && failure == nil }
+
   func usable(_ layouts: [IndexLayout]) -> [IndexLayout] {
-    // Objects that are marked are in no index yet.
-    mayHaveMarks && (isBuilding || failure != nil) ? [] : layouts.filter(\.row.isComplete)
+    isReady ? layouts.filter(\.row.isComplete) : []
   }
 
   /// Most rows of an object.

@@ -33,10 +33,10 @@ extension ObjectCollection {
 
   /// The objects that have a value of a unique index together, by their ids.
   ///
-  /// A write of this program never makes them; two replicas do that give one value to two objects at
-  /// a time, and so may an import, and a unique index that is declared over objects. All are kept.
-  /// The first id of each group is the smallest by its bytes, on every replica: let that object keep
-  /// the value, and change or delete the others.
+  /// A write of this program never makes them; two replicas do that give one value to two objects
+  /// at a time, and so may an import, and a unique index that is declared over objects. All are
+  /// kept. The first id of each group is the smallest by its bytes, on every replica: let that
+  /// object keep the value, and change or delete the others.
   ///
   /// ```swift
   /// for ids in try notes.duplicates(ofIndex: "slug") {

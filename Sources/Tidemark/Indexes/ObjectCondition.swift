@@ -6,8 +6,9 @@ internal import TidemarkEngine
 /// let games = try packages.find(\.section == "games" && \.size < 1_000)
 /// let tagged = try notes.find(.contains(\.tags, "home") || .labels(.all("inbox")))
 /// ```
-/// Nothing is less or greater than a value, and neither is what is no number; both are another value
-/// than any that is asked for. A comparison with `Double.nan`, and an order on nil, are refused.
+/// Nil is neither less nor greater than a value, and what is no number is neither; both are other
+/// values than any that is asked for. A comparison with `Double.nan`, and `<` and its like with
+/// nil, are refused.
 public struct ObjectCondition<Object: Sendable>: Sendable {
   private let node: ConditionNode
   /// Why it is refused; nil for most.

@@ -29,7 +29,7 @@ extension ObjectCollection {
           + "ObjectIndex(text: \"\(index)\", …)",
         object: ObjectPlace(collection: name))
     }
-    guard row.isComplete else {
+    guard row.isComplete, state.isReady else {
       throw TidemarkError(
         .indexMissing, "index \(index) of collection \(name) is being built",
         object: ObjectPlace(collection: name))

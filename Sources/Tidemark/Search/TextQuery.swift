@@ -62,7 +62,7 @@ public struct TextQuery: Sendable, Hashable, ExpressibleByStringLiteral {
     guard completesLast, let last, last.isOpen, last.range.upperBound == text.endIndex else {
       return (parts, false)
     }
-    // Of a long word its hash is looked for, which has no beginning.
+    // A long word is looked for by its hash, which has no beginning.
     return (parts, last.bytes.count <= WordSplitter.wordBytes)
   }
 }

@@ -11,10 +11,11 @@ internal import CTidemark
 /// It is the text decomposed canonically and folded by case, both in full as Unicode defines them
 /// (The Unicode Standard, section 3.13, D145), without the marks after letters of the Latin,
 /// Greek, Cyrillic, Hebrew and Arabic scripts. Other scripts keep theirs, where they make another
-/// letter: `が` is not `か`, nor begins with it. Besides, Latin letters that Unicode names as another
-/// one with something are that one (`ł`, `ø`, `đ`), `æ` and `œ` are two, full and half width are the
-/// same, and what nobody sees is left out: soft hyphens, joiners, marks of direction, the Arabic
-/// tatweel. The tables are Tidemark's own, so that the bytes are the same on every system.
+/// letter: `が` is not `か`, nor begins with it. Besides, Latin letters that Unicode names as
+/// another one with something are that one (`ł`, `ø`, `đ`), `æ` and `œ` are two, full and half
+/// width are the same, and scalars that nobody sees are left out: soft hyphens, joiners, marks of
+/// direction, the Arabic tatweel. The tables are Tidemark's own, so that the bytes are the same on
+/// every system.
 public struct FoldedText: Hashable, Comparable, Sendable {
   /// The folded text in UTF-8.
   public let bytes: [UInt8]

@@ -119,7 +119,7 @@ struct FoldingProperties {
   var wordKind: WordKind { WordKind(rawValue: UInt8(truncatingIfNeeded: bits >> 20 & 7)) ?? .none }
 }
 
-/// What a scalar is in a word.
+/// The part that a scalar has in a word.
 enum WordKind: UInt8 {
   case none, letter
   /// It belongs to what it stands on, and to nothing by itself.

@@ -23,7 +23,7 @@ struct ScriptSearchTests {
   }
 
   @Test(
-    "what is written together is found together, in scripts without spaces",
+    "words written together are found together, in scripts without spaces",
     arguments: [
       ("上海", "上の海", "去上海了"), ("東京", "京東", "東京都"), ("ไทย", "ทไย", "ภาษาไทย"),
       ("カメラ", "ラメカ", "古いカメラ"), ("C言語", "言語とC", "C言語入門"), ("မြန်မာ", "မာမြန်", "မြန်မာစာ"),

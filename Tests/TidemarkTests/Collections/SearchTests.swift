@@ -218,6 +218,23 @@ struct SearchTests {
     try await store.close()
   }
 
+  @Test("a search is refused while objects are looked at that came past the index, as a query is")
+  func unready() async throws {
+    let (store, pages) = try await opened(["alpha", "beta"])
+    let indexes = try #require(pages.core.indexes)
+    indexes.change { state in (state.mayHaveMarks, state.isBuilding) = (true, true) }
+    let calls: [() throws -> Int] = [
+      { try pages.search("text", "alpha").count }, { try pages.find(\.shelf == 0).count },
+      { try pages.distinct(\.shelf).count },
+    ]
+    for call in calls {
+      #expect { try call() } throws: { ($0 as? TidemarkError)?.code == .indexMissing }
+    }
+    indexes.change { $0.isBuilding = false }
+    #expect(try calls.map { try $0() } == [1, 1, 2])
+    try await store.close()
+  }
+
   @Test("a snippet shows where most of the words are, with their ranges")
   func snippets() {
     let text =
