@@ -76,7 +76,7 @@ import TidemarkSyncProtocol
     }
   }
 
-  @Test("what concerns the connection alone is not handed on", arguments: Transports.all)
+  @Test("fields of the connection are not handed on", arguments: Transports.all)
   func hopByHop(transport: Transports) async throws {
     // URLSession on Linux ends the process at trailers.
     guard transport.isBounded else { return }
@@ -90,7 +90,7 @@ import TidemarkSyncProtocol
   }
 
   @Test(
-    "what is no head of an answer is none", arguments: Transports.all,
+    "a malformed head is no answer", arguments: Transports.all,
     [
       "HTTP/1.1 099 Low\r\nContent-Length: 2\r\n\r\nok",
       "HTTP/1.1 1000 High\r\nContent-Length: 2\r\n\r\nok",
@@ -114,7 +114,7 @@ import TidemarkSyncProtocol
       transport, "GET",
       "HTTP/1.1 404 No\r\nCache-Control: no-store\r\nHTTP/1.1 200 OK\r\n"
         + "Content-Length: 2\r\n\r\nok")
-    // Who takes it for damage may say so.
+    // A transport may also call it damaged.
     #expect(answer == nil || answer?.status == 404)
     #expect(answer == nil || answer?.headers["cache-control"] == "no-store")
   }

@@ -73,7 +73,7 @@ import TidemarkTestKit
     }
   }
 
-  @Test("what is not going to be kept is not said to be", arguments: Transports.all)
+  @Test("an answer that will not be kept is not said to be stored", arguments: Transports.all)
   func notStored(transport: Transports) async throws {
     let policy = HTTPCachePolicy(mostBodyBytes: 300)
     let long = String(repeating: "x", count: 70_000)

@@ -10,7 +10,7 @@
   @testable import TidemarkHTTPCache
 
   /// Each test is a process of its own, in whose environment a proxy and a certificate stand.
-  @Suite("HTTPS, and proxies before it", .enabled(if: TLSFront.canRun), .timeLimit(.minutes(5)))
+  @Suite("HTTPS, and proxies before it", .enabled(if: TLSFront.canRun), .timeLimit(.minutes(20)))
   struct ProxyTests {
     /// Answers to `CONNECT` that say more than they should.
     static let replies = [

@@ -14,8 +14,8 @@ struct BackupCommand: ToolCommand {
       The copy holds everything that was committed when the command began, whole batches only, and \
       is a store like any other. Nothing may stand at the target, or an empty directory.
 
-      What the disk cannot read is not in the copy, which is made all the same, with exit status 65: \
-      verify says of both what is damaged.
+      A copy is made all the same where the disk cannot read parts of the store, without those and \
+      with exit status 65: verify says of both what is damaged.
       """)
 
   @OptionGroup var global: GlobalOptions

@@ -76,9 +76,9 @@ extension Cache {
 
   /// Gives all entries up, or those with some labels, and leaves nothing of them on the disk: the
   /// files of the log that hold them are rewritten, which takes as long as these are long. For what
-  /// a cache gives up day by day there is ``remove(keys:durability:)``. Views that are open keep what
-  /// they show until the next compaction; what the disk keeps of deleted files is not in the store's
-  /// hand.
+  /// a cache gives up day by day there is ``remove(keys:durability:)``. Views that are open keep
+  /// what they show until the next compaction; what the disk keeps of deleted files is not in the
+  /// store's hand.
   /// - Throws: what ``Store/compact(dropHistory:dense:dryRun:newKey:waits:)`` throws; then the
   ///   entries are gone, and a later call or compaction clears the disk.
   public func removeAll(

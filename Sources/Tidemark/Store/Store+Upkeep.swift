@@ -123,8 +123,8 @@ extension Store {
   /// Copies the store to another directory while it is being written. The copy holds everything
   /// that was committed when the call began and is a store of its own.
   /// - Parameter path: where nothing is yet, or an empty directory.
-  /// - Throws: `storeExists`, `noSpace` and the like; `damaged` when the disk could not read parts of
-  ///   the store: the copy is made all the same, without those.
+  /// - Throws: `storeExists`, `noSpace` and the like; `damaged` when the disk could not read parts
+  ///   of the store: the copy is made all the same, without those.
   public func backup(to path: String) async throws(TidemarkError) {
     try await offPool("tidemark-copy") { (store) throws(TidemarkError) in
       try store.backup(to: path)

@@ -6,7 +6,7 @@ extension AttachmentFiles {
   package func keys(
     otherThan key: Encryption.KeyID
   ) throws(TidemarkError) -> [Encryption.KeyID?] {
-    // What this opening writes has the key for new files, so one look suffices.
+    // This opening writes with the key for new files, so one look suffices.
     if state.withLock({ $0.onlyKey }) == key { return [] }
     let found: [Encryption.KeyID?]
     do throws(FileSystemError) {
@@ -64,7 +64,7 @@ extension FileSystem {
   /// The first bytes of a file, fewer where it is shorter; none where there is no file.
   func head(of path: String, _ count: Int) throws(FileSystemError) -> [UInt8] {
     do throws(FileSystemError) {
-      let file = try open(path, .read)
+      let file = try self.open(path, .read)
       defer { file.close() }
       return try file.read(count, at: 0)
     } catch {

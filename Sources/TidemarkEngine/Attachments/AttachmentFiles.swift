@@ -69,8 +69,8 @@ package final class AttachmentFiles: Sendable {
   // MARK: Files
 
   /// Begins a new attachment.
-  /// - Parameter makeRoom: called on a full disk with the bytes that are needed; says whether it has
-  ///   made some room.
+  /// - Parameter makeRoom: called on a full disk with the bytes that are needed; says whether it
+  ///   has made some room.
   package func create(
     makingRoom makeRoom: @escaping @Sendable (Int) -> Bool = { _ in false }
   ) throws(TidemarkError) -> AttachmentFileWriter {

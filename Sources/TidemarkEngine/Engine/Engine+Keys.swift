@@ -27,8 +27,8 @@ extension Engine {
     }
   }
 
-  /// Brings what is beside the log to the key for new files: first, while the files of the log still
-  /// tell that a former key is needed.
+  /// Brings what is beside the log to the key for new files: first, while the files of the log
+  /// still tell that a former key is needed.
   /// - Parameter isAsked: whether somebody has asked for the compaction. Others look only while
   ///   files of the log are left.
   func changeKeyBesideLog(isAsked: Bool) throws(TidemarkError) {

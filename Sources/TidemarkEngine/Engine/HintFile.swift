@@ -111,8 +111,8 @@ package struct HintFile: Sendable {
     } catch { throw TidemarkError(error, while: "looking for hints") }
   }
 
-  /// The files of hints that are not encrypted with a key, and what they are encrypted with instead;
-  /// nil for nothing.
+  /// The files of hints that are not encrypted with a key, and what they are encrypted with
+  /// instead; nil for nothing.
   static func files(
     of engine: Engine, withoutKey key: Encryption.KeyID?
   ) throws(TidemarkError) -> [(path: String, key: Encryption.KeyID?)] {

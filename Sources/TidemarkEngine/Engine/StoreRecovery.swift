@@ -135,7 +135,7 @@ struct StoreRecovery {
     do {
       let file = try fileSystem.open(log(row.fileName), .readWrite)
       defer { file.close() }
-      // What has a key that is being changed would stay behind under that.
+      // A quarantined piece would keep the key that is being changed.
       if case .torn(let end) = tail.remainder, try keys.current() == row.keyID {
         try Quarantine(fileSystem, storePath: path).keep(
           file, from: tail.end, to: end, name: row.fileName)

@@ -1,8 +1,8 @@
 /// The pieces of an attachment's file as they are stored: the content, and behind it a checksum or,
 /// encrypted, the tag and the salt of the nonce.
 ///
-/// The salt is drawn each time that a piece is sealed: of content that comes in parts, two copies of
-/// a store may get other bytes for the same piece, and so may one store that is sent it again.
+/// The salt is drawn each time that a piece is sealed: of content that comes in parts, two copies
+/// of a store may get other bytes for the same piece, and so may one store that is sent it again.
 struct AttachmentPieces: Sendable {
   /// The bytes that are drawn for the nonce of a piece.
   static let saltBytes = 8

@@ -9,7 +9,7 @@ enum ConnectionFields {
   /// Takes them out, and those that `Connection` names.
   static func remove(from headers: inout [String: String]) {
     let named = headers["connection"].map { $0.split(separator: ",").map(trimmed) } ?? []
-    // What forbids to keep an answer is for everybody (RFC 9110, 7.6.1).
+    // Cache-Control is for every recipient, whatever Connection names (RFC 9110, 7.6.1).
     for name in names.union(named) where name != "cache-control" { headers[name] = nil }
   }
 

@@ -222,12 +222,11 @@ extension HTTPCache {
   private func renew(
     _ stored: ResponseShelf.Found, _ asked: ServerQuestion
   ) async -> Bool {
-    let control = asked.request.control
-    // A request that wants nothing kept says nothing of what was kept before.
-    guard !control.has("no-store") else { return false }
-    guard Storability.allows(stored.response, request: control) else {
+    guard Storability.allows(stored.response, request: CacheControl(nil)) else {
       return await giveUp(upon: 304, asked)
     }
+    // A request that wants nothing kept says nothing of what was kept before.
+    guard !asked.request.control.has("no-store") else { return false }
     return await attempt { () throws(TidemarkError) in
       try await self.shelf.renew(
         stored, of: asked.address, asked.request.message.headers, since: asked.stamp)

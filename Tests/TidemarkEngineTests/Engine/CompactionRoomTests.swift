@@ -113,7 +113,7 @@ struct CompactionRoomTests {
     #expect(found.findings == [])
   }
 
-  @Test("what is deleted stays so where the segment that has its value did not fit")
+  @Test("a deleted key stays deleted where the segment of its value did not fit")
   func passedOver() throws {
     var engine = try store.open()
     var chance = SeededGenerator(seed: 9)

@@ -42,7 +42,7 @@ struct CacheSpaceTests {
   }
 
   @Test(
-    "the directory of a bounded cache stays within its bound and a quarter, and 8 MiB, over launches",
+    "over launches a bounded cache stays within its bound, a quarter more and 8 MiB",
     arguments: Content.allCases, Ending.allCases)
   func launches(content: Content, ending: Ending) async throws {
     let bound = 2 << 20

@@ -124,7 +124,7 @@ struct OvertakenAnswerTests {
   }
 
   @Test(
-    "whoever asks after something was said joins no earlier question", arguments: Statement.allCases
+    "a reader that asks after a statement joins no earlier question", arguments: Statement.allCases
   )
   func joined(statement: Statement) async throws {
     let store = try machine.open()
@@ -221,7 +221,7 @@ struct OvertakenAnswerTests {
       #expect(asked.withLock { $0 } == number + 1, "\(statement)")
       try await statement.make(store, cache)
     }
-    // What is said about labels is not about what is not there.
+    // A statement about labels does not touch keys that are absent.
     #expect(try await cache.read("k", .cacheFirst, from: source).kind == .gone)
     try await cache.markStale(labels: .all("l"))
     #expect(try await cache.read("k", .cacheFirst, from: source).kind == .neither)

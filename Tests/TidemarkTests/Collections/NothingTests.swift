@@ -200,9 +200,12 @@ struct NothingTests {
     let (store, readings) = try await opened(Self.few)
     try await store.put("readings/8", "no reading")
     #expect(try readings.unindexed() == [8])
-    #expect(try readings.find(\.level != 9).map(\.id) == [1, 2, 3])
-    #expect(try readings.find(!.contains(\.marks, 3)).map(\.id) == [1, 2, 3])
-    #expect(try readings.count(where: !.contains(\.marks, 3)) == 3)
+    var told = 0
+    let tell: (TidemarkError) -> Void = { error in told += error.object?.id == "8" ? 1 : 0 }
+    #expect(try readings.find(\.level != 9, unreadable: tell).map(\.id) == [1, 2, 3])
+    #expect(try readings.find(!.contains(\.marks, 3), unreadable: tell).map(\.id) == [1, 2, 3])
+    #expect(try readings.count(where: !.contains(\.marks, 3), unreadable: tell) == 3)
+    #expect(told == 3)
     try await store.close()
   }
 }

@@ -40,7 +40,7 @@ struct ManifestSourceFaultTests {
     return options
   }
 
-  @Test("what fails at first is asked for again: the hash, the list, an item", arguments: 0..<3)
+  @Test("a sync asks again for a hash, a list and an item that fail at first", arguments: 0..<3)
   func retries(part: Int) async throws {
     let store = try machine.open()
     let cache = try cache(store)

@@ -80,7 +80,8 @@ extension Engine {
     try dropOldParts()
     let before = attachments.keptBytes
     let report = try attachments.sweep { () throws(TidemarkError) in try attachmentsInUse() }
-    if let kept = attachments.keptBytes, kept != before {
+    // A store that has never had attachments needs no hint.
+    if let kept = attachments.keptBytes, kept != before, kept > 0 || keptHint.read() != nil {
       var writer = ByteWriter(capacity: 8)
       writer.u64(UInt64(kept))
       // Without it the next opening sweeps once more than it has to.

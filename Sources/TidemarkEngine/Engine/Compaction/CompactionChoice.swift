@@ -64,8 +64,8 @@ struct CompactionChoice {
     return found
   }
 
-  /// Whether so much cached data can go that it pays: half of the bytes. Where the rest may be all of
-  /// caches that have bounds a fifth does, so that what these take is little more than that.
+  /// Whether so much cached data can go that it pays: half of the bytes. Where the rest may be all
+  /// of caches that have bounds a fifth does, so that these take little more than their bounds.
   /// - Parameter least: fewer bytes do not pay in any case.
   static func paysToPurge(
     _ cached: Int, of raw: Int, from least: Int, cacheBytes: Int

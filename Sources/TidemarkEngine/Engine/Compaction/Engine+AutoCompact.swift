@@ -119,8 +119,8 @@ extension Engine {
     writer.withLock { $0.compactor.cacheBytes = bytes }
   }
 
-  /// Whether enough of the active segment, or of a log of nothing but caches, is cached data that can
-  /// go.
+  /// Whether enough of the active segment, or of a log of nothing but caches, is cached data that
+  /// can go.
   private func activeIsToPurge(_ state: borrowing WriterState) -> Bool {
     guard let appender = state.appender else { return false }
     let cached = reading.withLock { $0.usage.rows[appender.row.id]?.cached ?? 0 }
@@ -129,8 +129,8 @@ extension Engine {
       || cachesAreToPurge(state, appender.rawBytes)
   }
 
-  /// Whether caches with bounds may be all that there is, and enough of the log is what they gave up:
-  /// what was used least recently mostly stands in segments that are sealed.
+  /// Whether caches with bounds may be all that there is, and enough of the log is what they gave
+  /// up: what was used least recently mostly stands in segments that are sealed.
   private func cachesAreToPurge(_ state: borrowing WriterState, _ activeBytes: Int) -> Bool {
     let bound = state.compactor.cacheBytes
     return reading.withLock { read in

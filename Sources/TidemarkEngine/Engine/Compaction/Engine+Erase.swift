@@ -21,8 +21,9 @@ extension Engine {
     try sweepAttachments()
   }
 
-  /// Writes a run that takes the place of all.
+  /// Writes a run that takes the place of all. An empty store has none.
   func writeWholeRun() throws(TidemarkError) {
+    guard writer.withLock({ $0.sequence > 0 }) else { return }
     for _ in 0..<Limits.imageAttempts {
       writer.wait { !$0.runs.isWriting }
       if try writeRun(.whole) != nil { return }

@@ -1,7 +1,7 @@
 internal import TidemarkEngine
 
 extension ReadFaultSweep {
-  /// Whatever is not intact is a finding, also beside damage that stays.
+  /// A finding is anything that is not intact, also beside damage that stays.
   func verify(
     _ disk: SimulatedFileSystem, _ failing: Failing, _ report: inout Report
   ) throws {

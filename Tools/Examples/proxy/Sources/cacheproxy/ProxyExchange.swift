@@ -83,7 +83,8 @@ struct ProxyExchange: Sendable {
         try await channel.writeAndFlush(HTTPServerResponsePart.head(Self.head(answer)))
         sent.withLockedValue { $0 = true }
       } body: { bytes in
-        try await channel.writeAndFlush(HTTPServerResponsePart.body(.byteBuffer(ByteBuffer(bytes: bytes))))
+        let part = HTTPServerResponsePart.body(.byteBuffer(ByteBuffer(bytes: bytes)))
+        try await channel.writeAndFlush(part)
       }
       try await channel.writeAndFlush(HTTPServerResponsePart.end(nil))
       return true
