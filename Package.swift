@@ -161,10 +161,18 @@ let package = Package(
         "TidemarkEngine", "TidemarkTestKit", "TidemarkSyncTestKit",
       ],
       swiftSettings: relaxed),
+    // The trials of `Tools/torture caches`, which use the caches as a program does.
+    .target(
+      name: "CacheCampaigns",
+      dependencies: [
+        "Tidemark", "TidemarkHTTP", "TidemarkHTTPCache", "TidemarkSync", "TidemarkTestKit",
+      ],
+      path: "Tools/Campaigns/Sources/CacheCampaigns", swiftSettings: relaxed),
     .testTarget(
       name: "TidemarkHTTPTests",
       dependencies: [
-        "RestExample", "TidemarkHTTP", "TidemarkHTTPCache", "TidemarkSync", "TidemarkSyncServer",
+        "CacheCampaigns", "RestExample", "TidemarkHTTP", "TidemarkHTTPCache", "TidemarkSync",
+        "TidemarkSyncServer",
         "TidemarkSyncProtocol", "TidemarkSyncTestKit", "Tidemark", "TidemarkEngine",
         "TidemarkTestKit",
       ],

@@ -13,7 +13,7 @@ struct Torture: AsyncParsableCommand {
   @Argument(
     help: """
       One of crash, recover, errors, reads, bits, model, soak, manifest, indexes, versions, \
-      collection, kill, sync, planted, planted-sync.
+      collection, kill, sync, caches, planted, planted-sync.
       """)
   var campaign: String
 
@@ -50,6 +50,9 @@ struct Torture: AsyncParsableCommand {
   @Option(help: "The records of a collection: NDJSON as logtool export writes it, or that in zstd.")
   var records: String?
 
+  @Option(help: "The only trial of caches: reads, exchanges, rules or launches.")
+  var trial: String?
+
   @Option(help: "Lines that are new or other ones in its next version.")
   var updates: String?
 
@@ -58,7 +61,8 @@ struct Torture: AsyncParsableCommand {
       throw ValidationError("--workers takes 1 to 256, --runs at least 1")
     }
     let others = [
-      "kill", "kill-child", "collection", "collection-child", "planted", "sync", "planted-sync",
+      "kill", "kill-child", "collection", "collection-child", "caches", "planted", "sync",
+      "planted-sync",
     ]
     guard others.contains(campaign) || Campaign(rawValue: campaign) != nil else {
       throw ValidationError("there is no campaign \(campaign)")
@@ -76,6 +80,11 @@ struct Torture: AsyncParsableCommand {
         firstSeed: seed, runs: runs ?? (minutes == nil ? 100 : nil), minutes: minutes,
         workers: workers ?? Cores.count, bug: bug, directory: directory, showsTrace: trace
       ).run(replay: replay)
+    case "caches":
+      try await CacheRun(
+        firstSeed: seed, runs: runs ?? (minutes == nil ? 100 : nil), minutes: minutes,
+        workers: workers ?? Cores.count, bug: bug, trial: trial
+      ).run()
     case "planted-sync":
       try await SyncPlantedRun(
         firstSeed: seed, seeds: runs ?? 400, workers: workers ?? Cores.count, bug: bug

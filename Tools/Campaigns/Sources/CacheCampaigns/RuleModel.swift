@@ -1,0 +1,202 @@
+import TidemarkHTTP
+
+/// The responses that a private cache may have by RFC 9111, and for what it may use each of them.
+///
+/// It is as lax as the standard: a cache that stores less is right, too. It forgets a response
+/// where keeping it would be wrong.
+struct RuleModel {
+  /// A response that may be stored.
+  struct Response {
+    let status: Int
+    var headers: [String: String]
+    let body: [UInt8]
+    /// When its head came, or was last validated: seconds since 1970.
+    var time: Int64
+    /// The requests that were answered with it by the origin, their fields.
+    var requests: [[String: String]]
+
+    init(
+      _ answer: HTTPTransportAnswer, _ content: [UInt8], to request: [String: String],
+      at time: Int64
+    ) {
+      status = answer.status
+      headers = answer.headers
+      body = content
+      self.time = time
+      requests = [request]
+    }
+
+    /// The directives, each with its argument.
+    var control: [String: Int64] { RuleModel.directives(headers["cache-control"]) }
+
+    /// RFC 9111, 4.1.
+    func isSelected(by request: [String: String]) -> Bool {
+      guard let vary = headers["vary"]?.lowercased() else { return true }
+      let names = vary.split { $0 == "," || $0 == " " }.map(String.init)
+      guard !names.contains("*") else { return false }
+      return requests.contains { former in
+        names.allSatisfy { former[$0] == request[$0] }
+      }
+    }
+
+    /// RFC 9111, 4.2.3, where an answer takes no time.
+    func age(at now: Int64) -> Int64 {
+      let date = headers["date"].flatMap { HTTPDates.seconds($0) } ?? time
+      let told = headers["age"].flatMap { Int64($0) } ?? 0
+      return max(0, time - date, told) + now - time
+    }
+
+    /// RFC 9111, 4.2.1 and 4.2.2.
+    var lifetime: Int64 {
+      if let seconds = control["max-age"] { return seconds }
+      let date = headers["date"].flatMap { HTTPDates.seconds($0) } ?? time
+      if let expires = headers["expires"] { return (HTTPDates.seconds(expires) ?? 0) - date }
+      guard let modified = headers["last-modified"].flatMap({ HTTPDates.seconds($0) }) else {
+        return 0
+      }
+      return min(86_400, max(0, date - modified) / 10)
+    }
+
+    func isFresh(at now: Int64) -> Bool { lifetime > age(at: now) }
+  }
+
+  /// Why what is stale may serve.
+  enum Need { case none, unreachable, failing }
+
+  private(set) var responses: [String: [Response]] = [:]
+  /// The fields of the last request of each address, where its answer was stored.
+  private var plain: [String: [String: String]] = [:]
+
+  static func directives(_ field: String?) -> [String: Int64] {
+    var all: [String: Int64] = [:]
+    for part in (field ?? "").split(separator: ",") {
+      let words = part.split(separator: "=").map { $0.filter { $0 != " " } }
+      all[words[0].lowercased()] = words.count > 1 ? Int64(words[1]) ?? 0 : -1
+    }
+    return all
+  }
+
+  // MARK: Serving
+
+  /// Why a response may not answer a request without the origin; nil where it may.
+  static func objection(
+    to response: Response, for request: [String: String], at now: Int64, _ need: Need
+  ) -> String? {
+    let (control, asked) = (response.control, directives(request["cache-control"]))
+    if !response.isSelected(by: request) { return "it varies by what this request has otherwise" }
+    if control["no-store"] != nil { return "it must not be stored" }
+    if control["no-cache"] != nil { return "it must be asked about each time" }
+    if asked["no-cache"] != nil { return "the request wants an answer of the origin" }
+    let staleness = response.age(at: now) - response.lifetime
+    let isUnbounded = need == .unreachable
+    if let most = asked["max-age"], response.age(at: now) > most, !isUnbounded {
+      return "it is older than the request allows"
+    }
+    guard staleness >= 0 else { return nil }
+    if control["must-revalidate"] != nil { return "it is stale and must be asked about" }
+    if let most = asked["max-stale"], most < 0 || staleness <= most { return nil }
+    switch need {
+    case .none: return "it is stale"
+    case .unreachable: return nil
+    case .failing:
+      let allowed = [control["stale-if-error"], asked["stale-if-error"]].compactMap { $0 }.max()
+      return (allowed ?? -1) >= staleness ? nil : "it is stale, and nothing allows that upon errors"
+    }
+  }
+
+  /// Whether asking for a request would be needless: its own last answer says plainly that it is
+  /// fresh.
+  func isPlainlyFresh(_ path: String, _ request: [String: String], at now: Int64) -> Bool {
+    guard plain[path] == request, let last = responses[path]?.last, last.status == 200,
+      request["range"] == nil, last.requests.last == request,
+      request["cache-control"] == nil, let most = last.control["max-age"],
+      last.control.keys.allSatisfy({ ["max-age", "private", "public"].contains($0) }),
+      last.headers["vary"]?.contains("*") != true
+    else { return false }
+    return most > last.age(at: now)
+  }
+
+  // MARK: What answers change
+
+  /// An answer to a `GET` came whole.
+  /// - Parameter content: all of what the answer gives, of which 206 gives a part.
+  mutating func stored(
+    _ answer: HTTPTransportAnswer, _ content: [UInt8], _ path: String, _ request: [String: String],
+    at now: Int64
+  ) {
+    // An error of the server says nothing about what is stored, and a part need not.
+    if answer.status < 500, answer.status != 206, answer.status != 416 {
+      responses[path]?.removeAll { $0.isSelected(by: request) }
+    }
+    let response = Response(answer, content, to: request, at: now)
+    let isForbidden =
+      response.control["no-store"] != nil
+      || Self.directives(request["cache-control"])["no-store"] != nil
+      || response.headers["vary"]?.contains("*") == true
+    plain[path] = isForbidden ? nil : request
+    if !isForbidden { responses[path, default: []].append(response) }
+  }
+
+  /// The origin says that the content which it answers with is the one that is stored.
+  mutating func validated(
+    _ answer: HTTPTransportAnswer, _ body: [UInt8], _ path: String, _ request: [String: String],
+    at now: Int64
+  ) {
+    // A request that must not be stored renews nothing, but may learn that nothing may be kept.
+    let isUnstored = Self.directives(request["cache-control"])["no-store"] != nil
+    if isUnstored, Self.directives(answer.headers["cache-control"])["no-store"] == nil { return }
+    renew(path, answer, request, at: now) { $0.body == body ? .renewed : .other }
+  }
+
+  /// The answer to a `HEAD` describes what a `GET` would get now (RFC 9111, 4.3.5).
+  mutating func described(
+    _ answer: HTTPTransportAnswer, _ path: String, _ request: [String: String], at now: Int64
+  ) {
+    plain[path] = nil
+    renew(path, answer, request, at: now) { response in
+      guard response.isSelected(by: request) else { return .other }
+      let differs = ["etag", "last-modified", "content-length"].contains { name in
+        guard let said = answer.headers[name] else { return false }
+        // The length of a stored body is known even where no field has told it.
+        if name == "content-length" { return Int(said) != response.body.count }
+        return said != response.headers[name]
+      }
+      return differs ? .void : .renewed
+    }
+  }
+
+  private enum Fate { case other, renewed, void }
+
+  /// Gives fresh fields to the response that an answer speaks of. Where several may be meant, a
+  /// cache may have any one of them, so that each stays as it was besides.
+  private mutating func renew(
+    _ path: String, _ answer: HTTPTransportAnswer, _ request: [String: String], at now: Int64,
+    _ fate: (Response) -> Fate
+  ) {
+    let former = responses[path] ?? []
+    let isAmbiguous = former.count { fate($0) == .renewed } > 1
+    var all = former.filter { fate($0) == .other || fate($0) == .renewed && isAmbiguous }
+    for var response in former where fate(response) == .renewed {
+      freshen(&response, answer, at: now)
+      response.requests.append(request)
+      if response.control["no-store"] == nil { all.append(response) }
+    }
+    responses[path] = all
+  }
+
+  private func freshen(_ response: inout Response, _ answer: HTTPTransportAnswer, at now: Int64) {
+    // An answer that does not say when it was made was made now (RFC 9110, 6.6.1).
+    response.headers["age"] = nil
+    response.headers["date"] = nil
+    for (name, value) in answer.headers where !["content-length", "content-range"].contains(name) {
+      response.headers[name] = value
+    }
+    response.time = now
+  }
+
+  /// Nothing of an address may serve any more.
+  mutating func void(_ path: String) {
+    responses[path] = nil
+    plain[path] = nil
+  }
+}
