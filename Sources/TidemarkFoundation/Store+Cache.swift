@@ -14,7 +14,37 @@ extension CacheCoding where Value: Codable {
         encoder.outputFormatting = .sortedKeys
         return [UInt8](try encoder.encode(value))
       },
-      decode: { bytes in try JSONDecoder().decode(Value.self, from: Data(bytes)) })
+      decode: { bytes in
+        try JSONDepth.check(bytes)
+        return try JSONDecoder().decode(Value.self, from: Data(bytes))
+      })
+  }
+}
+
+/// Bounds how deep values nest: `JSONDecoder` ends the process at arrays 513 levels deep, and what
+/// a cache holds has come from a server.
+private enum JSONDepth {
+  private static let deepest = 256
+
+  struct TooDeep: Error {}
+
+  static func check(_ bytes: [UInt8]) throws {
+    var (depth, isText, isEscaped) = (0, false, false)
+    for byte in bytes {
+      if isText {
+        if byte == UInt8(ascii: "\""), !isEscaped { isText = false }
+        isEscaped = byte == UInt8(ascii: "\\") && !isEscaped
+        continue
+      }
+      switch byte {
+      case UInt8(ascii: "\""): isText = true
+      case UInt8(ascii: "["), UInt8(ascii: "{"):
+        depth += 1
+        guard depth <= deepest else { throw TooDeep() }
+      case UInt8(ascii: "]"), UInt8(ascii: "}"): depth -= 1
+      default: break
+      }
+    }
   }
 }
 

@@ -30,6 +30,25 @@ struct TypedCacheTests {
     try await store.close()
   }
 
+  struct Tree: Codable, Sendable { var trees: [Tree] = [] }
+
+  @Test(
+    "a value that nests too deep is an error and does not end the process", arguments: [300, 513])
+  func deep(levels: Int) async throws {
+    let store = try await Store.open(at: .inMemory)
+    let trees = try store.cache(of: Tree.self, prefix: "trees/")
+    for (opening, closing) in [("[", "]"), ("{\"trees\":[", "]}"), ("[\"[\\\"[\",", "]")] {
+      let text =
+        String(repeating: opening, count: levels) + String(repeating: closing, count: levels)
+      try await store.cache(prefix: "trees/").put("1", Array(text.utf8))
+      let error = #expect(throws: TidemarkError.self) { try trees.value(forKey: "1") }
+      #expect(error?.code == .coding)
+    }
+    try await trees.put("2", Tree(trees: [Tree(), Tree(trees: [Tree()])]))
+    #expect(try trees.value(forKey: "2")?.trees.count == 2)
+    try await store.close()
+  }
+
   @Test("a new version of a type takes a namespace of its own")
   func versions() async throws {
     let store = try await Store.open(at: .inMemory)

@@ -57,6 +57,12 @@ package enum PlantedBug: String, Sendable, CaseIterable {
   case cachedAsOwned
   /// A cached value counts as validated when it was read last.
   case readsExtendValidity
+  /// An answer is kept though something was said since it was asked for.
+  case overtakenAnswerKept
+  /// A 304 changes all fields of a stored response but what it varies by.
+  case varyNotRenewed
+  /// Attachments that caches gave up stay until a compaction.
+  case cacheSweepForgotten
   /// The switch to a new generation of a collection is two commits.
   case generationSwitchedHalf
   /// The rows of indexes are committed behind the objects.

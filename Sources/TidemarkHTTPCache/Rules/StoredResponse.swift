@@ -1,3 +1,4 @@
+internal import TidemarkEngine
 internal import TidemarkHTTP
 internal import TidemarkSyncProtocol
 
@@ -44,7 +45,10 @@ struct StoredResponse: Sendable, Hashable {
     headers["age"] = nil
     headers["date"] = nil
     let tag = headers["etag"]
-    for (name, value) in Self.storable(fields) where !kept.contains(name) { headers[name] = value }
+    for (name, value) in Self.storable(fields) where !kept.contains(name) {
+      if PlantedBug.isOn(.varyNotRenewed), name == "vary" { continue }
+      headers[name] = value
+    }
     // A server that compresses says another tag for what it has not compressed.
     if tag != nil { headers["etag"] = tag }
     self.requestTime = requestTime

@@ -87,6 +87,8 @@ extension Campaign {
       case .unknownFieldsByPlace, .unindexedUntold, .formNotInIndex: [.versions]
       // The simulator of replication is there for this: scripts do not read through caches.
       case .readsExtendValidity, .cachedAsOwned: []
+      // `Tools/torture caches --bug` notices these.
+      case .overtakenAnswerKept, .varyNotRenewed, .cacheSweepForgotten: []
       case .failedSyncRetried, .tailNotRewritten: [.errors]
       case .blockChecksumIgnored, .headsChecksumIgnored, .locatorChecksumIgnored,
         .damageTakenForTornTail:
