@@ -210,7 +210,10 @@ extension HTTPCache {
     _ response: StoredResponse, _ asked: ServerQuestion
   ) async -> Bool {
     guard var stored = asked.stored else { return false }
-    guard response.status == 200, Preconditions.describes(response.headers, stored.response) else {
+    // A redirect or an error that is stored is none any more where there is a content now.
+    guard response.status == 200, stored.response.status == 200,
+      Preconditions.describes(response.headers, stored.response)
+    else {
       return await giveUp(upon: response.status, asked)
     }
     stored.response.freshen(

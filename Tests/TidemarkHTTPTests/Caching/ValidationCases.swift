@@ -250,5 +250,13 @@ enum ValidationCases {
       "9111 4.3.5", "HEAD of another length makes void", .say("max-age=1", tag), .fetch("1"),
       .wait(2), .say("max-age=60", ["ETag": "\"a\"", "Content-Length": "77"]),
       .fetch("", method: "HEAD"), .say("max-age=60"), .fetch("3")),
+    CacheCase(
+      "9111 4.3.5", "HEAD of a content makes a redirect void",
+      .say("max-age=1", ["Location": "/b"], status: 302), .fetch("1", status: 302), .wait(2),
+      .say("max-age=60"), .fetch("", method: "HEAD"), .say("max-age=60"), .fetch("3")),
+    CacheCase(
+      "9111 4.3.4", "no-store of a 304 gives up also for a request with no-store",
+      .say("max-age=0", tag), .fetch("1"), .say("no-store", tag, status: 304),
+      .fetch("1", ["cache-control": "no-store"]), .offline, .hit("", status: 504)),
   ]
 }

@@ -39,6 +39,17 @@ struct RuleModel {
       }
     }
 
+    /// The same for all requests but those which select what this one does; nil for none of them.
+    func without(_ request: [String: String]) -> Response? {
+      var rest = self
+      rest.requests = requests.filter { former in
+        var single = self
+        single.requests = [former]
+        return !single.isSelected(by: request)
+      }
+      return rest.requests.isEmpty ? nil : rest
+    }
+
     /// RFC 9111, 4.2.3, where an answer takes no time.
     func age(at now: Int64) -> Int64 {
       let date = headers["date"].flatMap { HTTPDates.seconds($0) } ?? time
@@ -88,11 +99,9 @@ struct RuleModel {
     if control["no-cache"] != nil { return "it must be asked about each time" }
     if asked["no-cache"] != nil { return "the request wants an answer of the origin" }
     let staleness = response.age(at: now) - response.lifetime
-    let isUnbounded = need == .unreachable
-    if let most = asked["max-age"], response.age(at: now) > most, !isUnbounded {
-      return "it is older than the request allows"
-    }
-    guard staleness >= 0 else { return nil }
+    let isTooOld = asked["max-age"].map { response.age(at: now) > $0 } ?? false
+    if isTooOld, need == .none { return "it is older than the request allows" }
+    guard staleness >= 0 || isTooOld else { return nil }
     if control["must-revalidate"] != nil { return "it is stale and must be asked about" }
     if let most = asked["max-stale"], most < 0 || staleness <= most { return nil }
     switch need {
@@ -119,21 +128,31 @@ struct RuleModel {
   // MARK: What answers change
 
   /// An answer to a `GET` came whole.
-  /// - Parameter content: all of what the answer gives, of which 206 gives a part.
+  /// - Parameters:
+  ///   - content: all of what the answer gives, of which 206 gives a part.
+  ///   - isPart: whether no more than a part has come.
   mutating func stored(
     _ answer: HTTPTransportAnswer, _ content: [UInt8], _ path: String, _ request: [String: String],
-    at now: Int64
+    at now: Int64, isPart: Bool
   ) {
     // An error of the server says nothing about what is stored, and a part need not.
-    if answer.status < 500, answer.status != 206, answer.status != 416 {
-      responses[path]?.removeAll { $0.isSelected(by: request) }
+    if answer.status < 500, !isPart, answer.status != 416 {
+      responses[path] = responses[path]?.compactMap { $0.without(request) }
     }
     let response = Response(answer, content, to: request, at: now)
     let isForbidden =
       response.control["no-store"] != nil
       || Self.directives(request["cache-control"])["no-store"] != nil
       || response.headers["vary"]?.contains("*") == true
-    plain[path] = isForbidden ? nil : request
+    plain[path] = isForbidden || isPart ? nil : request
+    if isPart {
+      // With what is there of the same content it has the fields of both (RFC 9111, 3.4).
+      for var joined in responses[path] ?? [] where joined.body == content {
+        freshen(&joined, answer, at: now)
+        joined.requests.append(request)
+        if !isForbidden { responses[path]?.append(joined) }
+      }
+    }
     if !isForbidden { responses[path, default: []].append(response) }
   }
 
@@ -145,6 +164,10 @@ struct RuleModel {
     // A request that must not be stored renews nothing, but may learn that nothing may be kept.
     let isUnstored = Self.directives(request["cache-control"])["no-store"] != nil
     if isUnstored, Self.directives(answer.headers["cache-control"])["no-store"] == nil { return }
+    if responses[path]?.contains(where: { $0.body == body }) != true {
+      // The cache has kept what it could have given up.
+      responses[path, default: []].append(Response(answer, body, to: request, at: now))
+    }
     renew(path, answer, request, at: now) { $0.body == body ? .renewed : .other }
   }
 
@@ -155,6 +178,7 @@ struct RuleModel {
     plain[path] = nil
     renew(path, answer, request, at: now) { response in
       guard response.isSelected(by: request) else { return .other }
+      guard response.status == 200 || response.status == 206 else { return .void }
       let differs = ["etag", "last-modified", "content-length"].contains { name in
         guard let said = answer.headers[name] else { return false }
         // The length of a stored body is known even where no field has told it.
@@ -176,6 +200,8 @@ struct RuleModel {
     let former = responses[path] ?? []
     let isAmbiguous = former.count { fate($0) == .renewed } > 1
     var all = former.filter { fate($0) == .other || fate($0) == .renewed && isAmbiguous }
+    // An answer is about what its request selects; others may have it still as it was.
+    all += former.filter { fate($0) != .other }.compactMap { $0.without(request) }
     for var response in former where fate(response) == .renewed {
       freshen(&response, answer, at: now)
       response.requests.append(request)

@@ -204,7 +204,11 @@ final class RuleTrial {
     let conditions = ["if-none-match", "if-modified-since", "range", "if-range"]
     let asked = request.filter { !conditions.contains($0.key) }
     if let tag = answer.headers["etag"] { tags = tags.suffix(3) + [tag] }
-    guard !exchange.isCutOff else { return }
+    if exchange.isCutOff {
+      // Its beginning may be kept as a part.
+      guard exchange.request.method == "GET", [200, 206].contains(answer.status) else { return }
+      return model.stored(answer, exchange.content, path, asked, at: now, isPart: true)
+    }
     switch answer.status {
     case 304:
       model.validated(answer, exchange.content, path, asked, at: now)
@@ -213,7 +217,8 @@ final class RuleTrial {
     case _ where exchange.request.method == "HEAD": break
     default:
       let isPart = answer.status == 206
-      model.stored(answer, isPart ? exchange.content : answer.body, path, asked, at: now)
+      model.stored(
+        answer, isPart ? exchange.content : answer.body, path, asked, at: now, isPart: isPart)
     }
   }
 }
