@@ -8,7 +8,7 @@ struct ObjectCodec<Object: Sendable>: Sendable {
   let schema: CollectionSchema<Object>
   /// The steps by the versions that they take.
   private let steps: [UInt32: Upcast]
-  /// The bytes in its key that an object's id has.
+  /// The bytes that an object's id takes at the end of its key.
   private let idBytes: @Sendable (Object) -> [UInt8]
   /// The facts by which a stored value becomes another object: what an index says of it holds for
   /// these only.

@@ -151,7 +151,7 @@ struct TermRange: Sendable, Hashable {
       && (upper.map { term.lexicographicallyPrecedes($0) } ?? true)
   }
 
-  /// The terms that are in none of some ranges.
+  /// The complement of some ranges of index terms, as ranges.
   static func outside(_ ranges: [TermRange]) -> [TermRange] {
     var gaps: [TermRange] = []
     var lower: [UInt8] = []

@@ -22,7 +22,7 @@ final class JSONEncoding {
 
   /// The texts of strings, numbers and words, one behind the other.
   private let texts = SingleOwner<[UInt8]>([])
-  /// Where a container was opened that is nested too deep for a reader.
+  /// The coding path of the first container that nests deeper than a reader accepts.
   private let exceeded = SingleOwner<JSONPath?>(nil)
 
   /// The text of a value.
@@ -137,7 +137,7 @@ final class JSONEncoding {
     }
   }
 
-  /// An array of groups of elements, in the order of the groups' texts.
+  /// Writes an array whose groups of elements are sorted by their encoded bytes.
   private func sorted(_ elements: [Value], by size: Int) -> Value {
     let groups = stride(from: 0, to: elements.count, by: size).map { start in
       var text: [UInt8] = []

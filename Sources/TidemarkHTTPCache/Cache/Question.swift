@@ -26,7 +26,7 @@ final class Question: Sendable {
   }
 
   private struct State {
-    /// How many have not left.
+    /// The number of readers that still wait for the answer.
     var askers = 1
     var exchange: Task<Void, any Error>?
     var isCalledOff = false

@@ -94,7 +94,7 @@ final class ResponseShelf: Sendable {
     return try cache.store.attachment(attachment).map { .attachment($0) }
   }
 
-  /// Longer addresses are told apart by their hashes.
+  /// The longest address that is a key as it is; the key of a longer one ends with its hash.
   private static let mostKeyBytes = 2_048
 
   static func key(_ address: HTTPAddress) -> Key {

@@ -1,4 +1,4 @@
-/// One range of bytes, as a request asks for it (RFC 9110, 14.1.2 and 14.2).
+/// The `Range` field of a request that asks for one range of bytes (RFC 9110, 14.1.2 and 14.2).
 struct ByteRange: Sendable, Hashable {
   /// The first byte; nil where the last bytes are asked for.
   private let first: Int?

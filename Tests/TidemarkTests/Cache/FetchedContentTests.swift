@@ -30,7 +30,7 @@ struct FetchedContentTests {
     try await store.close()
   }
 
-  @Test("an answer with an attachment keeps it, and one without has none")
+  @Test("a fetched entry has an attachment exactly when the source gave one")
   func attachments() async throws {
     let store = try machine.open()
     let cache = try store.cache(prefix: "a/")

@@ -114,7 +114,7 @@ struct ManyObjectsTests {
     try store.blocking.close()
   }
 
-  @Test("a key that is no id's only form is told of, and the others are found")
+  @Test("a reader reports a key that no id is written as, and finds the other objects")
   func ids() throws {
     struct Item: Codable, Identifiable, Equatable {
       var id: Int

@@ -229,7 +229,7 @@ struct OlderProgramTests {
     }
   }
 
-  @Test("containers that a type opens by hand, and its super class, keep theirs")
+  @Test("a rewrite keeps unknown fields in containers that a type or its superclass opens by hand")
   func containers() async throws {
     let fields =
       #""points":{"p":\#(Self.abc[0]),"q":1},"rows":[[\#(Self.abc[0]),\#(Self.abc[1])]],"#

@@ -114,7 +114,7 @@ struct PrefillTests {
     try FileManager.default.removeItem(at: directory)
   }
 
-  @Test("attachments come with a store, and with lines and a directory of their content")
+  @Test("prefilled data brings attachments from a store or from lines beside a directory")
   func attachments() async throws {
     try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
     let path = directory.appending(path: "data.tidemark").path

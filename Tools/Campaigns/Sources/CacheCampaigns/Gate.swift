@@ -16,7 +16,7 @@ actor Gate<Question: Sendable, Answer: Sendable> {
   /// How many have been asked so far.
   var asked: Int { next }
 
-  /// How many readers have come to their end.
+  /// The number of readers that have returned or thrown.
   private(set) var finished = 0
 
   func finish() { finished += 1 }

@@ -299,7 +299,7 @@ final class ReadTrial {
     guard let mark = text.firstIndex(of: "#"), let id = Int(text[text.index(after: mark)...]),
       let question = questions[id]
     else { return }
-    // A later answer may have said that the value is still right.
+    // A `notModified` answer makes an older value right again.
     if question.latest < reader.saidBefore, renewed[reader.key] ?? 0 < reader.saidBefore {
       throw fail(
         "a reader of \(reader.key) got \(text), which was asked before step \(reader.saidBefore)")

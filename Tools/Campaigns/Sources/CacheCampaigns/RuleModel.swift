@@ -50,14 +50,14 @@ struct RuleModel {
       return rest.requests.isEmpty ? nil : rest
     }
 
-    /// RFC 9111, 4.2.3, where an answer takes no time.
+    /// Seconds since the origin made the response (RFC 9111, 4.2.3), where an answer takes no time.
     func age(at now: Int64) -> Int64 {
       let date = headers["date"].flatMap { HTTPDates.seconds($0) } ?? time
       let told = headers["age"].flatMap { Int64($0) } ?? 0
       return max(0, time - date, told) + now - time
     }
 
-    /// RFC 9111, 4.2.1 and 4.2.2.
+    /// Seconds for which the response is fresh (RFC 9111, 4.2.1 and 4.2.2).
     var lifetime: Int64 {
       if let seconds = control["max-age"] { return seconds }
       let date = headers["date"].flatMap { HTTPDates.seconds($0) } ?? time
