@@ -43,12 +43,12 @@ enum StoreDirectory {
     }
   }
 
-  /// The error for what is left of a creation that was cut off.
+  /// The error for a directory with files of a store, but neither MANIFEST nor segments.
   static func cutOff(_ path: String) -> TidemarkError {
     TidemarkError(
       .notAStore,
-      "the creation of the store at \(path) was cut off, and nothing was ever in it; create it "
-        + "again, or remove the directory")
+      "there is nothing in the store at \(path): its creation was cut off, or its log was removed; "
+        + "restore a backup, create it again, or remove the directory")
   }
 
   /// The names in one of the store's folders. One that is missing is made: the log without any
