@@ -21,7 +21,7 @@ public enum CacheTrial: String, CaseIterable, Sendable {
   /// Bounded caches of stores that are opened again and again.
   case launches
 
-  /// Runs the trial on one seed.
+  /// Runs the trial on one seed, where ``TaskQueue`` runs the tasks.
   /// - Parameters:
   ///   - seed: equal seeds make the same steps.
   ///   - steps: how many steps are made.

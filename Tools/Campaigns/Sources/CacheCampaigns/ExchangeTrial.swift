@@ -69,7 +69,7 @@ final class ExchangeTrial {
       for _ in 0..<steps {
         step += 1
         try await act()
-        await settle()
+        await TaskQueue.rest()
         await look()
       }
       try await finish()
@@ -150,7 +150,7 @@ final class ExchangeTrial {
     var idle = 0
     while await gate.finished < readers.count {
       step += 1
-      await settle()
+      await TaskQueue.rest()
       await look()
       idle += 1
       if idle > 20_000 { throw fail("a reader waits, and nothing is asked") }

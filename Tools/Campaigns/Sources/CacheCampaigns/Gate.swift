@@ -49,8 +49,3 @@ actor Gate<Question: Sendable, Answer: Sendable> {
     waiting = []
   }
 }
-
-/// Lets other tasks run until they have come to rest, as far as that can be told from outside.
-func settle() async {
-  for _ in 0..<40 { await Task.yield() }
-}

@@ -163,7 +163,10 @@ struct RuleModel {
   ) {
     // A request that must not be stored renews nothing, but may learn that nothing may be kept.
     let isUnstored = Self.directives(request["cache-control"])["no-store"] != nil
-    if isUnstored, Self.directives(answer.headers["cache-control"])["no-store"] == nil { return }
+    let isForbidden = Self.directives(answer.headers["cache-control"])["no-store"] != nil
+    if isUnstored, !isForbidden { return }
+    // A cache may give up all of an address of which something must not be kept.
+    if isForbidden { plain[path] = nil }
     if responses[path]?.contains(where: { $0.body == body }) != true {
       // The cache has kept what it could have given up.
       responses[path, default: []].append(Response(answer, body, to: request, at: now))
@@ -176,6 +179,10 @@ struct RuleModel {
     _ answer: HTTPTransportAnswer, _ path: String, _ request: [String: String], at now: Int64
   ) {
     plain[path] = nil
+    let isUnstored = Self.directives(request["cache-control"])["no-store"] != nil
+    // A cache may heed what a request has learnt of which nothing must be stored, and need not.
+    let former = isUnstored ? responses[path] ?? [] : []
+    defer { responses[path, default: []] += former }
     renew(path, answer, request, at: now) { response in
       guard response.isSelected(by: request) else { return .other }
       guard response.status == 200 || response.status == 206 else { return .void }
@@ -219,6 +226,9 @@ struct RuleModel {
     }
     response.time = now
   }
+
+  /// A `HEAD` has met an error, upon which a cache may give up what is stored.
+  mutating func refused(_ path: String) { plain[path] = nil }
 
   /// Nothing of an address may serve any more.
   mutating func void(_ path: String) {

@@ -214,7 +214,7 @@ final class RuleTrial {
       model.validated(answer, exchange.content, path, asked, at: now)
     case 200 where exchange.request.method == "HEAD":
       model.described(answer, path, asked, at: now)
-    case _ where exchange.request.method == "HEAD": break
+    case _ where exchange.request.method == "HEAD": model.refused(path)
     default:
       let isPart = answer.status == 206
       model.stored(
