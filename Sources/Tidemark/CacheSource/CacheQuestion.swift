@@ -84,6 +84,11 @@ final class Questions: Sendable {
 
   var isEmpty: Bool { state.withLock { $0.keys.isEmpty } }
 
+  /// Whether a question about a key is open.
+  func contains(_ key: RawSpan) -> Bool {
+    state.withLock { !$0.keys.isEmpty && $0.keys[[UInt8](copying: key)] != nil }
+  }
+
   /// - Parameter key: with the cache's prefix.
   func begin(_ key: [UInt8]) -> CacheQuestion {
     let takeovers = engine.takeovers

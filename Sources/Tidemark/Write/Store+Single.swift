@@ -9,7 +9,7 @@ extension Store {
     _ condition: WriteCondition?, _ durability: Durability?
   ) throws(TidemarkError) -> Receipt {
     try ReservedKeys.refuse(key)
-    if labels.isEmpty, condition == nil, options.isEmpty,
+    if labels.isEmpty, condition == nil, options.isEmpty, !questions.contains(key),
       let result = try engine.stageSingle(.put, key: key, value: value, durability: durability)
     {
       return try receipt(of: result, durability)
@@ -26,7 +26,7 @@ extension Store {
     _ key: RawSpan, _ time: Timestamp?, _ condition: WriteCondition?, _ durability: Durability?
   ) throws(TidemarkError) -> Bool {
     try ReservedKeys.refuse(key)
-    if time == nil, condition == nil, questions.isEmpty,
+    if time == nil, condition == nil, !questions.contains(key),
       let result = try engine.stageSingle(.delete, key: key, durability: durability)
     {
       return try !receipt(of: result, durability).sequences.isEmpty
@@ -43,10 +43,10 @@ extension Store {
   ) throws(TidemarkError) -> CommitResult? {
     try TidemarkError.checkCancellation()
     guard commits == nil || engine.goalForRoom() == nil else { return nil }
-    // Nobody else hears of the delete of a key that is absent.
-    guard kind == .put || questions.isEmpty else { return nil }
     return try key.withBytes { (key) throws(TidemarkError) in
       try ReservedKeys.refuse(key)
+      // Nobody else hears of the put or delete of a key that is absent.
+      guard !questions.contains(key) else { return nil }
       return try engine.stageSingle(
         kind, key: key, value: value, durability: durability, waitsForRoom: commits == nil)
     }
