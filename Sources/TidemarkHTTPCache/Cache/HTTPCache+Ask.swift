@@ -93,7 +93,8 @@ extension HTTPCache {
     var turn = try await exchange(question, asked)
     if case .confused = turn {
       // Asked without a condition, a server cannot answer with 304.
-      asked = ServerQuestion(request, address, nil, stamp, now: shelf.now)
+      asked = ServerQuestion(
+        request, address, found, stamp, now: shelf.now, isConditional: false)
       turn = try await exchange(question, asked)
     }
     switch turn {

@@ -10,6 +10,8 @@ struct ServerQuestion: Sendable {
   private(set) var message: HTTPTransportRequest
   /// The response that it is about, that its answer is to complete, or that is of no use.
   let stored: ResponseShelf.Found?
+  /// Whether an answer may speak of what is stored.
+  let isConditional: Bool
   /// The bytes for the reader, where the first of them are here and the server is asked for the
   /// others; and where these begin.
   let completed: (bytes: Range<Int>, missing: Int)?
@@ -18,14 +20,15 @@ struct ServerQuestion: Sendable {
 
   init(
     _ request: HTTPCacheRequest, _ address: HTTPAddress, _ found: ResponseShelf.Found?,
-    _ stamp: ResponseShelf.Stamp, now: Int64
+    _ stamp: ResponseShelf.Stamp, now: Int64, isConditional: Bool = true
   ) {
     self.request = request
     self.address = address
     self.stamp = stamp
+    self.isConditional = isConditional
     sent = now
     message = request.message
-    guard let found else { (stored, completed) = (nil, nil); return }
+    guard let found, isConditional else { (stored, completed) = (found, nil); return }
     guard !request.isHeld(by: found), let bytes = request.bytes(of: found) else {
       (stored, completed) = (found, nil)
       // A `HEAD` is sent without conditions: its answer is compared (RFC 9111, 4.3.5).
@@ -92,8 +95,8 @@ extension HTTPCache {
       case 304, 416: return .confused
       default: break
       }
-    } else if answer.status == 304, let stored = asked.stored, !request.isHead,
-      request.isHeld(by: stored)
+    } else if answer.status == 304, asked.isConditional, let stored = asked.stored,
+      !request.isHead, request.isHeld(by: stored)
     {
       if Preconditions.selects(answer.headers, stored.response) {
         return .notModified(answer.headers)

@@ -2,7 +2,7 @@ internal import TidemarkSyncProtocol
 
 /// How old a stored response is, and for how long it is fresh (RFC 9111, 4.2).
 struct Freshness: Sendable, Hashable {
-  /// Seconds for which the response is fresh.
+  /// Seconds for which the response is fresh; negative where it had expired before it was made.
   var lifetime: Int64
   /// Seconds since its origin has made or validated it.
   var age: Int64
@@ -34,7 +34,9 @@ struct Freshness: Sendable, Hashable {
     if let expires = response.headers["expires"] {
       // A date that is none lies in the past (RFC 9111, 5.3).
       guard let end = HTTPDate.seconds(expires) else { return 0 }
-      return clamped(end.subtractingReportingOverflow(date))
+      let (seconds, overflow) = end.subtractingReportingOverflow(date)
+      let most = CacheControl.mostSeconds * 1000
+      return overflow ? 0 : max(-most, min(most, seconds))
     }
     guard heuristicStatuses.contains(response.status) || control.has("public"),
       let modified = response.headers["last-modified"].flatMap({ HTTPDate.seconds($0) })

@@ -151,6 +151,10 @@ enum FreshnessCases {
       .wait(11), .hit("1", asks("max-stale=10")), .wait(1), .say(nil),
       .fetch("2", asks("max-stale=10"))),
     CacheCase(
+      "9111 5.2.1.2", "max-stale counts from an Expires that had passed",
+      .say(nil, ["Expires": "@-60"]), .fetch("1"), .wait(1), .hit("1", asks("max-stale=61")),
+      .say(nil), .fetch("2", asks("max-stale=60"))),
+    CacheCase(
       "9111 5.2.2.2", "must-revalidate overrides max-stale", .say("max-age=1, must-revalidate"),
       .fetch("1"), .wait(5), .say(nil), .fetch("2", asks("max-stale"))),
     CacheCase(

@@ -79,6 +79,21 @@ enum ValidationCases {
       .say("max-age=60", ["ETag": "\"other\""], status: 304), .say("max-age=60"),
       .fetch("3", sent: ["if-none-match": ""]), .hit("3")),
     CacheCase(
+      "9111 4.3.4", "an answer without condition that must not be kept gives up what was stored",
+      .say("max-age=1", tag), .fetch("1"), .wait(2),
+      .say("max-age=60", ["ETag": "\"other\""], status: 304), .say("no-store"), .fetch("3"),
+      .say(nil), .fetch("4", ["Cache-Control": "max-stale"])),
+    CacheCase(
+      "9111 4.3.4", "an answer without condition for nobody else gives up what was stored",
+      .say("max-age=1", tag), .fetch("1"), .wait(2),
+      .say("max-age=60", ["ETag": "\"other\""], status: 304), .say("max-age=60", ["Vary": "*"]),
+      .fetch("3"), .say(nil), .fetch("4", ["Cache-Control": "max-stale"])),
+    CacheCase(
+      "9111 4.3.4", "an error without condition is spared by what allows it",
+      .say("max-age=1, stale-if-error=60", tag), .fetch("1"), .wait(2),
+      .say("max-age=60", ["ETag": "\"other\""], status: 304), .say(nil, status: 503),
+      .fetch("1")),
+    CacheCase(
       "9111 4.3.4", "a weak tag of a 304 says the same of a strong one", .say("max-age=1", tag),
       .fetch("1"), .wait(2), .say("max-age=60", ["ETag": "W/\"a\""], status: 304), .fetch("1"),
       .hit("1")),
