@@ -7,7 +7,7 @@ package import TidemarkEngine
 /// No value may come to another part than the one that it came with, and no reader may have fewer
 /// objects than there are without telling which.
 package struct VersionSweep {
-  private static let steps = 40
+  private static let steps = 12
 
   private let seed: UInt64
   private let configuration: EngineConfiguration
@@ -149,7 +149,8 @@ package struct VersionSweep {
       let isEdited =
         place == old.place && !["list", "set", "grid"].contains(place)
         && !was.places.contains {
-          $0.part.name == part.name && $0.place.prefix(5) == place.prefix(5) && $0.place != place
+          $0.part.name == part.name && (!knowsIDs || $0.part.id == part.id)
+            && $0.place.prefix(5) == place.prefix(5) && $0.place != place
         }
       guard isSame || isEdited else {
         throw ScriptViolation(
