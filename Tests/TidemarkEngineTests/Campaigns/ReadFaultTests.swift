@@ -25,6 +25,18 @@ struct ReadFaultTests {
     #expect(report.injected[.error] > 0, "seed \(seed)")
   }
 
+  @Test("two looks that each fail elsewhere are told", arguments: [1, 2, 5])
+  func twoLooks(puts: Int) throws {
+    var report = ReadFaultSweep.Report()
+    let steps = BitSweep.sampleSteps.prefix(puts)
+    let sweep = try ReadFaultSweep(Script(seed: 0, steps: Array(steps)), isClosed: false)
+    for seed in 1...200 {
+      try sweep.run(.verify, .chance(0.3), seed: UInt64(seed), &report)
+    }
+    #expect(report.whole > 0)
+    #expect(report.told > 0)
+  }
+
   @Test(
     "nothing is lost without a word when all reads fail from some read on",
     arguments: ReadFaultSweep.Work.allCases)
