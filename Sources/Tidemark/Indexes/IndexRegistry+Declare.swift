@@ -24,7 +24,7 @@ extension IndexRegistry {
       var catalog = try Self.catalog(of: name, indexes, members)
       if let known, let before {
         if before.evaluation != nil, before.catalog == catalog { return (known, before.schema) }
-        if before.evaluation == nil {
+        if before.evaluation == nil, !PlantedBug.isOn(.formNotInIndex) {
           let stale = try staleIndexes(known, catalog, evaluation)
           catalog = try Self.catalog(of: name, indexes, members, without: stale)
         }

@@ -75,7 +75,8 @@ package enum PlantedBug: String, Sendable, CaseIterable {
   case unknownFieldsByPlace
   /// A query by an index does not tell of objects that are in none.
   case unindexedUntold
-  /// An index is kept though upcasts and defaults say something else of the same bytes.
+  /// An index is kept though upcasts and defaults say something else of the same bytes, and no
+  /// object is looked at for that.
   case formNotInIndex
   /// A projection's checkpoint says that it has read everything.
   case projectionAheadOfState

@@ -7,7 +7,7 @@ package import TidemarkEngine
 /// No value may come to another part than the one that it came with, and no reader may have fewer
 /// objects than there are without telling which.
 package struct VersionSweep {
-  private static let steps = 12
+  private static let steps = 16
 
   private let seed: UInt64
   private let configuration: EngineConfiguration
@@ -24,7 +24,7 @@ package struct VersionSweep {
     let disk = SimulatedFileSystem(seed: seed)
     var (older, newer) = Self.shapes(&generator)
     for _ in 0..<Self.steps where !shouldStop() {
-      if generator.chance(0.2), let name = newer.extras.keys.sorted().first {
+      if generator.chance(0.5), let name = newer.extras.keys.sorted().first {
         // A default has changed, and with it what indexes say.
         newer.extras[name] = generator.int(in: 0...9)
       }
