@@ -32,7 +32,7 @@ struct ReaderTests {
   private func expectSame(_ store: String, at sequences: [Int]) throws {
     let views = [[], ["--history"]] + sequences.map { ["--at", "\($0)"] }
     for view in views {
-      let theirs = try tool.run(["export", store, "--quiet"] + view)
+      let theirs = try tool.run(["export", store, "--quiet", "--library-keys"] + view)
       let ours = try tool.run([store] + view, program: Self.reader)
       #expect(ours.status == theirs.status, "\(view): \(ours.talk)")
       #expect(ours.output == theirs.output, "\(view)")

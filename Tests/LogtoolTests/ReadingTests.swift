@@ -152,8 +152,16 @@ struct ReadingTests {
       bench.run("scan", "S", "--keys", "--library-keys").lines
         == [visible[0]] + own + visible.dropFirst())
     let prefix = Data("\0tidemark/s".utf8).base64EncodedString()
-    #expect(
-      bench.run("scan", "S", "--values", "--key-base64", "--prefix", prefix).lines.count == 1)
+    let asked = ["--key-base64", "--prefix", prefix]
+    for (arguments, most, least) in [
+      (["scan", "S"], 7, 4), (["export", "S"], 7, 4), (["export", "S", "--history"], 10, 7),
+      (["tail", "S", "--since", "0"], 10, 7), (["diff", "S", "6", "10"], 4, 1),
+      (["at", "S", "9"], 6, 3),
+    ] {
+      #expect(bench.run(arguments).lines.count == least, "\(arguments)")
+      #expect(bench.run(arguments + ["--library-keys"]).lines.count == most, "\(arguments)")
+      #expect(bench.run(arguments + asked).lines.count == 1, "\(arguments)")
+    }
   }
 
   @Test("prose for a terminal is broken between words, and is the same in a pipe")

@@ -24,6 +24,7 @@ struct DiffCommand: RemoteCommand {
 
   @OptionGroup var global: GlobalOptions
   @OptionGroup var keys: KeyOptions
+  @OptionGroup var library: LibraryKeyOptions
   @OptionGroup var options: RemoteOptions
 
   @Argument(help: "The store's directory.", completion: .directory)
@@ -62,7 +63,9 @@ struct DiffCommand: RemoteCommand {
       var comparison = try StateComparison(
         from: try store.view(at: from.sequence(in: store, console)),
         to: try store.view(at: to.sequence(in: store, console)), prefix: prefix)
-      while let difference = try comparison.next() { try printer.add(difference) }
+      while let difference = try comparison.next() {
+        if library.shows(difference.key, prefix: prefix) { try printer.add(difference) }
+      }
       try printer.end()
       return printer.counts
     }

@@ -21,6 +21,7 @@ struct ExportCommand: ToolCommand {
   @OptionGroup var global: GlobalOptions
   @OptionGroup var keys: KeyOptions
   @OptionGroup var labels: LabelOptions
+  @OptionGroup var library: LibraryKeyOptions
 
   @Argument(help: "The store's directory.", completion: .directory)
   var store: String
@@ -44,7 +45,7 @@ struct ExportCommand: ToolCommand {
       prefix: try keys.bytes(prefix, "prefix"), labels: try labels.filter())
     try StoreAccess(store, console).read { store in
       let until = try at?.sequence(in: store, console)
-      var exporter = try Exporter(console, store, attachments: attachments)
+      var exporter = try Exporter(console, store, library, attachments: attachments)
       defer { exporter.warnOfAttachments() }
       if history {
         try exporter.writeHistory(query, until: until)

@@ -19,6 +19,7 @@ struct TailCommand: ToolCommand {
 
   @OptionGroup var global: GlobalOptions
   @OptionGroup var keys: KeyOptions
+  @OptionGroup var library: LibraryKeyOptions
 
   @Argument(help: "The store's directory.", completion: .directory)
   var store: String
@@ -50,7 +51,8 @@ struct TailCommand: ToolCommand {
 
   func run(_ console: Console) throws {
     let prefix = try keys.bytes(self.prefix, "prefix")
-    let options = LogFollower.Options(prefix: prefix, values: values, keys: keys.style)
+    let options = LogFollower.Options(
+      prefix: prefix, library: library, values: values, keys: keys.style)
     try StoreAccess(store, console).read { store in
       let last = store.lastSequence
       let start = try since?.sequence(in: store, console) ?? last - min(last, lines)

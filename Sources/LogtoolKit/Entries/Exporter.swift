@@ -8,12 +8,16 @@ struct Exporter {
   private let console: Console
   private let store: Store
   private let replica: String
+  private let library: LibraryKeyOptions
   private var writer = NDJSONWriter(capacity: Exporter.flushBytes)
   private(set) var count = 0
   private var attachments: AttachmentExport
 
   /// - Parameter attachments: the directory for the content of attachments; nil leaves it out.
-  init(_ console: Console, _ store: Store, attachments: String? = nil) throws {
+  init(
+    _ console: Console, _ store: Store, _ library: LibraryKeyOptions, attachments: String? = nil
+  ) throws {
+    self.library = library
     self.attachments = try AttachmentExport(console, store, attachments)
     self.console = console
     self.store = store
@@ -27,6 +31,7 @@ struct Exporter {
       console, "exporting", unit: .entries, total: sequence == nil ? try store.count() : nil)
     defer { progress.finish() }
     while let entry = try rows.next() {
+      guard library.shows(entry.key.bytes, prefix: query.prefix.bytes) else { continue }
       // The newest entry of a key may be a touch; the state is that of a put.
       let header = NDJSONWriter.Header(
         .put, entryClass: entry.storageClass == .cache ? .cache : .owned, time: entry.time,
@@ -52,7 +57,8 @@ struct Exporter {
       console, "exporting", unit: .entries, total: Int(clamping: view.sequence))
     defer { progress.finish() }
     while let entry = try cursor.next() {
-      guard entry.key.starts(with: prefix) else { continue }
+      let key = entry.key
+      guard key.starts(with: prefix), library.shows(key, prefix: prefix) else { continue }
       let info = try engine.info(entry)
       guard labels.isEmpty || labels.matches(info.labels) else { continue }
       try append(entry, info)

@@ -40,7 +40,7 @@ struct Listing {
     var rows = try view.entries(query, after: try options.cursor())
     var count = 0
     while count < options.limit ?? .max, let entry = try rows.next() {
-      guard options.shows(entry.key.bytes, query) else { continue }
+      guard options.shows(entry.key, query) else { continue }
       try list.add {
         EntryPrinter.json(entry, values: options.values)
       } text: { () throws(ToolError) in
@@ -63,7 +63,7 @@ struct Listing {
     var rows = try view.keys(query, after: try options.cursor())
     var count = 0
     while count < options.limit ?? .max, let key = try rows.next() {
-      guard options.shows(key.bytes, query) else { continue }
+      guard options.shows(key, query) else { continue }
       let sequence = rows.sequence
       try list.add {
         .object([.bytes("key", key.bytes), .init("sequence", .unsigned(sequence))])
@@ -80,10 +80,13 @@ struct Listing {
     _ view: StoreView, _ caches: CachedEntries, _ list: inout ListPrinter
   ) throws -> (count: Int, cursor: PageCursor?) {
     let (printer, output) = (printer, CacheOutput(console))
-    var rows = try view.keys(try options.query(), after: try options.cursor())
+    let query = try options.query()
+    var rows = try view.keys(query, after: try options.cursor())
     var count = 0
     while count < options.limit ?? .max, let key = try rows.next() {
-      guard let entry = try caches.entry(forKey: key.bytes) else { continue }
+      guard options.shows(key, query),
+        let entry = try caches.entry(forKey: key.bytes)
+      else { continue }
       try list.add {
         .object(
           [.bytes("key", key.bytes), .init("size", .integer(entry.value.count))]

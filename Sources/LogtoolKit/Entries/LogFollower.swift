@@ -7,6 +7,7 @@ struct LogFollower {
 
   struct Options {
     var prefix: [UInt8]
+    var library: LibraryKeyOptions
     var values: Bool
     var keys: KeyStyle
   }
@@ -39,7 +40,9 @@ struct LogFollower {
     guard last > position else { return }
     var cursor = LogCursor(engine, from: position + 1, through: last)
     while let entry = try cursor.next() {
-      if entry.key.starts(with: options.prefix) { try print(entry) }
+      let (key, prefix) = (entry.key, options.prefix)
+      guard key.starts(with: prefix), options.library.shows(key, prefix: prefix) else { continue }
+      try print(entry)
     }
     position = last
     epoch = try engine.epoch(of: position)

@@ -33,6 +33,20 @@ struct KeyOptions: ParsableArguments {
   var style: KeyStyle { KeyStyle(isBase64: isBase64) }
 }
 
+/// Whether the library's own keys are listed, which every list of a store's keys leaves out else.
+struct LibraryKeyOptions: ParsableArguments {
+  @Flag(
+    name: .customLong("library-keys"),
+    help: "The library's own keys, too, which begin with \\0tidemark/.")
+  var areListed = false
+
+  /// Whether a key is listed: those of the library are where they are asked for, by the flag or a
+  /// prefix.
+  func shows(_ key: [UInt8], prefix: [UInt8]) -> Bool {
+    areListed || !ReservedKeys.contains(key.rawSpan) || ReservedKeys.contains(prefix.rawSpan)
+  }
+}
+
 /// How text output shows keys.
 struct KeyStyle {
   var isBase64 = false

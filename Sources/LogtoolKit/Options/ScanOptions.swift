@@ -50,10 +50,7 @@ struct ScanOptions: ParsableArguments {
   @Flag(help: "Values, too.")
   var values = false
 
-  @Flag(
-    name: .customLong("library-keys"),
-    help: "The library's own keys, too, which begin with \\0tidemark/.")
-  var showsLibraryKeys = false
+  @OptionGroup var library: LibraryKeyOptions
 
   @Flag(
     name: [.customShort("0"), .customLong("null")], help: "End lines of text with NUL bytes.")
@@ -76,11 +73,8 @@ struct ScanOptions: ParsableArguments {
       order: order.order, descending: reverse, values: values)
   }
 
-  /// Whether a key is listed: those of the library are where they are asked for, by a flag or a
-  /// prefix.
-  func shows(_ key: [UInt8], _ query: EntryQuery) -> Bool {
-    showsLibraryKeys || !ReservedKeys.contains(key.rawSpan)
-      || ReservedKeys.contains(query.prefix.bytes.rawSpan)
+  func shows(_ key: Key, _ query: EntryQuery) -> Bool {
+    library.shows(key.bytes, prefix: query.prefix.bytes)
   }
 
   private func bytes(_ text: String?, _ what: String) throws(ToolError) -> [UInt8]? {
