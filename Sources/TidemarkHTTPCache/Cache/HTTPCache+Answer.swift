@@ -41,11 +41,12 @@ extension HTTPCache {
       case .refuse(let reason): return try await head(Self.timeout(reason))
       case .serve(let found, let detail):
         count { if detail.isEmpty { $0.hits += 1 } else { $0.staleHits += 1 } }
-        return try await deliver(found, request, detail, head, body)
+        return try await deliver(.init(found: found, detail: detail), request, head, body)
       case .serveAndRefresh(let found):
         count { $0.staleHits += 1 }
         refresh(request)
-        return try await deliver(found, request, "stale-while-revalidate", head, body)
+        return try await deliver(
+          .init(found: found, detail: "stale-while-revalidate"), request, head, body)
       case .ask:
         let isApart = if case .apart = lesson { true } else { false }
         let (question, isFirst) = try enter(request, address, isApart: isApart)
@@ -82,22 +83,22 @@ extension HTTPCache {
       }
     }
     guard let reply = try question.reply() else { return }
-    try await deliver(
-      reply.found, request, reply.detail, head, body, forwarded: reply.forwarded)
+    try await deliver(reply, request, head, body)
   }
 
   /// Answers with what is stored (RFC 9111, 4), or with the part of it that is asked for.
   private func deliver(
-    _ found: ResponseShelf.Found, _ request: HTTPCacheRequest, _ detail: String,
-    _ head: (HTTPTransportAnswer) async throws -> Void, _ body: ([UInt8]) async throws -> Void,
-    forwarded: String? = nil
+    _ reply: Question.Reply, _ request: HTTPCacheRequest,
+    _ head: (HTTPTransportAnswer) async throws -> Void, _ body: ([UInt8]) async throws -> Void
   ) async throws {
+    let found = reply.found
     let (response, content) = (found.response, found.content)
     let freshness = Freshness(response, now: shelf.now)
     var answer = HTTPTransportAnswer(status: response.status, headers: response.headers)
+    answer.setCookies = reply.setCookies
     answer.headers["age"] = "\(freshness.age)"
-    var note = forwarded ?? "hit; ttl=\(freshness.lifetime - freshness.age)"
-    if !detail.isEmpty { note += "; detail=\(detail)" }
+    var note = reply.forwarded ?? "hit; ttl=\(freshness.lifetime - freshness.age)"
+    if !reply.detail.isEmpty { note += "; detail=\(reply.detail)" }
     answer.note(note)
     if Preconditions.isMet(by: response, request.message.headers) {
       answer.status = 304

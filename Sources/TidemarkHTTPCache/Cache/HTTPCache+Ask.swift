@@ -98,12 +98,14 @@ extension HTTPCache {
       turn = try await exchange(question, asked)
     }
     switch turn {
-    case .notModified(let fields):
+    case .notModified(let answer):
       guard var stored = asked.stored else { return (nil, .apart) }
-      stored.response.freshen(fields, requestTime: asked.sent, responseTime: shelf.now)
+      stored.response.freshen(
+        answer.headers, requestTime: asked.sent, responseTime: shelf.now)
       count { $0.revalidated += 1 }
       let isKept = await renew(stored, asked)
-      let reply = Question.Reply(found: stored, forwarded: "fwd=stale; fwd-status=304")
+      let reply = Question.Reply(
+        found: stored, forwarded: "fwd=stale; fwd-status=304", setCookies: answer.setCookies)
       return (reply, isKept ? .kept : .apart)
     case .failed(let status):
       guard let stored = asked.stored else { return (nil, .apart) }

@@ -18,11 +18,14 @@ final class Question: Sendable {
     case again
   }
 
-  /// The stored response, for the first one, in place of an answer.
+  /// The stored response as an answer: for the first one, in place of the server's.
   struct Reply: Sendable {
     var found: ResponseShelf.Found
     var detail = ""
-    var forwarded: String
+    /// What became of the request to the server; nil where there was none.
+    var forwarded: String?
+    /// The cookies of the server's answer, which are not stored.
+    var setCookies: [String] = []
   }
 
   private struct State {

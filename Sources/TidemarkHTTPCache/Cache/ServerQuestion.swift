@@ -61,7 +61,7 @@ enum ServerTurn: Sendable {
   /// It has been, as a whole.
   case done(isKept: Bool)
   /// The stored response is still right.
-  case notModified([String: String])
+  case notModified(HTTPTransportAnswer)
   /// The stored response serves in place of an error; 0 where the server cannot be reached.
   case failed(Int)
   /// The server speaks of another response than the one that it was asked about.
@@ -99,7 +99,7 @@ extension HTTPCache {
       !request.isHead, request.isHeld(by: stored)
     {
       if Preconditions.selects(answer.headers, stored.response) {
-        return .notModified(answer.headers)
+        return .notModified(answer)
       }
       // The reader's own condition may be what was met.
       if !request.hasCondition { return .confused }
@@ -134,6 +134,7 @@ extension HTTPCache {
       answer.headers, requestTime: partial.response.requestTime, responseTime: shelf.now)
     let isToBeKept = isToBeKept(response, asked.request)
     var head = HTTPTransportAnswer(status: 200, headers: response.headers)
+    head.setCookies = answer.setCookies
     if isRange {
       let range = bytes.lowerBound..<partial.range.upperBound
       head.status = 206

@@ -296,6 +296,38 @@ import TidemarkTestKit
     try await bench.close()
   }
 
+  @Test("cookies reach the reader for whom the server was asked, and nobody else")
+  func cookies() async throws {
+    let bench = try CacheBench()
+    func say(_ status: Int, _ cookie: String, _ body: String = "", _ range: String = "-") {
+      bench.origin.say(
+        Said(
+          status: status,
+          headers: [
+            "Cache-Control": "max-age=1", "ETag": "\"a\"", "Set-Cookie": cookie,
+            "Content-Range": range,
+          ], body: body))
+    }
+    func ask(_ path: String, _ range: String? = nil) async throws -> [String] {
+      try await bench.ask(path, range.map { ["Range": "bytes=\($0)"] } ?? [:]).setCookies
+    }
+    say(200, "new=1", "01")
+    #expect(try await ask("/a") == ["new=1"])
+    #expect(try await ask("/a") == [])
+    bench.clock.advance(by: .seconds(2))
+    say(304, "confirmed=1; Path=/")
+    #expect(try await ask("/a") == ["confirmed=1; Path=/"])
+    #expect(try await ask("/a") == [])
+    say(206, "part=1", "0", "bytes 0-0/3")
+    #expect(try await ask("/p", "0-0") == ["part=1"])
+    say(206, "range=1", "1", "bytes 1-1/3")
+    #expect(try await ask("/p", "0-1") == ["range=1"])
+    say(206, "whole=1", "2", "bytes 2-2/3")
+    #expect(try await ask("/p") == ["whole=1"])
+    #expect(try await ask("/p") == [])
+    try await bench.close()
+  }
+
   @Test("endless redirects end")
   func endlessRedirects() async throws {
     let bench = try CacheBench()
