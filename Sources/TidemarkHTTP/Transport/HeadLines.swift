@@ -38,7 +38,10 @@ struct HeadLines: Sendable {
       part = .fields
     } else if let first = line.first, first == 0x20 || first == 0x09 {
       // The field before goes on (RFC 9112, 5.2).
-      if let last = fields.indices.last { fields[last].value += " " + Self.value(text) }
+      if let last = fields.indices.last {
+        let parts = [fields[last].value, Self.value(text)]
+        fields[last].value = parts.filter { !$0.isEmpty }.joined(separator: " ")
+      }
     } else if !text.isEmpty {
       add(text)
     } else if status < 200 {
