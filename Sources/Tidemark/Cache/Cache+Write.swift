@@ -7,7 +7,8 @@ extension Cache {
   ///   - value: the value.
   ///   - labels: up to 64.
   ///   - hash: a validator hash, up to 64 bytes, such as an ETag.
-  ///   - maxAge: for how long the value is valid from now; nil for the policy's.
+  ///   - maxAge: for how long the value is valid from now, in whole seconds, rounded up; nil for
+  ///     the policy's.
   ///   - attachment: a file beside the log that belongs to the value; its length counts as the
   ///     entry's, and it goes with the entry.
   ///   - durability: when to return; nil for the store's.

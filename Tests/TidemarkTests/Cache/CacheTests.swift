@@ -34,6 +34,28 @@ struct CacheTests {
     try await store.close()
   }
 
+  @Test(
+    "a value is valid for whole seconds, rounded up, and by its cache's policy to a millisecond")
+  func partsOfSeconds() async throws {
+    let store = try machine.open()
+    let cache = try store.cache(prefix: "a/", policy: CachePolicy(maxAge: .milliseconds(700)))
+    let ages: [(Duration?, Int)] = [
+      (nil, 700), (.milliseconds(1), 1_000), (.milliseconds(500), 1_000),
+      (.milliseconds(1_001), 2_000), (.microseconds(2_999_999), 3_000), (.zero, 0),
+      (.milliseconds(-5), 0),
+    ]
+    for (age, milliseconds) in ages {
+      try await cache.put("k", [1], maxAge: age)
+      if milliseconds > 0 {
+        machine.clock.advance(by: .milliseconds(milliseconds - 1))
+        #expect(try cache.isValid("k"), "\(String(describing: age))")
+        machine.clock.advance(by: .milliseconds(1))
+      }
+      #expect(try !cache.isValid("k"), "\(String(describing: age))")
+    }
+    try await store.close()
+  }
+
   @Test("a touch makes a value valid again without writing it, with a new hash where one is given")
   func touch() async throws {
     let store = try machine.open()
