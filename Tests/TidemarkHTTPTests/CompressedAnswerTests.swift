@@ -1,7 +1,5 @@
 import Testing
 import Tidemark
-import TidemarkEngine
-import TidemarkTestKit
 
 @testable import TidemarkHTTP
 @testable import TidemarkHTTPCache
@@ -26,24 +24,6 @@ import TidemarkTestKit
     }
   }
 
-  private func withCache(
-    _ transport: Transports, _ policy: HTTPCachePolicy = HTTPCachePolicy(),
-    _ body: (HTTPCache) async throws -> Void
-  ) async throws {
-    let store = try Store.openBlocking(
-      at: "store",
-      configuration: Store.Configuration(
-        environment: Store.Environment(
-          fileSystem: SimulatedFileSystem(seed: 1), clock: ManualClock(),
-          random: SeededRandom(seed: 2)),
-        usesThreads: false))
-    let cache = try HTTPCache(store: store, policy: policy, transport: transport.make())
-    let result = await Result.of { try await body(cache) }
-    await cache.close()
-    try await store.close()
-    try result.get()
-  }
-
   @Test(
     "a compressed answer is kept, and its fields describe its body", arguments: Transports.all,
     ["gzip", "x-gzip", "deflate", "GZIP", "identity", ""])
@@ -53,7 +33,7 @@ import TidemarkTestKit
       ? Self.gzip : coding == "deflate" ? Self.deflate : Self.text
     let server = try server(coding, sent)
     defer { server.stop() }
-    try await withCache(transport) { cache in
+    try await withCache(HTTPCachePolicy(), transport) { cache in
       var answers: [HTTPTransportAnswer] = []
       for _ in 0..<2 {
         answers.append(
@@ -85,7 +65,7 @@ import TidemarkTestKit
         connection.answer(
           200, [UInt8](repeating: 1, count: body), headers: fields + ["ETag: \"a\""])
       }
-      try await withCache(transport, policy) { cache in
+      try await withCache(policy, transport) { cache in
         let answer = try await cache.answer(
           to: HTTPTransportRequest(url: server.url + "/a"), limit: 1_000)
         let isSaid = answer.headers["cache-status"]?.contains("stored") == true

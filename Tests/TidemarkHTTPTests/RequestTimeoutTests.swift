@@ -1,7 +1,6 @@
 import Foundation
 import Testing
 import Tidemark
-import TidemarkTestKit
 
 @testable import TidemarkHTTPCache
 
@@ -9,7 +8,7 @@ import TidemarkTestKit
   import FoundationNetworking
 #endif
 
-@Suite("Timeouts of requests") struct RequestTimeoutTests {
+@Suite("Timeouts of requests", .timeLimit(.minutes(20))) struct RequestTimeoutTests {
   @Test(
     "a request ends when nothing has come for its timeout, wherever the server has stopped",
     arguments: [
@@ -23,21 +22,13 @@ import TidemarkTestKit
       return connection.readRequest() != nil
     }
     defer { server.stop() }
-    let store = try Store.openBlocking(
-      at: "store",
-      configuration: Store.Configuration(
-        environment: Store.Environment(
-          fileSystem: SimulatedFileSystem(seed: 1), clock: ManualClock(),
-          random: SeededRandom(seed: 2)),
-        usesThreads: false))
-    let cache = try HTTPCache(store: store)
-    var request = URLRequest(url: try #require(URL(string: server.url + "/a")))
-    request.timeoutInterval = 0.1
-    let error = await #expect(throws: URLError.self) { try await cache.data(for: request) }
-    #expect(error?.code == .timedOut)
-    #expect(try cache.responses.count == 0)
-    await cache.close()
-    try await store.close()
+    try await withCache { cache in
+      var request = URLRequest(url: try #require(URL(string: server.url + "/a")))
+      request.timeoutInterval = 0.1
+      let error = await #expect(throws: URLError.self) { try await cache.data(for: request) }
+      #expect(error?.code == .timedOut)
+      #expect(try cache.responses.count == 0)
+    }
   }
 
   @Test(
@@ -45,12 +36,10 @@ import TidemarkTestKit
   func odd(timeout: Double) async throws {
     let server = try SocketServer { _, connection in connection.answer(200, [1]) }
     defer { server.stop() }
-    let store = try await Store.open(at: .inMemory)
-    let cache = try HTTPCache(store: store)
-    var request = URLRequest(url: try #require(URL(string: server.url + "/a")))
-    request.timeoutInterval = timeout
-    #expect(try await cache.data(for: request).0 == Data([1]))
-    await cache.close()
-    try await store.close()
+    try await withCache { cache in
+      var request = URLRequest(url: try #require(URL(string: server.url + "/a")))
+      request.timeoutInterval = timeout
+      #expect(try await cache.data(for: request).0 == Data([1]))
+    }
   }
 }

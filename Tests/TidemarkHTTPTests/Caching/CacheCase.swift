@@ -82,6 +82,20 @@ enum CacheStep: Sendable {
   }
 }
 
+/// Runs a test with a cache of its own on a simulated disk.
+func withCache(
+  _ policy: HTTPCachePolicy = HTTPCachePolicy(), _ transport: Transports? = nil,
+  _ body: (HTTPCache) async throws -> Void
+) async throws {
+  let store = try Store.openBlocking(
+    at: "store", configuration: Store.Configuration().simulated(on: SimulatedFileSystem(seed: 1)))
+  let cache = try HTTPCache(store: store, policy: policy, transport: transport?.make())
+  let result = await Result.of { try await body(cache) }
+  await cache.close()
+  try await store.close()
+  try result.get()
+}
+
 /// A cache on a simulated disk, before a server behind sockets.
 struct CacheBench {
   let clock = ManualClock()
@@ -95,11 +109,7 @@ struct CacheBench {
   ) throws {
     origin = try ScriptedOrigin(clock)
     store = try Store.openBlocking(
-      at: "store",
-      configuration: Store.Configuration(
-        environment: Store.Environment(
-          fileSystem: disk, clock: clock, random: SeededRandom(seed: 2)),
-        usesThreads: false))
+      at: "store", configuration: Store.Configuration().simulated(on: disk, clock: clock))
     cache = try HTTPCache(store: store, policy: policy)
   }
 

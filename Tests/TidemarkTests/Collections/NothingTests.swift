@@ -65,6 +65,17 @@ struct NothingTests {
     return (store, collection)
   }
 
+  /// The objects that an index and a scan find alike.
+  private func ids(
+    _ condition: ObjectCondition<Reading>, of readings: ObjectCollection<Reading, Int>
+  ) throws -> [Int] {
+    let found = try readings.find(condition).map(\.id)
+    let scan = try ObjectScan(readings, condition, [])
+    #expect(try scan.page(limit: nil, after: nil).objects.map(\.id) == found)
+    #expect(try readings.count(where: condition) == found.count)
+    return found
+  }
+
   private static let few = [
     Reading(id: 1, value: nil, name: nil, level: nil, raw: .nan),
     Reading(id: 2, value: .nan, name: "", level: 0, raw: -.infinity),
@@ -76,11 +87,7 @@ struct NothingTests {
   func passedBy() async throws {
     let (store, readings) = try await opened(Self.few)
     func ids(_ condition: ObjectCondition<Reading>) throws -> [Int] {
-      let found = try readings.find(condition).map(\.id)
-      #expect(
-        try ObjectScan(readings, condition, []).page(limit: nil, after: nil).objects.map(\.id)
-          == found)
-      return found
+      try self.ids(condition, of: readings)
     }
     #expect(try ids(\.value < 8) == [3, 4])
     #expect(try ids(\.value <= -1.5) == [3])
@@ -101,12 +108,7 @@ struct NothingTests {
   func equality() async throws {
     let (store, readings) = try await opened(Self.few)
     func ids(_ condition: ObjectCondition<Reading>) throws -> [Int] {
-      let found = try readings.find(condition).map(\.id)
-      #expect(
-        try ObjectScan(readings, condition, []).page(limit: nil, after: nil).objects.map(\.id)
-          == found)
-      #expect(try readings.count(where: condition) == found.count)
-      return found
+      try self.ids(condition, of: readings)
     }
     #expect(try ids(\.value == nil) == [1])
     #expect(try ids(\.value != nil) == [2, 3, 4])
