@@ -96,8 +96,10 @@ struct UnreadableTests {
 
   // MARK: MANIFEST
 
-  @Test("one unreadable copy of MANIFEST leaves a store that reads and writes", arguments: 0...1)
-  func manifest(copy: Int) throws {
+  @Test(
+    "one unreadable copy of MANIFEST leaves a store that reads and writes", arguments: 0...1,
+    [EngineConfiguration.Access.write, .create])
+  func manifest(copy: Int, access: EngineConfiguration.Access) throws {
     let store = TestStore()
     var engine = try store.open()
     try engine.put("a", "1")
@@ -111,7 +113,7 @@ struct UnreadableTests {
     #expect(try ExpectedStore(engine).entries.count == 1)
     try engine.close()
     store.disk.keepsTrace = true
-    engine = try store.open(.write)
+    engine = try store.open(access)
     // The whole copy is written over both before anything else is.
     let written = store.disk.trace.filter { $0.operation == .write && !$0.path.hasSuffix("LOCK") }
     #expect(

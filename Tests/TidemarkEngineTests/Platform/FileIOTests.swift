@@ -1,4 +1,5 @@
 import Testing
+import TidemarkTestKit
 
 @testable import TidemarkEngine
 
@@ -89,10 +90,40 @@ import Testing
       #expect(!error.message.contains("\n"))
       #expect((error.cause as? FileSystemError)?.number == number)
     }
-    let readOnly = TidemarkError(
-      FileSystemError(.open, path: "/ro/s", number: ErrorNumber.readOnlyFileSystem), while: "a")
-    #expect(readOnly.message.contains("read-only") && !readOnly.message.contains("permission"))
     #expect(ErrorNumber.text(ErrorNumber.noEntry) == "No such file or directory")
+  }
+
+  enum ReadOnlyWork: CaseIterable { case create, open, attach, backup, repair }
+
+  @Test(
+    "a read-only file system is told as that, and not as a lack of rights",
+    arguments: ReadOnlyWork.allCases)
+  func readOnly(work: ReadOnlyWork) throws {
+    let store = TestStore()
+    let engine = try store.open()
+    let everything = FaultRule(.error(.EROFS), .call(1), calls: .mutating, times: .max)
+    if work == .open || work == .repair { try engine.close() }
+    store.disk.plan = [everything]
+    let error = #expect(throws: TidemarkError.self) {
+      switch work {
+      case .create:
+        try Engine.open(
+          "/other", configuration: store.configuration, environment: store.environment()
+        ).close()
+      case .open: try store.open(.write).close()
+      case .attach:
+        let writer = try engine.newAttachment()
+        try writer.write([1].rawSpan)
+        _ = try writer.finish()
+      case .backup: try engine.backup(to: "/copy")
+      case .repair:
+        _ = try StoreRepair.repair(
+          from: store.path, into: "/repaired", environment: store.environment())
+      }
+    }
+    #expect(error?.code == .permissionDenied)
+    let message = error?.message ?? ""
+    #expect(message.contains("read-only") && !message.contains("no permission"), "\(message)")
   }
 
   @Test("a boot identifier is parsed from a UUID and from nothing else")

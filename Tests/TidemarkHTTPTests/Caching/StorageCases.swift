@@ -34,6 +34,14 @@ enum StorageCases {
         .say("max-age=60", ["Connection": "X-Hop", "X-Hop": "1", "Keep-Alive": "5", "X-End": "2"]),
         .fetch("1"), .hit("1", gets: ["x-hop": "", "keep-alive": "", "x-end": "2"])),
       CacheCase(
+        "9111 3.1", "fields of the framing are not kept",
+        .say(
+          "max-age=60",
+          ["Transfer-Encoding": "chunked", "Content-Length": "-", "Trailer": "X-A", "X-End": "2"],
+          body: "2\r\nok\r\n0\r\n\r\n"),
+        .fetch("ok", gets: ["transfer-encoding": "", "trailer": ""]),
+        .hit("ok", gets: ["transfer-encoding": "", "trailer": "", "x-end": "2"])),
+      CacheCase(
         "9111 3.5", "a private cache keeps what was authorized", .say("max-age=60"),
         .fetch("1", ["Authorization": "Basic YTpi"]), .hit("1", ["Authorization": "Basic YTpi"])),
       CacheCase(

@@ -119,7 +119,15 @@ struct UnreadableObjectTests {
     var counts = entries.observeCount(where: \.size > 0) { _ in told.withLock { $0 += 1 } }
       .makeAsyncIterator()
     let model = ObjectModel(entries, id: "x")
-    while model.unreadable == nil { try await Task.sleep(for: .milliseconds(1)) }
+    let query = QueryModel(entries, \.size > 0)
+    func wait(_ holds: () -> Bool) async throws {
+      while !holds(), model.error == nil, query.error == nil {
+        try await Task.sleep(for: .milliseconds(1))
+      }
+    }
+    try await wait { model.unreadable != nil && query.isLoaded }
+    #expect(query.objects.ids == ["1", "2", "3"])
+    #expect(query.objects.unreadable.map { $0.object?.id } == ["x"])
     var list = try #require(try await lists.next())
     #expect(list.ids == ["1", "2", "3"] && list.unreadable.map { $0.object?.id } == ["x"])
     list = try #require(try await whole.next())
@@ -133,8 +141,8 @@ struct UnreadableObjectTests {
     list = try #require(try await whole.next())
     #expect(list.ids == ["1", "2", "3", "x"] && list.unreadable.isEmpty)
     #expect(try await counts.next() == 4)
-    while model.object?.size != 9 { try await Task.sleep(for: .milliseconds(1)) }
-    #expect(model.unreadable == nil)
+    try await wait { model.object?.size == 9 && query.objects.count == 4 }
+    #expect(model.unreadable == nil && query.objects.unreadable.isEmpty)
     try await store.put("e/x", bad)
     list = try #require(try await lists.next())
     #expect(list.ids == ["1", "2", "3"] && list.changes.removed == ["x"])
@@ -143,10 +151,10 @@ struct UnreadableObjectTests {
     try await store.delete("e/x")
     list = try #require(try await lists.next())
     #expect(list.ids == ["1", "2", "3"] && list.unreadable.map { $0.object?.id } == ["y"])
-    while model.unreadable == nil && model.object != nil {
-      try await Task.sleep(for: .milliseconds(1))
-    }
-    #expect(model.error == nil)
+    try await wait { model.unreadable != nil || model.object == nil }
+    try await wait { query.objects.unreadable.first?.object?.id == "y" }
+    #expect(query.objects.ids == ["1", "2", "3"])
+    #expect(model.error == nil && query.error == nil)
     try await store.close()
   }
 

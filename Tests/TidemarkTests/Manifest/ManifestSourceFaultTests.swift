@@ -106,7 +106,7 @@ struct ManifestSourceFaultTests {
   static let badLabels: [[EntryLabel]] = [
     (0..<65).map { EntryLabel("l\($0)") }, [EntryLabel(String(repeating: "x", count: 256))],
     [EntryLabel("")], ["good", EntryLabel(String(repeating: "y", count: 70_000))],
-    (0..<500).map { EntryLabel("\($0)") },
+    (0..<500).map { EntryLabel("\($0)") }, ["good", "", "also"],
   ]
 
   @Test(
