@@ -42,7 +42,10 @@ extension Engine {
   ///
   /// Order: the new file with its header is synced, then its name, then the old segment is
   /// sealed and synced, then MANIFEST says both. A segment is listed before its first frame.
+  /// One that has none yet goes on: readers find entries by the first sequences of segments, so
+  /// that no two may have the same.
   func beginSegment(_ state: inout WriterState, isNewEpoch: Bool) throws(TidemarkError) {
+    if let appender = state.appender, appender.isEmpty { return }
     var row = Manifest.Segment(
       id: state.manifest.nextSegmentID, state: .active, kind: .appended,
       salt: UInt32(truncatingIfNeeded: environment.random.next()),
@@ -169,9 +172,9 @@ extension Engine {
   package func sealSegments() throws(TidemarkError) {
     try writer.withLock { (state: inout WriterState) throws(TidemarkError) in
       try checkWritable(state)
-      guard let appender = state.appender else { return }
+      guard state.appender != nil else { return }
       try writeStaged(&state, mayCompress: true)
-      if !appender.isEmpty { try beginSegment(&state, isNewEpoch: false) }
+      try beginSegment(&state, isNewEpoch: false)
     }
   }
 }

@@ -94,12 +94,16 @@ extension Engine {
     var rows: [EngineStatus.Segment] = []
     for segment in read.segments {
       let length = segment.usedLength()
-      let superseded = read.usage.rows[segment.id]?.superseded ?? 0
+      let usage = read.usage.rows[segment.id] ?? SpaceUsage.Row()
+      let superseded = usage.superseded
       let sealed = read.manifest.segments.first { $0.id == segment.id && $0.state == .sealed }
       // An active segment that another process writes is known by its length alone.
       let raw = sealed?.rawBytes ?? activeRawBytes ?? length
       let share = Double(superseded) / Double(max(raw, superseded, 1))
-      add(segment, length: length, superseded: share, read, to: &bytes)
+      // Cached data goes whatever the retention keeps.
+      let keepsAll = read.manifest.retention == .everything
+      let kept = keepsAll ? 1 - Double(usage.cached) / Double(max(superseded, 1)) : 0
+      add(segment, length: length, superseded: share, kept: kept, read, to: &bytes)
       rows.append(
         EngineStatus.Segment(
           id: segment.id, file: segment.fileName, firstSequence: segment.firstSequence,
@@ -130,17 +134,17 @@ extension Engine {
   }
 
   /// Splits a segment's stored bytes by the share of raw bytes that is superseded.
+  /// - Parameter kept: the share of these that the retention keeps in any case.
   private func add(
-    _ segment: Segment, length: Int, superseded: Double, _ read: StatusFigures,
+    _ segment: Segment, length: Int, superseded: Double, kept: Double, _ read: StatusFigures,
     to bytes: inout EngineStatus.Bytes
   ) {
     bytes.log += length
-    let share = Int(Double(length) * superseded)
+    var share = Int(Double(length) * superseded)
     bytes.live += length - share
-    guard read.manifest.retention != .everything else {
-      bytes.history += share
-      return
-    }
+    let history = Int(Double(share) * kept)
+    bytes.history += history
+    share -= history
     if segment.lastSequence <= read.floor {
       bytes.dead += share
     } else if segment.lastSequence <= read.visible, !read.pins.isEmpty {

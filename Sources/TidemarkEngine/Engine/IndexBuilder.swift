@@ -130,9 +130,12 @@ struct IndexReplayer {
 
   init(index: Index, usage: SpaceUsage, segments: [Segment], after: UInt64) {
     self.index = index
-    self.usage = usage
     self.segments = segments
     self.after = after
+    // A compaction after the run was written has taken some of the segments that it counts.
+    let ids = Set(segments.map(\.id))
+    self.usage = usage
+    self.usage.rows = usage.rows.filter { ids.contains($0.key) }
     for segment in segments where segment.firstSequence > after {
       self.usage.rows[segment.id] = self.usage.rows[segment.id] ?? SpaceUsage.Row()
     }

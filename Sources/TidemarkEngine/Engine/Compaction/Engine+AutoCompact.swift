@@ -122,7 +122,8 @@ extension Engine {
   /// Whether enough of the active segment, or of a log of nothing but caches, is cached data that
   /// can go.
   private func activeIsToPurge(_ state: borrowing WriterState) -> Bool {
-    guard let appender = state.appender else { return false }
+    // While there is no room to compact, sealing takes more of what there is.
+    guard let appender = state.appender, state.compactor.neededBytes == nil else { return false }
     let cached = reading.withLock { $0.usage.rows[appender.row.id]?.cached ?? 0 }
     return CompactionChoice.paysToPurge(
       cached, of: appender.rawBytes, from: purgeFromBytes, cacheBytes: state.compactor.cacheBytes)
