@@ -67,7 +67,7 @@ extension Cache {
       labels: LabelFilter = .everything, durability: Durability? = nil
     ) throws(TidemarkError) {
       _ = try cache.store.commitBlocking(try cache.removal(labels: labels), durability)
-      try cache.store.engine.eraseGivenUp()
+      try cache.eraseGivenUp()
     }
 
     /// Gives up entries that have been valid no more for a while.

@@ -86,8 +86,8 @@ extension Cache {
     labels: LabelFilter = .everything, durability: Durability? = nil
   ) async throws(TidemarkError) {
     _ = try await store.commit(try removal(labels: labels), durability)
-    try await store.offPool("tidemark-pack") { (blocking) throws(TidemarkError) in
-      try blocking.store.engine.eraseGivenUp()
+    try await store.offPool("tidemark-pack") { (_) throws(TidemarkError) in
+      try eraseGivenUp()
     }
   }
 
@@ -187,7 +187,8 @@ extension Cache {
   }
 
   func staleBatch(labels: LabelFilter) throws(TidemarkError) -> WriteBatch {
-    try staleBatch(of: try keys(labels))
+    store.say(prefix: region.prefix, labels)
+    return try staleBatch(of: try keys(labels, prefix: region.prefix))
   }
 
   private func staleBatch(of keys: [[UInt8]]) throws(TidemarkError) -> WriteBatch {
@@ -217,10 +218,23 @@ extension Cache {
     return batch
   }
 
+  /// Entries with some labels, and items with them that a sync has fetched for its next switch.
   func removal(labels: LabelFilter) throws(TidemarkError) -> WriteBatch {
     var batch = WriteBatch()
-    for key in try keys(labels) { try batch.operations.addEviction(of: key.rawSpan, at: 0) }
+    store.say(prefix: region.prefix, labels)
+    var keys = try keys(labels, prefix: region.prefix)
+    keys += try self.keys(labels, prefix: ReservedKeys.staged + region.prefix)
+    // The hash of a collection without items stands in this entry alone.
+    if labels == .everything { keys.append(ReservedKeys.collection(region.prefix)) }
+    for key in keys { try batch.operations.addEviction(of: key.rawSpan, at: 0) }
     return batch
+  }
+
+  /// Leaves nothing on the disk of entries that were given up, nor, where none is left, of the
+  /// cache's prefix.
+  func eraseGivenUp() throws(TidemarkError) {
+    try store.engine.eraseGivenUp()
+    try region.eraseOrder()
   }
 
   func removal(staleFor duration: Duration) throws(TidemarkError) -> WriteBatch {
@@ -233,10 +247,11 @@ extension Cache {
     return batch
   }
 
-  /// The keys with some labels, with the prefix, of which the caller is about to say something.
-  private func keys(_ labels: LabelFilter) throws(TidemarkError) -> [[UInt8]] {
-    store.say(prefix: region.prefix, labels)
-    var query = EntryQuery(prefix: region.prefix, labels: labels)
+  /// The keys with some labels, with their prefix.
+  private func keys(
+    _ labels: LabelFilter, prefix: [UInt8]
+  ) throws(TidemarkError) -> [[UInt8]] {
+    var query = EntryQuery(prefix: prefix, labels: labels)
     query.values = false
     var rows = try store.entries(query)
     var keys: [[UInt8]] = []

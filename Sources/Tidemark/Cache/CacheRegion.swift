@@ -191,6 +191,17 @@ final class CacheRegion: Sendable {
     if let bytes { try? hints.write(bytes) }
   }
 
+  /// Removes the file of the order, which names the prefix, where no entry is left.
+  func eraseOrder() throws(TidemarkError) {
+    try load()
+    let isEmpty = state.withLock { state in
+      guard state.order?.count == 0 else { return false }
+      state.unsaved = 0
+      return true
+    }
+    if isEmpty { try hints.remove() }
+  }
+
   /// Writes the order if anything was read since it was written last.
   func saveIfUsed() {
     if state.withLock({ !$0.early.isEmpty }) { try? load() }

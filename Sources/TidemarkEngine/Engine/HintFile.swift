@@ -97,6 +97,13 @@ package struct HintFile: Sendable {
     } catch { throw TidemarkError(error, while: "writing a hint file") }
   }
 
+  /// Removes the file, where what it tells shall be nowhere any more.
+  package func remove() throws(TidemarkError) {
+    do {
+      for path in paths where try fileSystem.kind(path) != nil { try fileSystem.remove(path) }
+    } catch { throw TidemarkError(error, while: "removing a hint file") }
+  }
+
   /// The names of all hints of a store.
   package static func names(_ engine: Engine) throws(TidemarkError) -> [String] {
     let directory = engine.path + "/" + StoreLayout.hintDirectory
