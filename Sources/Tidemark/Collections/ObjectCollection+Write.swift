@@ -40,7 +40,7 @@ extension ObjectCollection {
   /// changed nothing, nothing is written, whatever the version and the form of what is stored.
   ///
   /// When somebody else has written the object in between, `change` is called again with what is
-  /// there then.
+  /// there then. It runs where the caller does, on the main actor too.
   /// - Parameters:
   ///   - id: the object's id.
   ///   - durability: when to return; nil for the store's.
@@ -49,7 +49,7 @@ extension ObjectCollection {
   /// - Throws: what `change` throws; `invalidArgument` when the id was changed; see
   ///   ``put(_:options:durability:)``.
   @discardableResult
-  public func update(
+  nonisolated(nonsending) public func update(
     _ id: ID, durability: Durability? = nil, _ change: (inout Object) throws -> Void
   ) async throws -> Object? {
     let key = try core.key(id)
@@ -125,8 +125,8 @@ extension ObjectCollection {
     return try get(id)
   }
 
-  private func retrying<Result, Failure: Error>(
-    _ body: () async throws(Failure) -> Result
+  nonisolated(nonsending) private func retrying<Result, Failure: Error>(
+    _ body: nonisolated(nonsending) () async throws(Failure) -> Result
   ) async throws(Failure) -> Result {
     var attempt = 1
     while true {

@@ -115,10 +115,10 @@ extension Store {
   ///   - atomicAtPeer: whether the changes are to apply together at a peer, too, or not at all;
   ///     see ``WriteBatch/init(atomicAtPeer:)``.
   ///   - durability: when to return; nil for the store's.
-  ///   - body: fills the batch; if it throws, nothing is written.
+  ///   - body: fills the batch, where the caller runs; if it throws, nothing is written.
   /// - Throws: what `body` throws; else `TidemarkError`, as ``write(_:durability:)`` with a batch.
   @discardableResult
-  public func write(
+  nonisolated(nonsending) public func write(
     atomicAtPeer: Bool = false, durability: Durability? = nil,
     _ body: (inout WriteBatch) throws -> Void
   ) async throws -> Receipt {
