@@ -76,6 +76,29 @@ import Tidemark
     }
   }
 
+  @Test(
+    "a body that is longer than the cache may be takes nothing else's place",
+    arguments: Transports.all, [2_001, 70_000, 300_000])
+  func longerThanAll(transport: Transports, length: Int) async throws {
+    let servers = try [1_000, length].map { count in
+      try SocketServer { _, connection in
+        connection.answer(
+          200, [UInt8](repeating: 1, count: count), headers: ["Cache-Control: max-age=60"])
+      }
+    }
+    try await withCache(transport, HTTPCachePolicy(bytes: 2_000)) { cache in
+      for server in servers + servers {
+        let answer = try await cache.answer(
+          to: HTTPTransportRequest(url: server.url + "/a"), limit: 1_000_000)
+        let isSaid = answer.headers["cache-status"]?.contains("stored") == true
+        #expect(!isSaid || answer.body.count == 1_000)
+      }
+      #expect(try cache.responses.count == 1)
+      #expect(cache.counts.hits == 1)
+    }
+    for server in servers { server.stop() }
+  }
+
   @Test("a range is that of the body as the server has it", arguments: Transports.all)
   func ranges(transport: Transports) async throws {
     let server = try server("", Self.text)

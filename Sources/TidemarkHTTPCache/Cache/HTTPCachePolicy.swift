@@ -8,7 +8,7 @@ public struct HTTPCachePolicy: Sendable, Hashable {
   public var bytes: Int?
   /// Bodies of more bytes are attachments, files beside the log.
   public var inlineBytes: Int
-  /// Bodies of more bytes are handed on and not kept.
+  /// Bodies of more bytes, or of more than ``bytes``, are handed on and not kept.
   public var mostBodyBytes: Int
   /// Most variants of one address that are kept, where its responses have a `Vary` field.
   public var variants: Int
@@ -47,6 +47,10 @@ public struct HTTPCachePolicy: Sendable, Hashable {
     self.staleIfError = staleIfError
     self.servesEverythingOffline = servesEverythingOffline
   }
+
+  /// Most bytes of a body that is kept: one that is longer than all may be would take the disk's
+  /// room from what is kept, until it is known how long it is.
+  var longestBody: Int { min(mostBodyBytes, bytes ?? .max) }
 
   var cachePolicy: CachePolicy { CachePolicy(maxAge: .zero, capacity: capacity, bytes: bytes) }
 }

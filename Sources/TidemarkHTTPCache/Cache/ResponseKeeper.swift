@@ -25,7 +25,7 @@ final class ResponseKeeper: Sendable {
   func take(_ bytes: [UInt8]) {
     state.withLock { state in
       state.length += bytes.count
-      guard !state.hasFailed, state.length <= policy.mostBodyBytes else { return fail(&state) }
+      guard !state.hasFailed, state.length <= policy.longestBody else { return fail(&state) }
       do {
         if let writer = state.writer { return try writer.write(bytes) }
         state.bytes += bytes

@@ -170,7 +170,7 @@ extension HTTPCache {
     var answer = answer
     // A body that breaks off, or is too long without having said so, is not kept all the same.
     let length = answer.headers["content-length"].flatMap { HTTPHeaders.contentLength($0) } ?? 0
-    let stored = isToBeKept && length <= policy.mostBodyBytes ? "; stored" : ""
+    let stored = isToBeKept && length <= policy.longestBody ? "; stored" : ""
     answer.note("\(forwarded); fwd-status=\(status ?? answer.status)\(stored)")
     return .head(answer, content, range)
   }
