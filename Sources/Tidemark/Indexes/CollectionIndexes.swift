@@ -23,14 +23,14 @@ final class CollectionIndexes: Sendable {
     /// Why the builder has stopped.
     var failure: TidemarkError?
     var isBuilding = false
-    /// Tasks that wait until it has.
-    var waiting: [CheckedContinuation<Void, Never>] = []
   }
 
   let name: String
   /// The beginning of the objects' keys.
   let prefix: [UInt8]
   private let state: Lock<State>
+  /// Wakes tasks that wait until the builder has stopped.
+  let builderStop = Signal()
 
   init(name: String, catalog: IndexCatalog) {
     self.name = name

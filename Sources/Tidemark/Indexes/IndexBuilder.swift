@@ -38,18 +38,13 @@ final class IndexBuilder: Sendable {
         member.change { $0.failure = error }
       }
       // Indexes that were declared meanwhile come next.
-      let waiting: [CheckedContinuation<Void, Never>]? = member.change { state in
-        guard
-          state.failure != nil
-            || state.catalog.rows.allSatisfy(\.isComplete) && state.catalog.dropped.isEmpty
-        else { return nil }
-        defer { state.waiting = [] }
-        state.isBuilding = false
-        return state.waiting
+      let isDone = member.change { state in
+        state.isBuilding =
+          state.failure == nil
+          && !(state.catalog.rows.allSatisfy(\.isComplete) && state.catalog.dropped.isEmpty)
+        return !state.isBuilding
       }
-      guard let waiting else { continue }
-      for task in waiting { task.resume() }
-      return
+      if isDone { return member.builderStop.raise() }
     }
   }
 

@@ -148,13 +148,11 @@ extension IndexRegistry {
       guard usesThread, try !builder.isSmall() else { return builder.run() }
       _ = try WorkerThread(name: "tidemark-index") { builder.run() }
     } catch {
-      let waiting = member.change { state in
-        defer { state.waiting = [] }
+      member.change { state in
         state.isBuilding = false
         state.failure = error
-        return state.waiting
       }
-      for task in waiting { task.resume() }
+      member.builderStop.raise()
       throw error
     }
   }

@@ -18,15 +18,11 @@ extension ObjectCollection {
   /// Waits until the indexes are complete: those that are new, or of another version, are built
   /// beside everything else. Objects that cannot be read are in none, see ``unindexed()``; queries
   /// tell of them.
-  /// - Throws: why they could not be built; a later declaration tries again.
+  /// - Throws: why they could not be built; a later declaration tries again. `cancelled`.
   public func indexesBuilt() async throws(TidemarkError) {
     guard let indexes = core.indexes else { return }
-    await withCheckedContinuation { continuation in
-      let waits = indexes.change { state in
-        if state.isBuilding { state.waiting.append(continuation) }
-        return state.isBuilding
-      }
-      if !waits { continuation.resume() }
+    do { try await indexes.builderStop.first { indexes.now.isBuilding ? nil : () } } catch {
+      throw TidemarkError(.cancelled, "the task was cancelled; the indexes are built all the same")
     }
     if let failure = indexes.now.failure { throw failure }
   }

@@ -91,21 +91,17 @@ extension Projection {
   /// Shows a new state, and writes a checkpoint where it is due.
   private func take(_ state: State, _ position: Cursor, _ count: Int) throws(TidemarkError) {
     let now = store.engine.environment.clock.monotonicNanoseconds()
-    let (isDue, due) = progress.withLock { progress in
+    let isDue = progress.withLock { progress in
       progress.state = state
       progress.position = position
       progress.sinceCheckpoint += count
       // Where nothing concerns it, compaction must not wait for it all the same.
-      let isDue =
-        progress.sinceCheckpoint >= Self.changesPerCheckpoint
+      return progress.sinceCheckpoint >= Self.changesPerCheckpoint
         || position.sequence >= progress.checkpointed + Self.entriesPerCheckpoint
         || progress.sinceCheckpoint > 0
           && now &- progress.lastCheckpoint >= Self.nanosecondsPerCheckpoint
-      let due = progress.waiting.filter { $0.through <= position.sequence }
-      progress.waiting.removeAll { $0.through <= position.sequence }
-      return (isDue, due)
     }
-    for waiting in due { waiting.task.resume() }
+    advance.raise()
     if count > 0 { store.hub.tell(key) }
     guard isDue, store.engine.configuration.access != .readOnly else { return }
     do { try writeCheckpoint() } catch {
@@ -143,13 +139,11 @@ extension Projection {
   }
 
   private func end(_ error: TidemarkError) {
-    let waiting = progress.withLock { progress in
-      defer { progress.waiting = [] }
+    progress.withLock { progress in
       if error.code != .closed { progress.failure = error }
       progress.isStopped = true
-      return progress.waiting
     }
-    for waiting in waiting { waiting.task.resume() }
+    advance.raise()
     store.hub.tell(key)
   }
 }

@@ -34,7 +34,6 @@ public final class Projection<State: Codable & Sendable>: Sendable {
     var lastCheckpoint: UInt64 = 0
     /// The sequence of the last checkpoint.
     var checkpointed: UInt64 = 0
-    var waiting: [(through: UInt64, task: CheckedContinuation<Void, Never>)] = []
   }
 
   /// The name.
@@ -46,6 +45,8 @@ public final class Projection<State: Codable & Sendable>: Sendable {
   let prefix: Key
   let reduce: Reducer
   let progress: Lock<Progress>
+  /// Wakes tasks that wait for progress.
+  let advance = Signal()
   /// Held while changes are taken.
   let working = Lock<ChangeReader?>(nil)
   let key: [UInt8]
@@ -88,18 +89,16 @@ public final class Projection<State: Codable & Sendable>: Sendable {
   }
 
   /// Waits until everything is in the state that was committed before the call.
-  /// - Throws: why the projection has stopped.
+  /// - Throws: why the projection has stopped; `CancellationError`.
   @discardableResult
   public func caughtUp() async throws -> State {
     let goal = store.lastSequence
-    await withCheckedContinuation { (task: CheckedContinuation<Void, Never>) in
-      let waits = progress.withLock { progress in
+    try await advance.first {
+      progress.withLock { progress -> Void? in
         let waits =
           progress.position.sequence < goal && progress.failure == nil && !progress.isStopped
-        if waits { progress.waiting.append((goal, task)) }
-        return waits
+        return waits ? nil : ()
       }
-      if !waits { task.resume() }
     }
     if let failure { throw failure }
     return state
@@ -108,12 +107,8 @@ public final class Projection<State: Codable & Sendable>: Sendable {
   /// Stops taking changes. The checkpoint stays, and compaction keeps what comes behind it, until
   /// the projection goes on or is forgotten: ``Store/forgetProjection(named:)``.
   public func stop() {
-    let waiting = progress.withLock { progress in
-      defer { progress.waiting = [] }
-      progress.isStopped = true
-      return progress.waiting
-    }
-    for waiting in waiting { waiting.task.resume() }
+    progress.withLock { $0.isStopped = true }
+    advance.raise()
     wakeup.withLock { $0 }?.wake()
   }
 
