@@ -7,8 +7,6 @@ public struct CollectionCoding<Object: Sendable>: Sendable {
   public let encode: @Sendable (Object) throws -> [UInt8]
   /// The object of bytes.
   public let decode: @Sendable ([UInt8]) throws -> Object
-  /// The object of bytes that are lent for the call.
-  let decodeLent: @Sendable (RawSpan) throws -> Object
   /// The second bytes with what the first have besides and this program does not know.
   let carry: (@Sendable (_ old: [UInt8], _ new: [UInt8]) throws -> [UInt8])?
   /// Bytes of an older schema in the form of the newer one.
@@ -16,7 +14,9 @@ public struct CollectionCoding<Object: Sendable>: Sendable {
   /// The same coding with values that stand in for fields that are not there: an object of JSON, by
   /// their paths.
   let withDefaults: (@Sendable ([UInt8]) -> CollectionCoding<Object>)?
+}
 
+extension CollectionCoding {
   /// A coding of your own.
   ///
   /// Equal objects should have equal bytes. Upcasts are for JSON: with a coding of your own,
@@ -28,12 +28,7 @@ public struct CollectionCoding<Object: Sendable>: Sendable {
     encode: @escaping @Sendable (Object) throws -> [UInt8],
     decode: @escaping @Sendable ([UInt8]) throws -> Object
   ) {
-    self.encode = encode
-    self.decode = decode
-    decodeLent = { try decode([UInt8](copying: $0)) }
-    carry = nil
-    upcast = nil
-    withDefaults = nil
+    self.init(encode: encode, decode: decode, carry: nil, upcast: nil, withDefaults: nil)
   }
 }
 
@@ -67,21 +62,6 @@ extension CollectionCoding where Object: Codable {
         return try JSONEncoding.encode(value)
       },
       withDefaults: { json(defaults: $0) })
-  }
-
-  private init(
-    encode: @escaping @Sendable (Object) throws -> [UInt8],
-    decode: @escaping @Sendable ([UInt8]) throws -> Object,
-    carry: @escaping @Sendable ([UInt8], [UInt8]) throws -> [UInt8],
-    upcast: @escaping @Sendable ([UInt8], (inout JSONValue) throws -> Void) throws -> [UInt8],
-    withDefaults: @escaping @Sendable ([UInt8]) -> CollectionCoding
-  ) {
-    self.encode = encode
-    self.decode = decode
-    decodeLent = { try decode([UInt8](copying: $0)) }
-    self.carry = carry
-    self.upcast = upcast
-    self.withDefaults = withDefaults
   }
 }
 

@@ -94,10 +94,7 @@ struct ObjectCodec<Object: Sendable>: Sendable {
   ///   - version: the schema that they were written with.
   ///   - id: the end of the key.
   func decode(_ bytes: RawSpan, version: UInt32, id: [UInt8]) throws -> Object {
-    guard version < schema.version, !steps.isEmpty else {
-      return try checked(coding.decodeLent(bytes), id[...])
-    }
-    return try checked(coding.decode(try newest([UInt8](copying: bytes), version)), id[...])
+    try checked(coding.decode(try newest([UInt8](copying: bytes), version)), id[...])
   }
 
   /// The bytes in the form of this schema.

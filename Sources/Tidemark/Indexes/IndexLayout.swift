@@ -5,8 +5,9 @@ struct IndexLayout: Sendable {
   struct Part: Sendable {
     var target: IndexTarget
     var isDescending: Bool
-    var isFolded: Bool
-    var isEach: Bool
+
+    /// Whether an object has as many terms of it as it has values.
+    var isEach: Bool { !target.isSingle }
   }
 
   var row: IndexCatalog.Row
@@ -15,9 +16,7 @@ struct IndexLayout: Sendable {
   init<Object>(_ index: ObjectIndex<Object>, _ row: IndexCatalog.Row) {
     self.row = row
     parts = index.parts.map { part in
-      Part(
-        target: part.target ?? .index(index.name), isDescending: part.isDescending,
-        isFolded: part.kind == .folded, isEach: part.kind == .each)
+      Part(target: part.target ?? .index(index.name), isDescending: part.isDescending)
     }
   }
 
@@ -34,7 +33,8 @@ struct IndexLayout: Sendable {
     var rest = term
     for part in parts {
       var length = 0
-      for _ in 0..<(part.isFolded ? 2 : 1) {
+      // A folded text has the text itself behind it.
+      for _ in 0..<(part.target.isFolded ? 2 : 1) {
         guard
           let next = IndexTerm.length(of: rest.dropFirst(length), isInverted: part.isDescending)
         else { throw IndexKeys.damaged("a term of index \(row.name)") }
@@ -45,51 +45,6 @@ struct IndexLayout: Sendable {
       rest = rest.dropFirst(length)
     }
     return values
-  }
-}
-
-/// Decides whether objects meet a condition, by their rows.
-struct RowFilter: Sendable {
-  let layouts: [IndexLayout]
-
-  /// The values that an object has of a target, by its rows; nil where no index has it.
-  func values(
-    _ target: IndexTarget, _ rows: [DerivedRow]
-  ) throws(TidemarkError) -> [ArraySlice<UInt8>]? {
-    for layout in layouts {
-      guard let part = layout.part(target) else { continue }
-      var values: [ArraySlice<UInt8>] = []
-      for row in rows where row.index == layout.row.number {
-        values.append(try layout.split(row.term[...])[part])
-      }
-      return values
-    }
-    return nil
-  }
-
-  /// Whether an object meets a condition.
-  /// - Parameters:
-  ///   - node: the condition, whose targets all have indexes.
-  ///   - rows: the object's rows.
-  ///   - labels: whether the object has the labels of a filter.
-  func matches(
-    _ node: ConditionNode, _ rows: [DerivedRow],
-    labels: (LabelFilter) throws(TidemarkError) -> Bool
-  ) throws(TidemarkError) -> Bool {
-    switch node {
-    case .all: return true
-    case .labels(let filter): return try labels(filter)
-    case .compare(let target, let ranges):
-      let values = try values(target, rows) ?? []
-      return values.contains { value in ranges.contains { $0.contains(value) } }
-    case .not(let node): return try !matches(node, rows, labels: labels)
-    case .and(let nodes):
-      for node in nodes where try !matches(node, rows, labels: labels) { return false }
-      return true
-    case .or(let nodes):
-      for node in nodes where try matches(node, rows, labels: labels) { return true }
-      return false
-    }
   }
 }
 
@@ -109,6 +64,29 @@ indirect enum ConditionNode: Sendable {
     case .compare(let target, _): [target]
     case .not(let node): node.targets
     case .and(let nodes), .or(let nodes): nodes.flatMap(\.targets)
+    }
+  }
+
+  /// Whether an object meets the condition.
+  /// - Parameters:
+  ///   - values: the object's values of a target.
+  ///   - labels: whether it has the labels of a filter.
+  func isMet<Value: Sequence<UInt8>>(
+    _ values: (IndexTarget) throws(TidemarkError) -> [Value],
+    labels: (LabelFilter) throws(TidemarkError) -> Bool
+  ) throws(TidemarkError) -> Bool {
+    switch self {
+    case .all: return true
+    case .labels(let filter): return try labels(filter)
+    case .compare(let target, let ranges):
+      return try values(target).contains { value in ranges.contains { $0.contains(value) } }
+    case .not(let node): return try !node.isMet(values, labels: labels)
+    case .and(let nodes):
+      for node in nodes where try !node.isMet(values, labels: labels) { return false }
+      return true
+    case .or(let nodes):
+      for node in nodes where try node.isMet(values, labels: labels) { return true }
+      return false
     }
   }
 

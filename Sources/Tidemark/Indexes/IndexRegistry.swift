@@ -196,15 +196,18 @@ extension Engine {
   package func derivedKeys(
     _ prefix: [UInt8], limit: Int = .max, in view: EngineView? = nil
   ) throws(TidemarkError) -> [[UInt8]] {
+    try keys(ScanQuery(prefix: prefix), limit: limit, in: view)
+  }
+
+  /// The keys of a query.
+  /// - Parameter view: nil for the newest state.
+  func keys(
+    _ query: ScanQuery, limit: Int = .max, in view: EngineView? = nil
+  ) throws(TidemarkError) -> [[UInt8]] {
     let pinned: EngineView
     if let view { pinned = view } else { pinned = try self.view() }
-    let scan = EngineScan(self, ScanQuery(prefix: prefix), view: pinned)
     var keys: [[UInt8]] = []
-    while keys.count < limit {
-      let page = try scan.nextPage(limit: min(1_024, limit - keys.count))
-      if page.isEmpty { break }
-      for row in page { keys.append(row.key) }
-    }
+    try EngineScan(self, query, view: pinned).forEach(limit: limit) { keys.append($0.key) }
     return keys
   }
 
@@ -220,6 +223,21 @@ extension Engine {
       batch.takeovers = takeovers
       for key in keys { try batch.addDerivedRemoval(of: key.rawSpan) }
       _ = try stage(batch)
+    }
+  }
+}
+
+extension EngineScan {
+  /// Calls `body` with the rows, or with the first of them.
+  func forEach(
+    limit: Int = .max, _ body: (ScanRow) throws(TidemarkError) -> Void
+  ) throws(TidemarkError) {
+    var left = limit
+    while left > 0 {
+      let page = try nextPage(limit: min(1_024, left))
+      if page.isEmpty { return }
+      left -= page.count
+      for row in page { try body(row) }
     }
   }
 }

@@ -59,7 +59,7 @@ extension ObjectCollection {
       page.objects.reserveCapacity(found.count)
       try query.forEach(found, known: known, tell) { page.objects.append($1) }
       if let last = found.last, found.count == limit {
-        page.next = query.cursor(behind: last, after: cursor)
+        page.next = query.rows.cursor(behind: last, after: cursor)
       }
       return page
     } catch {
@@ -94,7 +94,7 @@ extension ObjectCollection {
   ) throws(TidemarkError) -> Int {
     let query = try ObjectQuery(core, condition, [])
     try query.tellUnindexed(UnreadableObjects(told: unreadable))
-    return try query.count()
+    return try query.rows.count()
   }
 
   /// The first object of an order.
@@ -173,7 +173,7 @@ extension ObjectCollection {
   public func explain(
     _ condition: ObjectCondition<Object>, sort order: [ObjectOrder<Object>] = []
   ) throws(TidemarkError) -> String {
-    try ObjectQuery(core, condition, order).plan.description
+    try ObjectQuery(core, condition, order).rows.plan.description
   }
 }
 

@@ -101,6 +101,8 @@ enum IndexTarget: Sendable, Hashable {
     return form != .each
   }
 
+  var isFolded: Bool { if case .path(_, .folded, _) = self { true } else { false } }
+
   /// The property and its type in words that stay the same from one start of a program to the next.
   ///
   /// The system knows the names of stored properties. Where a program has no symbols, computed ones

@@ -169,23 +169,23 @@ public struct IndexPart<Object: Sendable>: Sendable {
     isDescending ? bytes.map { ~$0 } : bytes
   }
 
-  /// A property, the smallest first.
-  public static func ascending<Value: IndexValue>(
-    _ path: any KeyPath<Object, Value> & Sendable
-  ) -> IndexPart {
-    IndexPart(target: .value(path), isDescending: false, kind: .value) {
+  private init<Value: IndexValue>(
+    _ path: any KeyPath<Object, Value> & Sendable, isDescending: Bool
+  ) {
+    self.init(target: .value(path), isDescending: isDescending, kind: .value) {
       $0[keyPath: path].indexTerm.bytes
     }
   }
 
+  /// A property, the smallest first.
+  public static func ascending<Value: IndexValue>(
+    _ path: any KeyPath<Object, Value> & Sendable
+  ) -> IndexPart { IndexPart(path, isDescending: false) }
+
   /// A property, the largest first.
   public static func descending<Value: IndexValue>(
     _ path: any KeyPath<Object, Value> & Sendable
-  ) -> IndexPart {
-    IndexPart(target: .value(path), isDescending: true, kind: .value) {
-      $0[keyPath: path].indexTerm.bytes
-    }
-  }
+  ) -> IndexPart { IndexPart(path, isDescending: true) }
 
   /// A text without regard to case and accents, see ``FoldedText``.
   public static func folded(

@@ -32,9 +32,7 @@ public struct ObjectOrder<Object: Sendable>: Sendable {
 
 /// A place in the result of a query, behind which another query of the same kind goes on.
 public struct ObjectCursor: Sendable, Hashable {
-  /// The terms of what is sorted by, as the query's order has them.
-  var terms: [UInt8]
-  var id: [UInt8]
+  let last: FoundObject
   let order: [QueryPlanner.Order]
   /// Whether objects that are equal in the order come from the last id to the first.
   let isReversed: Bool

@@ -3,9 +3,7 @@ internal import TidemarkEngine
 /// A query of a collection while it is answered, over one state of the store.
 struct ObjectQuery<Object: Sendable, ID: CollectionID> {
   private let core: CollectionCore<Object, ID>
-  private let rows: RowQuery
-
-  var plan: QueryPlan { rows.plan }
+  let rows: RowQuery
 
   /// - Parameter counted: so far rows are counted to choose between indexes.
   /// - Throws: `indexMissing`.
@@ -25,14 +23,6 @@ struct ObjectQuery<Object: Sendable, ID: CollectionID> {
     try rows.found(limit: limit, after: cursor)
   }
 
-  /// A cursor behind an object, which was found after another one.
-  func cursor(behind last: FoundObject, after cursor: ObjectCursor?) -> ObjectCursor {
-    rows.cursor(behind: last, after: cursor)
-  }
-
-  /// How many objects there are.
-  func count() throws(TidemarkError) -> Int { try rows.count() }
-
   /// Tells of the objects that are in no index, and so missing from the answer.
   /// - Returns: their ids.
   @discardableResult
@@ -44,14 +34,8 @@ struct ObjectQuery<Object: Sendable, ID: CollectionID> {
 
   /// The reason why an object is in no index; nil for one that is in all.
   func unindexed(id: [UInt8]) throws(TidemarkError) -> TidemarkError? {
-    try rows.isUnindexed(id) ? try core.unindexed(id, in: rows.view) : nil
+    try rows.filter.isUnindexed(id) ? try core.unindexed(id, in: rows.view) : nil
   }
-
-  /// An object, if it meets the condition.
-  func found(id: [UInt8]) throws(TidemarkError) -> FoundObject? { try rows.found(id: id) }
-
-  /// Objects that are equal in what is sorted by come by their ids, in the direction of the walk.
-  func precedes(_ a: FoundObject, _ b: FoundObject) -> Bool { rows.precedes(a, b) }
 
   /// An object as the query's state has it.
   func object(ofKeyBytes id: [UInt8]) throws(TidemarkError) -> Object? {

@@ -35,7 +35,13 @@ struct ObjectScan<Reader: ObjectReader> {
       let read = try tell.readable { () throws(TidemarkError) in
         try reader.get(core.id(ofObject: row.key[core.prefix.count...]))
       }
-      guard let object = read, try matches(node, object, row, &walk) else { continue }
+      guard let object = read else { continue }
+      let isMet = try node.isMet { (target) throws(TidemarkError) in
+        values(target, of: object)
+      } labels: { (labels) throws(TidemarkError) in
+        labels.query.matches(try walk.info(row).labels)
+      }
+      guard isMet else { continue }
       var terms: [UInt8] = []
       for order in order {
         terms += IndexPart<Int>.directed(
@@ -46,37 +52,15 @@ struct ObjectScan<Reader: ObjectReader> {
     }
     all.sort { $0.row.precedes($1.row, isReversed) }
     if let cursor {
-      let last = FoundObject(id: cursor.id, terms: cursor.terms)
-      let end = all.firstIndex { last.precedes($0.row, isReversed) }
+      let end = all.firstIndex { cursor.last.precedes($0.row, isReversed) }
       all.removeFirst(end ?? all.count)
     }
     let rows = all.prefix(Swift.max(0, limit ?? .max))
     var page = ObjectPage(objects: rows.map(\.object))
     if let last = rows.last, rows.count == limit {
-      page.next = ObjectCursor(
-        terms: last.row.terms, id: last.row.id, order: planned, isReversed: isReversed)
+      page.next = ObjectCursor(last: last.row, order: planned, isReversed: isReversed)
     }
     return page
-  }
-
-  private func matches(
-    _ node: ConditionNode, _ object: Object, _ row: ScanRow, _ walk: inout RowWalk
-  ) throws(TidemarkError) -> Bool {
-    switch node {
-    case .all: return true
-    case .labels(let filter):
-      return filter.query.matches(try walk.info(row).labels)
-    case .compare(let target, let ranges):
-      let values = values(target, of: object)
-      return values.contains { value in ranges.contains { $0.contains(value) } }
-    case .not(let node): return try !matches(node, object, row, &walk)
-    case .and(let nodes):
-      for node in nodes where try !matches(node, object, row, &walk) { return false }
-      return true
-    case .or(let nodes):
-      for node in nodes where try matches(node, object, row, &walk) { return true }
-      return false
-    }
   }
 
   private func values(_ target: IndexTarget, of object: Object) -> [[UInt8]] {

@@ -142,7 +142,7 @@ struct QueryPlanner {
   ) -> (bytes: [UInt8], parts: Int) {
     var bytes: [UInt8] = []
     for (number, part) in layout.parts.enumerated() {
-      guard !part.isFolded, !part.isEach,
+      guard !part.target.isFolded, !part.isEach,
         let ranges = ranges(layout, number, conjuncts, directed: false), ranges.count == 1,
         ranges[0].isOneTerm
       else { return (bytes, number) }

@@ -1,7 +1,7 @@
 internal import TidemarkEngine
 
 /// An object that a query has found.
-struct FoundObject: Sendable {
+struct FoundObject: Sendable, Hashable {
   var id: [UInt8]
   /// The terms that it is sorted by, in the query's order.
   var terms: [UInt8] = []
@@ -21,14 +21,11 @@ struct RowQuery {
   private let store: Store
   /// The beginning of the objects' keys.
   private let prefix: [UInt8]
-  private let filter: RowFilter
+  let filter: RowFilter
   private let order: [QueryPlanner.Order]
   private let node: ConditionNode
   let plan: QueryPlan
   let view: EngineView
-  private let number: UInt32
-  /// Whether there may be objects that are in no index.
-  private let mayHaveMarks: Bool
 
   private var engine: Engine { store.engine }
 
@@ -57,10 +54,7 @@ struct RowQuery {
     self.prefix = prefix
     self.node = node
     self.order = order
-    number = state?.catalog.number ?? 0
-    mayHaveMarks = state?.mayHaveMarks ?? false
     let layouts = state?.usable(all) ?? []
-    filter = RowFilter(layouts: layouts)
     let usable = Set(layouts.map(\.row.number))
     let planner = QueryPlanner(
       collection: name, layouts: layouts,
@@ -68,6 +62,7 @@ struct RowQuery {
       counted: counted)
     plan = try planner.plan(node, order)
     view = try store.engine.view()
+    filter = RowFilter(store.engine, prefix, state, layouts, view)
   }
 
   /// The objects that were found, in order.
@@ -90,8 +85,7 @@ struct RowQuery {
     }
     found = sorted(found, isReversed)
     if let cursor {
-      let last = FoundObject(id: cursor.id, terms: cursor.terms)
-      let end = found.firstIndex { last.precedes($0, isReversed) }
+      let end = found.firstIndex { cursor.last.precedes($0, isReversed) }
       found.removeFirst(end ?? found.count)
     }
     return Array(found.prefix(most))
@@ -103,8 +97,7 @@ struct RowQuery {
 
   /// A cursor behind an object, which was found after another one.
   func cursor(behind last: FoundObject, after cursor: ObjectCursor?) -> ObjectCursor {
-    ObjectCursor(
-      terms: last.terms, id: last.id, order: order, isReversed: isReversed(after: cursor))
+    ObjectCursor(last: last, order: order, isReversed: isReversed(after: cursor))
   }
 
   /// The ids of objects that are in no index, and so missing where rows are asked.
@@ -113,16 +106,7 @@ struct RowQuery {
     case (.objects, .all), (.labels, .all): return []
     default: break
     }
-    guard mayHaveMarks, !PlantedBug.isOn(.unindexedUntold) else { return [] }
-    let marks = IndexKeys.marks(ofCollection: number)
-    return try engine.derivedKeys(marks, in: view).map { Array($0[marks.count...]) }
-  }
-
-  /// Whether an object is in no index.
-  func isUnindexed(_ id: [UInt8]) throws(TidemarkError) -> Bool {
-    guard mayHaveMarks else { return false }
-    let mark = IndexKeys.marks(ofCollection: number) + id
-    return try engine.newestEntry(ofKey: mark.rawSpan) > 0
+    return PlantedBug.isOn(.unindexedUntold) ? [] : try filter.unindexed()
   }
 
   /// How many objects there are.
@@ -181,15 +165,15 @@ struct RowQuery {
     if let cursor {
       let term =
         range.lower.prefix(plan.fixedBytes)
-        + IndexPart<Int>.directed(cursor.terms, plan.isReversed)
+        + IndexPart<Int>.directed(cursor.last.terms, plan.isReversed)
       after = IndexKeys.row(
-        DerivedRow(index: layout.row.number, term: Array(term)), id: cursor.id[...])
+        DerivedRow(index: layout.row.number, term: Array(term)), id: cursor.last.id[...])
     }
     var scan = try RowScan(
       engine, layout.row.number, range, after: after, reversed: plan.isReversed, view: view)
     var found: [FoundObject] = []
     while found.count < most, let row = try scan.nextRow() {
-      guard try meets(plan.rest, row.id) else { continue }
+      guard try filter.meets(plan.rest, row.id) else { continue }
       found.append(
         FoundObject(
           id: Array(row.id),
@@ -224,12 +208,7 @@ struct RowQuery {
     case .objects, .labels:
       var query = ScanQuery(prefix: prefix)
       if case .labels(let labels) = source { query.labels = labels.query }
-      let scan = EngineScan(engine, query, view: view)
-      while true {
-        let page = try scan.nextPage(limit: 1_024)
-        if page.isEmpty { break }
-        for row in page { body(Array(row.key[prefix.count...])) }
-      }
+      try EngineScan(engine, query, view: view).forEach { body(Array($0.key[prefix.count...])) }
     }
   }
 
@@ -238,10 +217,12 @@ struct RowQuery {
     _ id: [UInt8], _ node: ConditionNode
   ) throws(TidemarkError) -> [UInt8]? {
     if case .all = node, order.isEmpty { return [] }
-    guard let rows = try rows(id[...]), try meets(node, id[...], rows) else { return nil }
+    guard let rows = try filter.rows(id[...]), try filter.meets(node, id[...], rows) else {
+      return nil
+    }
     var terms: [UInt8] = []
     for order in order {
-      let values = try filter.values(order.target, rows) ?? []
+      let values = try filter.values(order.target, rows)
       // An object with several values comes by the first of them, or the last.
       let sorted = values.map { IndexPart<Int>.directed(Array($0), order.isDescending) }
         .sorted { $0.lexicographicallyPrecedes($1) }
@@ -251,33 +232,6 @@ struct RowQuery {
           IndexTerm.nothing.bytes, order.isDescending)
     }
     return terms
-  }
-
-  private func meets(
-    _ node: ConditionNode, _ id: ArraySlice<UInt8>, _ rows: [DerivedRow]? = nil
-  ) throws(TidemarkError) -> Bool {
-    if case .all = node { return true }
-    var known = rows
-    if known == nil { known = try self.rows(id) }
-    guard let known else { return false }
-    return try filter.matches(node, known) { (labels) throws(TidemarkError) in
-      let key = prefix + id
-      guard let entry = try engine.entry(forKey: key.rawSpan, in: view) else { return false }
-      return labels.query.matches(try engine.info(entry).labels)
-    }
-  }
-
-  /// The rows of an object; nil where it is marked: no query finds what is in no index.
-  private func rows(_ id: ArraySlice<UInt8>) throws(TidemarkError) -> [DerivedRow]? {
-    let rows = try engine.derivedValue(IndexKeys.objects(ofCollection: number) + id, in: view) {
-      (value) throws(TidemarkError) in try IndexKeys.decode(value)
-    }
-    if let rows { return rows }
-    let mark = IndexKeys.marks(ofCollection: number) + id
-    guard mayHaveMarks, try engine.derivedValue(mark, in: view, { _ in true }) == true else {
-      return []
-    }
-    return nil
   }
 }
 

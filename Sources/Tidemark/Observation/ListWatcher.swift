@@ -3,13 +3,8 @@ internal import TidemarkEngine
 /// Keeps the answer of a query up with the objects that change: a change costs a look at that
 /// object's rows, not at the list's.
 final class ListWatcher<Object: Sendable, ID: CollectionID>: Watcher {
-  private struct Row {
-    var terms: [UInt8]
-    var id: [UInt8]
-  }
-
   private struct List {
-    var rows: [Row] = []
+    var rows: [FoundObject] = []
     var objects: [ObjectBox<Object>] = []
     var ids: [ID] = []
     /// The terms that each object is sorted by.
@@ -95,7 +90,7 @@ final class ListWatcher<Object: Sendable, ID: CollectionID>: Watcher {
     try query.forEach(found, known: known, tell) { place, object in
       let row = found[place]
       guard let id = ID.id(ofKeyBytes: row.id[...]) else { return }
-      list.rows.append(Row(terms: row.terms, id: row.id))
+      list.rows.append(row)
       list.objects.append(ObjectBox(object))
       list.ids.append(id)
       list.terms[row.id] = row.terms
@@ -116,7 +111,7 @@ final class ListWatcher<Object: Sendable, ID: CollectionID>: Watcher {
       let place = core.codec.place(key).id
       unreadable[place] = try query.unindexed(id: bytes)
       let tell = UnreadableObjects { unreadable[place] = $0 }
-      let found = try query.found(id: bytes)
+      let found = try query.rows.found(id: bytes)
       guard found != nil || list.terms[bytes] != nil else { continue }
       let object: Object? = try tell.readable { () throws(TidemarkError) in
         found == nil ? nil : try query.object(ofKeyBytes: bytes)
@@ -151,7 +146,7 @@ final class ListWatcher<Object: Sendable, ID: CollectionID>: Watcher {
         continue
       }
       let place = place(of: found, in: list, query)
-      list.rows.insert(Row(terms: found.terms, id: bytes), at: place)
+      list.rows.insert(found, at: place)
       list.objects.insert(ObjectBox(object), at: place)
       list.ids.insert(id, at: place)
       list.terms[bytes] = found.terms
@@ -173,8 +168,7 @@ final class ListWatcher<Object: Sendable, ID: CollectionID>: Watcher {
     var high = list.rows.count
     while low < high {
       let middle = (low + high) / 2
-      let row = list.rows[middle]
-      if query.precedes(.init(id: row.id, terms: row.terms), found) {
+      if query.rows.precedes(list.rows[middle], found) {
         low = middle + 1
       } else {
         high = middle

@@ -34,9 +34,9 @@ extension ObjectCollection {
         .indexMissing, "index \(index) of collection \(name) is being built",
         object: ObjectPlace(collection: name))
     }
-    let filter = RowFilter(layouts: core.layouts(state.catalog).filter(\.row.isComplete))
+    let layouts = core.layouts(state.catalog).filter(\.row.isComplete)
     let node = try condition.checked()
-    for target in node.targets where !filter.has(target) {
+    for target in node.targets where !layouts.contains(where: { $0.part(target) != nil }) {
       throw TidemarkError(
         .indexMissing,
         "no index of collection \(name) has what is asked for: declare \(target.declaration)",
@@ -53,17 +53,15 @@ extension ObjectCollection {
       let search = try TextSearch(store, texts, query)
       var hits: [TextHit<Object>] = []
       var errors: [TidemarkError] = []
-      let marks = IndexKeys.marks(ofCollection: state.catalog.number)
-      if state.mayHaveMarks {
-        for mark in try store.engine.derivedKeys(marks, in: search.view) {
-          errors.append(try core.unindexed(Array(mark[marks.count...]), in: search.view))
-        }
+      let filter = RowFilter(store.engine, core.prefix, state, layouts, search.view)
+      for id in try filter.unindexed() {
+        errors.append(try core.unindexed(id, in: search.view))
       }
       let collect = UnreadableObjects { errors.append($0) }
       for ranked in try search.ranked() {
         guard hits.count < limit else { break }
         guard let bytes = try search.accepts(ranked.document),
-          try core.meets(node, bytes, filter, state.catalog.number, search.view),
+          try filter.meets(node, bytes[...]),
           let object = try collect.readable({ () throws(TidemarkError) in
             try core.object(ofKeyBytes: bytes, in: search.view)
           })
@@ -83,29 +81,4 @@ public struct TextHit<Object: Sendable>: Sendable {
   public var object: Object
   /// How well it fits: larger is better. Scores of different queries do not compare.
   public var score: Double
-}
-
-extension RowFilter {
-  func has(_ target: IndexTarget) -> Bool { layouts.contains { $0.part(target) != nil } }
-}
-
-extension CollectionCore {
-  /// Whether an object meets a condition, by its rows in a state.
-  func meets(
-    _ node: ConditionNode, _ id: [UInt8], _ filter: RowFilter, _ collection: UInt32,
-    _ view: EngineView
-  ) throws(TidemarkError) -> Bool {
-    if case .all = node { return true }
-    let rowsKey = IndexKeys.objects(ofCollection: collection) + id
-    let rows =
-      try store.engine.derivedValue(rowsKey, in: view) { (value) throws(TidemarkError) in
-        try IndexKeys.decode(value)
-      } ?? []
-    return try filter.matches(node, rows) { (labels) throws(TidemarkError) in
-      let key = prefix + id
-      guard let entry = try store.engine.entry(forKey: key.rawSpan, in: view)
-      else { return false }
-      return labels.query.matches(try store.engine.info(entry).labels)
-    }
-  }
 }

@@ -158,19 +158,12 @@ final class SearchIndex: Sendable {
     let prefix = IndexKeys.rows(ofIndex: number)
     var query = ScanQuery(prefix: prefix)
     query.from = .including(prefix + SearchKeys.term(document + 1))
-    let scan = EngineScan(engine, query, view: view)
-    var count = 0
-    while count < limit {
-      let page = try scan.nextPage(limit: min(256, limit - count))
-      if page.isEmpty { return }
-      count += page.count
-      for row in page {
-        let number = SearchKeys.document(try IndexKeys.parts(ofRow: row.key).term)
-        let vector = try engine.derivedValue(row.key, in: view) { (value) throws(TidemarkError) in
-          try WordVector(decoding: value)
-        }
-        if let vector { try body(number, vector) }
+    try EngineScan(engine, query, view: view).forEach(limit: limit) { (row) throws(TidemarkError) in
+      let number = SearchKeys.document(try IndexKeys.parts(ofRow: row.key).term)
+      let vector = try engine.derivedValue(row.key, in: view) { (value) throws(TidemarkError) in
+        try WordVector(decoding: value)
       }
+      if let vector { try body(number, vector) }
     }
   }
 
@@ -244,13 +237,6 @@ extension Engine {
     query.from = .including(first)
     query.upTo = .including(last)
     query.descending = descending
-    let scan = EngineScan(self, query, view: try view())
-    var keys: [[UInt8]] = []
-    while keys.count < limit {
-      let page = try scan.nextPage(limit: min(256, limit - keys.count))
-      if page.isEmpty { break }
-      for row in page { keys.append(row.key) }
-    }
-    return keys
+    return try keys(query, limit: limit)
   }
 }

@@ -160,15 +160,11 @@ extension SearchIndex {
     if let end = TermRange.end(of: prefix + SearchKeys.term(range.upperBound)) {
       query.upTo = .excluding(end)
     }
-    let scan = EngineScan(holder.object, query, view: view)
     var live: Set<UInt64> = []
-    while true {
-      let page = try scan.nextPage(limit: 1_024)
-      if page.isEmpty { return live }
-      for row in page {
-        live.insert(SearchKeys.document(try IndexKeys.parts(ofRow: row.key).term))
-      }
+    try EngineScan(holder.object, query, view: view).forEach { (row) throws(TidemarkError) in
+      live.insert(SearchKeys.document(try IndexKeys.parts(ofRow: row.key).term))
     }
+    return live
   }
 
   /// Commits a catalog, unless another process has had the store, or the index is gone.

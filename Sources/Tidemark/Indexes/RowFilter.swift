@@ -1,0 +1,87 @@
+internal import TidemarkEngine
+
+/// The objects of a collection by the rows that indexes have of them, in one state of the store.
+struct RowFilter {
+  private let engine: Engine
+  /// The beginning of the objects' keys.
+  private let prefix: [UInt8]
+  /// That of the collection in the catalog.
+  private let number: UInt32
+  /// Whether there may be objects that are in no index.
+  private let mayHaveMarks: Bool
+  private let layouts: [IndexLayout]
+  private let view: EngineView
+
+  /// - Parameter layouts: the indexes that may be asked.
+  init(
+    _ engine: Engine, _ prefix: [UInt8], _ state: CollectionIndexes.State?,
+    _ layouts: [IndexLayout], _ view: EngineView
+  ) {
+    self.engine = engine
+    self.prefix = prefix
+    number = state?.catalog.number ?? 0
+    mayHaveMarks = state?.mayHaveMarks ?? false
+    self.layouts = layouts
+    self.view = view
+  }
+
+  /// The ids of objects that are in no index, and so missing where rows are asked.
+  func unindexed() throws(TidemarkError) -> [[UInt8]] {
+    guard mayHaveMarks else { return [] }
+    let marks = IndexKeys.marks(ofCollection: number)
+    return try engine.derivedKeys(marks, in: view).map { Array($0[marks.count...]) }
+  }
+
+  /// Whether an object is in no index by now.
+  func isUnindexed(_ id: [UInt8]) throws(TidemarkError) -> Bool {
+    guard mayHaveMarks else { return false }
+    let mark = IndexKeys.marks(ofCollection: number) + id
+    return try engine.newestEntry(ofKey: mark.rawSpan) > 0
+  }
+
+  /// The rows of an object; nil where it is marked: no query finds what is in no index.
+  func rows(_ id: ArraySlice<UInt8>) throws(TidemarkError) -> [DerivedRow]? {
+    let rows = try engine.derivedValue(IndexKeys.objects(ofCollection: number) + id, in: view) {
+      (value) throws(TidemarkError) in try IndexKeys.decode(value)
+    }
+    if let rows { return rows }
+    let mark = IndexKeys.marks(ofCollection: number) + id
+    guard mayHaveMarks, try engine.derivedValue(mark, in: view, { _ in true }) == true else {
+      return []
+    }
+    return nil
+  }
+
+  /// The values that an object has of a target, by its rows.
+  func values(
+    _ target: IndexTarget, _ rows: [DerivedRow]
+  ) throws(TidemarkError) -> [ArraySlice<UInt8>] {
+    for layout in layouts {
+      guard let part = layout.part(target) else { continue }
+      var values: [ArraySlice<UInt8>] = []
+      for row in rows where row.index == layout.row.number {
+        values.append(try layout.split(row.term[...])[part])
+      }
+      return values
+    }
+    return []
+  }
+
+  /// Whether an object meets a condition, whose targets all have indexes.
+  /// - Parameter rows: its rows, where they are known.
+  func meets(
+    _ node: ConditionNode, _ id: ArraySlice<UInt8>, _ rows: [DerivedRow]? = nil
+  ) throws(TidemarkError) -> Bool {
+    if case .all = node { return true }
+    var known = rows
+    if known == nil { known = try self.rows(id) }
+    guard let known else { return false }
+    return try node.isMet { (target) throws(TidemarkError) in
+      try values(target, known)
+    } labels: { (labels) throws(TidemarkError) in
+      let key = prefix + id
+      guard let entry = try engine.entry(forKey: key.rawSpan, in: view) else { return false }
+      return labels.query.matches(try engine.info(entry).labels)
+    }
+  }
+}
