@@ -139,6 +139,16 @@ public struct Cache<Value: Sendable>: Sendable {
     return try cached(entry)
   }
 
+  /// The keys that begin with another one; to ask is no use of them.
+  package func keys(beginningWith beginning: Key) throws(TidemarkError) -> [Key] {
+    var rows = try store.keys(EntryQuery(prefix: full(beginning), values: false))
+    var found: [Key] = []
+    while let key = try rows.next() {
+      found.append(Key(Array(key.bytes.dropFirst(region.prefix.count))))
+    }
+    return found
+  }
+
   private func validity(of entry: Entry) throws(TidemarkError) -> Validity {
     if PlantedBug.isOn(.readsExtendValidity), let use = region.use(of: entry.sequence) {
       let read = Timestamp(milliseconds: use.time)

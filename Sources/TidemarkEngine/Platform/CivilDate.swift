@@ -2,7 +2,7 @@
 ///
 /// After `days_from_civil` and `civil_from_days` in Howard Hinnant's "chrono-Compatible Low-Level
 /// Date Algorithms": years begin in March, so that the leap day is the last of its year.
-struct CivilDate: Hashable {
+package struct CivilDate: Hashable {
   var year: Int
   /// 1 to 12.
   var month: Int
@@ -24,7 +24,7 @@ struct CivilDate: Hashable {
   }
 
   /// A date; nil when the month has no such day.
-  init?(year: Int, month: Int, day: Int) {
+  package init?(year: Int, month: Int, day: Int) {
     guard month >= 1, month <= 12, day >= 1, day <= Self.days(inMonth: month, of: year) else {
       return nil
     }
@@ -34,7 +34,7 @@ struct CivilDate: Hashable {
   }
 
   /// Days since 1970-01-01.
-  var daysSince1970: Int {
+  package var daysSince1970: Int {
     let shifted = month <= 2 ? year - 1 : year
     let era = (shifted >= 0 ? shifted : shifted - 399) / 400
     let yearOfEra = shifted - era * 400

@@ -16,7 +16,9 @@ package final class AnswerCollector: Sendable {
 
   /// Takes the beginning.
   package func take(head: HTTPTransportAnswer) throws {
-    if !head.hasNoBody(isHead: isHead) { try head.checkLength(limit: limit) }
+    guard head.hasNoBody(isHead: isHead) || head.contentLength ?? 0 <= limit else {
+      throw HTTPTransportAnswer.tooLong(limit)
+    }
     received.withLock { $0 = head }
   }
 
@@ -31,12 +33,10 @@ package final class AnswerCollector: Sendable {
 
   /// All that came.
   package func answer() throws -> HTTPTransportAnswer {
-    guard let answer = received.withLock({ $0 }) else {
-      throw PeerError(.unavailable, "the server closed the connection without an answer")
-    }
+    guard let answer = received.withLock({ $0 }) else { throw HeadLines.noAnswer }
     // A connection that breaks is not always told apart from one that ends.
-    if !answer.hasNoBody(isHead: isHead), let text = answer.headers["content-length"],
-      let length = HTTPHeaders.contentLength(text), length != answer.body.count
+    if !answer.hasNoBody(isHead: isHead), let length = answer.contentLength,
+      length != answer.body.count
     {
       throw PeerError(.unavailable, "the connection broke in the middle of the answer")
     }

@@ -66,8 +66,8 @@
           // Without TLS nobody says that a connection was cut.
           let isTold = unsafe !message.isSecure || ctidemark_http_heard_close(handle)
           try reception.finish(isEndTold: isTold)
-        case Int(ctidemark_http_ended): throw reception.error ?? CurlTransport.closed
-        case Int(ctidemark_http_cancelled): throw CurlTransport.closed
+        case Int(ctidemark_http_ended): throw reception.error ?? HTTPTransportAnswer.closed
+        case Int(ctidemark_http_cancelled): throw HTTPTransportAnswer.closed
         default:
           let end = error.firstIndex(of: 0) ?? error.count
           let text = error[..<end].map { UInt8(bitPattern: $0) }

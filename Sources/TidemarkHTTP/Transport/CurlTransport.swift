@@ -56,7 +56,7 @@
 
     private func take() throws -> CurlLine {
       let idle = try state.withLock { state in
-        guard state.isOpen else { throw Self.closed }
+        guard state.isOpen else { throw HTTPTransportAnswer.closed }
         let line = state.idle.popLast()
         if let line { state.busy[ObjectIdentifier(line)] = line }
         return line
@@ -64,7 +64,7 @@
       if let idle { return idle }
       let line = try CurlLine()
       try state.withLock { state in
-        guard state.isOpen else { throw Self.closed }
+        guard state.isOpen else { throw HTTPTransportAnswer.closed }
         state.busy[ObjectIdentifier(line)] = line
       }
       return line
@@ -80,8 +80,6 @@
     private func drop(_ line: CurlLine) {
       state.withLock { $0.busy[ObjectIdentifier(line)] = nil }
     }
-
-    static let closed = PeerError(.unavailable, "the connection was closed")
 
     /// Lets go of connections; calls that are under way fail.
     public func close() async { closeAll() }

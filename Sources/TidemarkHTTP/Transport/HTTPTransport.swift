@@ -1,4 +1,4 @@
-package import TidemarkSyncProtocol
+internal import TidemarkSyncProtocol
 
 /// Carries requests of HTTP to a server and answers back: what ``HTTPPeer`` needs of a library.
 ///
@@ -87,14 +87,8 @@ public struct HTTPTransportAnswer: Sendable, Hashable {
     self.body = body
   }
 
-  /// Refuses an answer that says of itself that it is too long.
-  package func checkLength(limit: Int) throws(PeerError) {
-    guard let text = headers["content-length"] else { return }
-    guard let length = HTTPHeaders.contentLength(text) else {
-      throw PeerError(.unavailable, "the answer's length makes no sense")
-    }
-    guard length <= limit else { throw Self.tooLong(limit) }
-  }
+  /// The length that the answer says its body has; nil where it says none.
+  package var contentLength: Int? { headers["content-length"].flatMap(HTTPHeaders.contentLength) }
 
   static func tooLong(_ limit: Int) -> PeerError {
     PeerError(.malformed, "the server's answer has more than the \(limit) bytes allowed")

@@ -1,20 +1,16 @@
 internal import TidemarkSyncProtocol
 
 /// The fields that concern one connection, and go no further (RFC 9110, 7.6.1).
-enum ConnectionFields {
+package enum ConnectionFields {
   private static let names: Set<String> = [
     "connection", "keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade",
   ]
 
   /// Takes them out, and those that `Connection` names.
-  static func remove(from headers: inout [String: String]) {
-    let named = headers["connection"].map { $0.split(separator: ",").map(trimmed) } ?? []
+  package static func remove(from headers: inout [String: String]) {
+    let named = HTTPHeaders.list(headers["connection"] ?? "").map { $0.lowercased() }
     // Cache-Control is for every recipient, whatever Connection names (RFC 9110, 7.6.1).
     for name in names.union(named) where name != "cache-control" { headers[name] = nil }
-  }
-
-  private static func trimmed(_ text: Substring) -> String {
-    String(text.filter { $0 != " " && $0 != "\t" }).lowercased()
   }
 }
 
@@ -68,6 +64,8 @@ extension HTTPTransportAnswer {
   static var tooLongHead: PeerError {
     PeerError(.unavailable, "the answer's head has more than \(mostHeadBytes) bytes")
   }
+
+  static let closed = PeerError(.unavailable, "the connection was closed")
 
   static let untoldEnd = PeerError(
     .unavailable,

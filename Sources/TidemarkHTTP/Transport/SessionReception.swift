@@ -50,14 +50,12 @@ final class SessionReception: NSObject, URLSessionDataDelegate {
 
   /// Ends a session: what is under way fails.
   func close(_ session: URLSession) {
-    for id in rows.withLock({ Array($0.keys) }) { end(id, .failure(Self.closed)) }
+    for id in rows.withLock({ Array($0.keys) }) { end(id, .failure(HTTPTransportAnswer.closed)) }
     session.delegateQueue.addOperation {
       for row in self.rows.withLock({ $0 }).values { row.task.cancel() }
       session.finishTasksAndInvalidate()
     }
   }
-
-  static let closed = PeerError(.unavailable, "the connection was closed")
 
   private func end(_ id: Int, _ result: Result<Void, any Error>) {
     let continuation = rows.withLock { rows in
@@ -139,9 +137,7 @@ final class SessionReception: NSObject, URLSessionDataDelegate {
       fields += (isCookie ? cookies(in: value) : [value]).map { (name, $0) }
     }
     var answer = try HTTPTransportAnswer(status: response.statusCode, fields: fields)
-    let codings = (answer.headers["content-encoding"] ?? "").split(separator: ",").map {
-      $0.filter { $0 != " " && $0 != "\t" }.lowercased()
-    }
+    let codings = HTTPHeaders.list(answer.headers["content-encoding"] ?? "").map { $0.lowercased() }
     if !codings.isEmpty, decoded.isSuperset(of: codings) {
       answer.headers["content-encoding"] = nil
       answer.headers["content-length"] = nil
@@ -173,7 +169,7 @@ final class SessionReception: NSObject, URLSessionDataDelegate {
     var cookies: [String] = []
     for part in text.split(separator: ",", omittingEmptySubsequences: false) {
       let start = part.drop { $0 == " " }
-      let isCookie = start.firstIndex(of: "=").map { HTTPHeaders.isToken(String(start[..<$0])) }
+      let isCookie = start.firstIndex(of: "=").map { HTTPHeaders.isToken(start[..<$0]) }
       if cookies.isEmpty || isCookie == true {
         cookies.append(String(start))
       } else {

@@ -100,14 +100,14 @@ public final class URLSessionTransport: HTTPTransport {
     let message = try Self.message(request)
     // A session that was closed must not be asked any more.
     guard let task = state.withLock({ $0.isOpen ? line.session.dataTask(with: message) : nil })
-    else { throw SessionReception.closed }
+    else { throw HTTPTransportAnswer.closed }
     try await withTaskCancellationHandler {
       try await withCheckedThrowingContinuation { continuation in
         line.reception.expect(task, receiver, continuation)
         if Task.isCancelled {
           line.reception.cancel(task, in: line.session, CancellationError())
         } else if !state.withLock({ $0.isOpen }) {
-          line.reception.cancel(task, in: line.session, SessionReception.closed)
+          line.reception.cancel(task, in: line.session, HTTPTransportAnswer.closed)
         } else {
           task.resume()
         }

@@ -8,8 +8,9 @@ internal import TidemarkHTTP
 /// without a thread.
 final class AnswerPipe: Sendable {
   enum Part: Sendable {
-    /// The head, and what is stored of the body already, which comes first.
-    case head(HTTPTransportAnswer, StoredContent?, Range<Int>)
+    case head(HTTPTransportAnswer)
+    /// A range of the body that is stored already.
+    case stored(StoredContent, Range<Int>)
     case piece([UInt8])
   }
 
@@ -29,7 +30,7 @@ final class AnswerPipe: Sendable {
 
   /// Hands a part on, or drops it where nobody reads.
   /// - Parameter stall: is called where the reader has to be waited for.
-  func give(_ part: Part, stall: () -> Void = {}) {
+  func give(_ part: Part, stall: () -> Void) {
     let isFull = state.withLock { $0.bytes >= Self.mostBytes && !$0.isClosed }
     if isFull {
       stall()

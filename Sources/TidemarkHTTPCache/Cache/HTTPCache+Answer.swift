@@ -4,9 +4,6 @@ public import TidemarkHTTP
 internal import TidemarkSyncProtocol
 
 extension HTTPCache {
-  typealias Head = @Sendable (HTTPTransportAnswer) async throws -> Void
-  typealias Body = @Sendable ([UInt8]) async throws -> Void
-
   public func stream(
     _ request: HTTPTransportRequest,
     head: @escaping @Sendable (HTTPTransportAnswer) throws -> Void,
@@ -56,34 +53,28 @@ extension HTTPCache {
           lesson = try await question.lesson()
           continue
         }
-        // An answer may have come between the look and the question.
-        guard try begin(question, request, lesson) else { continue }
-        return try await read(question, request, head, body)
+        start(question, request, lesson)
+        switch try await read(question, head, body) {
+        case .passed: return
+        case .stored(let reply): return try await deliver(reply, request, head, body)
+        case .needless: continue
+        }
       }
     }
   }
 
   /// Hands on what comes to a question.
   private func read(
-    _ question: Question, _ request: HTTPCacheRequest,
-    _ head: @Sendable (HTTPTransportAnswer) async throws -> Void,
+    _ question: Question, _ head: @Sendable (HTTPTransportAnswer) async throws -> Void,
     _ body: @Sendable ([UInt8]) async throws -> Void
-  ) async throws {
-    defer { question.pipe.close() }
-    while true {
-      let parts = try await question.pipe.next()
-      if parts.isEmpty { break }
-      for part in parts {
-        switch part {
-        case .head(let answer, let content, let range):
-          try await head(answer)
-          try await content?.forEach(in: range, body)
-        case .piece(let bytes): try await body(bytes)
-        }
+  ) async throws -> Question.End {
+    try await question.read { part in
+      switch part {
+      case .head(let answer): try await head(answer)
+      case .stored(let content, let range): try await content.forEach(in: range, body)
+      case .piece(let bytes): try await body(bytes)
       }
     }
-    guard let reply = try question.reply() else { return }
-    try await deliver(reply, request, head, body)
   }
 
   /// Answers with what is stored (RFC 9111, 4), or with the part of it that is asked for.
@@ -114,10 +105,7 @@ extension HTTPCache {
     // A range that is not here as a whole is served as far as it is.
     let end = min(bytes.upperBound, content.end(from: bytes.lowerBound))
     if request.range(of: response) != nil {
-      answer.status = 206
-      answer.headers["content-range"] =
-        ContentRange.field(bytes.lowerBound..<end, of: content.total)
-      answer.headers["content-length"] = "\(end - bytes.lowerBound)"
+      answer.tellRange(bytes.lowerBound..<end, of: content.total)
     }
     try await head(answer)
     if !request.isHead { try await content.forEach(in: bytes.lowerBound..<end, body) }
@@ -145,10 +133,10 @@ extension HTTPCache {
     Task {
       do {
         try await pass(request, to: question)
-        question.finish(.success((nil, .apart)))
+        question.finish(.success((.passed, .apart)))
       } catch { question.finish(.failure(error)) }
     }
-    try await read(question, request, head, body)
+    _ = try await read(question, head, body)
   }
 
   private func pass(_ request: HTTPCacheRequest, to question: Question) async throws {
@@ -160,9 +148,9 @@ extension HTTPCache {
           if !request.isSafe { voided.withLock { $0 = Self.changed(request, answer) } }
           var answer = answer
           answer.note(request.bypass)
-          question.pipe.give(.head(answer, nil, 0..<0))
+          question.give(.head(answer))
         } body: {
-          question.pipe.give(.piece($0))
+          question.give(.piece($0))
         }
       }
       result = .success(())
@@ -186,6 +174,13 @@ extension HTTPCache {
 }
 
 extension HTTPTransportAnswer {
+  /// Says that a part of a content is the answer (RFC 9110, 15.3.7).
+  mutating func tellRange(_ range: Range<Int>, of total: Int) {
+    status = 206
+    headers["content-range"] = "bytes \(range.httpText)/\(total)"
+    headers["content-length"] = "\(range.count)"
+  }
+
   /// Says where the answer came from (RFC 9211), behind what caches on the way have said.
   mutating func note(_ text: String) {
     let note = "Tidemark; \(text)"

@@ -22,26 +22,6 @@ extension HTTPCache {
     }
   }
 
-  /// Asks the server, if that is still the next step.
-  /// - Returns: false where it is not.
-  func begin(
-    _ question: Question, _ request: HTTPCacheRequest, _ lesson: Question.Lesson?
-  ) throws -> Bool {
-    do {
-      guard case .ask(let found) = try plan(request, lesson) else {
-        questions.close(request.gate, question)
-        question.release(.again)
-        return false
-      }
-      start(question, request, found)
-      return true
-    } catch {
-      questions.close(request.gate, question)
-      question.release(.again)
-      throw error
-    }
-  }
-
   /// Most addresses that are asked about behind readers' backs at a time.
   private static let mostRefreshes = 16
 
@@ -51,33 +31,24 @@ extension HTTPCache {
     guard let (question, isFirst) = try? enter(request, address, isApart: false) else {
       return endRefresh()
     }
-    // Another one may have come back between the reader's look and the question.
-    guard isFirst, case .serveAndRefresh(let found)? = try? plan(request) else {
-      if isFirst {
-        questions.close(request.gate, question)
-        question.release(.again)
-      }
-      question.leave()
-      return endRefresh()
-    }
-    question.pipe.close()
-    start(question, request, found) { [self] in
+    let end: @Sendable () -> Void = { [self] in
       question.leave()
       endRefresh()
     }
+    guard isFirst else { return end() }
+    question.endReading()
+    start(question, request, isRefresh: true, end: end)
   }
 
-  private func start(
-    _ question: Question, _ request: HTTPCacheRequest, _ found: ResponseShelf.Found?,
-    end: @escaping @Sendable () -> Void = {}
+  func start(
+    _ question: Question, _ request: HTTPCacheRequest, _ lesson: Question.Lesson? = nil,
+    isRefresh: Bool = false, end: @escaping @Sendable () -> Void = {}
   ) {
     Task {
-      let result: Result<(Question.Reply?, Question.Lesson), any Error>
-      do { result = .success(try await ask(question, request, found)) } catch {
-        result = .failure(error)
-      }
+      do {
+        question.finish(.success(try await ask(question, request, lesson, isRefresh)))
+      } catch { question.finish(.failure(error)) }
       questions.close(request.gate, question)
-      question.finish(result)
       end()
     }
   }
@@ -86,49 +57,35 @@ extension HTTPCache {
 
   /// Asks the server, about what is stored where there is something.
   private func ask(
-    _ question: Question, _ request: HTTPCacheRequest, _ found: ResponseShelf.Found?
-  ) async throws -> (Question.Reply?, Question.Lesson) {
-    guard let address = request.address, let stamp = question.stamp else { return (nil, .apart) }
-    var asked = ServerQuestion(request, address, found, stamp, now: shelf.now)
-    var turn = try await exchange(question, asked)
-    if case .confused = turn {
-      // Asked without a condition, a server cannot answer with 304.
-      asked = ServerQuestion(
-        request, address, found, stamp, now: shelf.now, isConditional: false)
-      turn = try await exchange(question, asked)
+    _ question: Question, _ request: HTTPCacheRequest, _ lesson: Question.Lesson?,
+    _ isRefresh: Bool
+  ) async throws -> (Question.End, Question.Lesson) {
+    guard let address = request.address, let stamp = question.stamp else {
+      return (.passed, .apart)
     }
-    switch turn {
-    case .notModified(let answer):
-      guard var stored = asked.stored else { return (nil, .apart) }
-      stored.response.freshen(
-        answer.headers, requestTime: asked.sent, responseTime: shelf.now)
-      count { $0.revalidated += 1 }
-      let isKept = await renew(stored, asked)
-      let reply = Question.Reply(
-        found: stored, forwarded: "fwd=stale; fwd-status=304", setCookies: answer.setCookies)
-      return (reply, isKept ? .kept : .apart)
-    case .failed(let status):
-      guard let stored = asked.stored else { return (nil, .apart) }
-      count { $0.staleHits += 1 }
-      let reply = Question.Reply(
-        found: stored, detail: Self.detail(ofFailure: status),
-        forwarded: status == 0 ? "hit" : "fwd=stale; fwd-status=\(status)")
-      return (reply, .failed(status))
-    case .done(let isKept): return (nil, isKept ? .kept : .apart)
-    case .waiting, .passed, .confused: return (nil, .apart)
+    let found: ResponseShelf.Found?
+    switch try plan(request, lesson) {
+    case .ask(let stored): found = stored
+    case .serveAndRefresh(let stored) where isRefresh: found = stored
+    // Another answer has come between the look and the question.
+    case .serve, .serveAndRefresh, .refuse: return (.needless, .again)
     }
+    let asked = ServerQuestion(request, address, found, stamp, now: shelf.now)
+    if let end = try await exchange(question, asked) { return end }
+    // Asked without a condition, a server cannot answer with 304.
+    let anew = ServerQuestion(
+      request, address, found, stamp, now: shelf.now, isConditional: false)
+    return try await exchange(question, anew) ?? (.passed, .apart)
   }
 
   /// Sends the request, hands the answer on where it is one for the reader, and keeps it.
+  /// - Returns: nil where the server speaks of another response than it was asked about.
   private func exchange(
     _ question: Question, _ asked: ServerQuestion
-  ) async throws -> ServerTurn {
+  ) async throws -> (Question.End, Question.Lesson)? {
     let turn = Lock(ServerTurn.waiting)
     let keeper = ResponseKeeper(shelf.cache.store, policy)
-    let stall: @Sendable () -> Void = { [questions] in
-      questions.close(asked.request.gate, question)
-      question.release(.again)
-    }
+    var failure: (any Error)?
     do {
       try await question.run { [self] in
         try await transport.stream(asked.message) { answer in
@@ -136,75 +93,85 @@ extension HTTPCache {
           turn.withLock { $0 = next }
           guard case .passed(let passed) = next else { return }
           if !passed.isToBeKept, !asked.request.isHead { question.release(.apart) }
-          question.pipe.give(passed.head, stall: stall)
+          question.give(.head(passed.head))
+          if let (content, range) = passed.before { question.give(.stored(content, range)) }
         } body: { bytes in
           guard case .passed(let passed) = turn.withLock({ $0 }) else { return }
           if passed.isToBeKept {
             keeper.take(bytes)
             if keeper.hasFailed { question.release(.apart) }
           }
-          question.pipe.give(.piece(bytes), stall: stall)
+          question.give(.piece(bytes))
         }
       }
-    } catch {
-      if case .passed(let passed) = turn.withLock({ $0 }) {
-        await keepBeginning(passed, keeper, asked)
-        throw error
-      }
-      keeper.cancel()
-      guard (error as? PeerError)?.kind == .unavailable, case .waiting = turn.withLock({ $0 }),
-        servesInstead(of: 0, asked.stored, asked.request)
-      else { throw error }
-      return .failed(0)
+    } catch { failure = error }
+    switch turn.withLock({ $0 }) {
+    case .passed(let passed):
+      let isKept = await keep(passed, keeper, asked, isWhole: failure == nil)
+      if let failure { throw failure }
+      count { $0.misses += 1 }
+      return (.passed, isKept ? .kept : .apart)
+    case .waiting:
+      guard let failure else { return (.passed, .apart) }
+      guard (failure as? PeerError)?.kind == .unavailable, let stored = asked.stored,
+        servesInstead(of: 0, stored, asked.request)
+      else { throw failure }
+      return answered(insteadOf: 0, stored)
+    case .failed(let status, let stored):
+      if let failure { throw failure }
+      return answered(insteadOf: status, stored)
+    case .notModified(let answer, var stored):
+      if let failure { throw failure }
+      stored.response.freshen(answer.headers, requestTime: asked.sent, responseTime: shelf.now)
+      count { $0.revalidated += 1 }
+      let isKept = await renew(stored, asked)
+      let reply = Question.Reply(
+        found: stored, forwarded: "fwd=stale; fwd-status=304", setCookies: answer.setCookies)
+      return (.stored(reply), isKept ? .kept : .apart)
+    case .confused:
+      if let failure { throw failure }
+      return nil
     }
-    guard case .passed(let passed) = turn.withLock({ $0 }) else { return turn.withLock { $0 } }
-    count { $0.misses += 1 }
-    return .done(isKept: await keep(passed, keeper, asked))
+  }
+
+  /// - Parameter status: the server's failure; 0 where it cannot be reached.
+  private func answered(
+    insteadOf status: Int, _ stored: ResponseShelf.Found
+  ) -> (Question.End, Question.Lesson) {
+    count { $0.staleHits += 1 }
+    let reply = Question.Reply(
+      found: stored, detail: Self.detail(ofFailure: status),
+      forwarded: status == 0 ? "hit" : "fwd=stale; fwd-status=\(status)")
+    return (.stored(reply), .failed(status))
   }
 
   // MARK: Keeping
 
-  /// Keeps an answer that has come as a whole, or gives up what it says is out of date.
+  /// Keeps an answer, or gives up what it says is out of date. Of one that broke off the beginning
+  /// is kept where it can be completed later (RFC 9111, 3.3).
   private func keep(
-    _ passed: ServerTurn.Passed, _ keeper: ResponseKeeper, _ asked: ServerQuestion
+    _ passed: ServerTurn.Passed, _ keeper: ResponseKeeper, _ asked: ServerQuestion, isWhole: Bool
   ) async -> Bool {
+    let came = keeper.length
+    guard isWhole || came > 0 && came <= passed.range?.count ?? 0 else { return false }
     if asked.request.isHead { return await compare(passed.response, asked) }
-    guard passed.isToBeKept else {
-      return await giveUp(upon: passed.status, asked)
-    }
+    guard passed.isToBeKept else { return await giveUp(upon: passed.status, asked) }
     let length = passed.range?.count ?? passed.response.length
-    guard let content = keeper.finish(length: length) else {
+    guard let content = keeper.finish(length: isWhole ? length : nil) else {
       count { $0.storeFailures += 1 }
       return false
     }
     let headers = asked.request.message.headers
     return await attempt { () throws(TidemarkError) in
-      guard let range = passed.range else {
+      guard let start = passed.range?.lowerBound, !isWhole || passed.status == 206 else {
         var response = passed.response
         response.body = content.bytes
         return try await self.shelf.keep(
           response, content.attachment, of: asked.address, headers, since: asked.stamp)
       }
       return try await self.shelf.keep(
-        range, content.bytes, content.attachment, of: passed.response, asked.address, headers,
-        since: asked.stamp)
-    }
-  }
-
-  /// Keeps the beginning of an answer that broke off, where it can be completed later
-  /// (RFC 9111, 3.3).
-  private func keepBeginning(
-    _ passed: ServerTurn.Passed, _ keeper: ResponseKeeper, _ asked: ServerQuestion
-  ) async {
-    let length = keeper.length
-    guard passed.isToBeKept, length > 0, let partial = passed.partial,
-      length <= partial.range.count, let content = keeper.finish(length: nil)
-    else { return keeper.cancel() }
-    let start = partial.range.lowerBound
-    _ = await attempt { () throws(TidemarkError) in
-      try await self.shelf.keep(
-        start..<start + length, content.bytes, content.attachment, of: partial.response,
-        asked.address, asked.request.message.headers, since: asked.stamp)
+        start..<start + came, content.bytes, content.attachment, of: passed.response,
+        asked.address, headers, since: asked.stamp)
     }
   }
 

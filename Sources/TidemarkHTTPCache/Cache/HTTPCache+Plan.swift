@@ -99,9 +99,9 @@ extension HTTPCache {
   /// Whether a stored response serves in place of an error (RFC 5861, 4).
   /// - Parameter status: what the server has answered; 0 where it cannot be reached.
   func servesInstead(
-    of status: Int, _ found: ResponseShelf.Found?, _ request: HTTPCacheRequest
+    of status: Int, _ found: ResponseShelf.Found, _ request: HTTPCacheRequest
   ) -> Bool {
-    guard let found, !forbidsStale(found, request), request.isBegun(by: found),
+    guard !forbidsStale(found, request), request.isBegun(by: found),
       [0, 500, 502, 503, 504].contains(status)
     else { return false }
     let staleness = Freshness(found.response, now: shelf.now).staleness

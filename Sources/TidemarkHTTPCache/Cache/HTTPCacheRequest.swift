@@ -77,7 +77,7 @@ struct HTTPCacheRequest: Sendable {
 
   /// Whether a stored response has all that is asked for.
   func isHeld(by found: ResponseShelf.Found) -> Bool {
-    guard found.response.parts != nil, !isHead, let bytes = bytes(of: found) else { return true }
+    guard found.response.isPartial, !isHead, let bytes = bytes(of: found) else { return true }
     return found.content.end(from: bytes.lowerBound) >= bytes.upperBound
   }
 

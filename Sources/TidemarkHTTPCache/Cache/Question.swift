@@ -18,11 +18,21 @@ final class Question: Sendable {
     case again
   }
 
-  /// The stored response as an answer: for the first one, in place of the server's.
+  /// The end for the first one.
+  enum End: Sendable {
+    /// The answer has come through the pipe.
+    case passed
+    /// The stored response serves in place of an answer.
+    case stored(Reply)
+    /// Nobody was asked: what is stored by now may do.
+    case needless
+  }
+
+  /// The stored response as an answer.
   struct Reply: Sendable {
     var found: ResponseShelf.Found
     var detail = ""
-    /// What became of the request to the server; nil where there was none.
+    /// The outcome of the request to the server; nil where there was none.
     var forwarded: String?
     /// The cookies of the server's answer, which are not stored.
     var setCookies: [String] = []
@@ -34,12 +44,12 @@ final class Question: Sendable {
     var exchange: Task<Void, any Error>?
     var isCalledOff = false
     var lesson: Result<Lesson, any Error>?
-    var end: Result<Reply?, any Error>?
+    var end: Result<End, any Error>?
   }
 
   /// The state before it was asked; nil for a question whose answer nobody keeps.
   let stamp: ResponseShelf.Stamp?
-  let pipe = AnswerPipe()
+  private let pipe = AnswerPipe()
   private let state = Lock(State())
   private let change = Signal()
 
@@ -58,6 +68,12 @@ final class Question: Sendable {
     try await task.value
   }
 
+  /// Hands a part of the answer to the first one. Others do not wait while that one is slow.
+  func give(_ part: AnswerPipe.Part) { pipe.give(part) { release(.again) } }
+
+  /// Says that the first one does not read, or reads no more.
+  func endReading() { pipe.close() }
+
   /// Says that those who wait need not wait any longer.
   func release(_ lesson: Lesson) {
     state.withLock { state in
@@ -67,7 +83,7 @@ final class Question: Sendable {
   }
 
   /// Says what became of it.
-  func finish(_ end: Result<(Reply?, Lesson), any Error>) {
+  func finish(_ end: Result<(End, Lesson), any Error>) {
     state.withLock { state in
       // The reader may have missed something that was called off.
       state.end = state.isCalledOff ? .failure(CancellationError()) : end.map(\.0)
@@ -113,8 +129,15 @@ final class Question: Sendable {
     try await change.first { state.withLock { $0.lesson } }.get()
   }
 
-  /// The first one's reply, at the end of the pipe.
-  func reply() throws -> Reply? { try state.withLock { $0.end }?.get() }
+  /// Hands the first one what comes.
+  /// - Throws: what the exchange and `body` have thrown; `CancellationError`.
+  func read(_ body: (AnswerPipe.Part) async throws -> Void) async throws -> End {
+    defer { endReading() }
+    while case let parts = try await pipe.next(), !parts.isEmpty {
+      for part in parts { try await body(part) }
+    }
+    return try state.withLock { $0.end }?.get() ?? .passed
+  }
 }
 
 /// The questions that others may join.

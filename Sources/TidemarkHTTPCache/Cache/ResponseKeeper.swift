@@ -62,9 +62,6 @@ final class ResponseKeeper: Sendable {
     }
   }
 
-  /// Gives up what was collected.
-  func cancel() { state.withLock { fail(&$0) } }
-
   /// Bytes so far; 0 where they are not kept.
   var length: Int { state.withLock { $0.hasFailed ? 0 : $0.length } }
 

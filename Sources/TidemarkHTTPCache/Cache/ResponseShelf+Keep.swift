@@ -26,7 +26,7 @@ extension ResponseShelf {
       attachment = try cache.store.staged(reference)
       guard attachment != nil else { return false }
     }
-    if found.response.parts != nil {
+    if found.response.isPartial {
       // Parts are found by the key of their response.
       let key = try await place(found.response, address, headers, since: stamp)
       guard key == found.key else {
@@ -61,7 +61,7 @@ extension ResponseShelf {
     let (isNew, dropped) = list.add(target, after: key, most: max(1, policy.variants))
     guard isNew else { return target }
     // A response that stood there alone goes with its parts.
-    let parts = try parts(key).map { Self.key(of: $0, key) }
+    let parts = try partKeys(key)
     let isPlaced = try await put(key, list.encoded(), nil, address, since: stamp) {
       () throws(TidemarkError) in
       try self.isCurrent(isKnown ? nil : key, stamp, address)
@@ -69,10 +69,6 @@ extension ResponseShelf {
     guard isPlaced else { return nil }
     try await remove(dropped + parts)
     return target
-  }
-
-  private func response(_ key: Key) throws(TidemarkError) -> StoredResponse? {
-    try cache.peek(key).flatMap { StoredResponse($0.value) }
   }
 
   /// Whether two answers are of one content, byte by byte (RFC 9111, 3.4).
@@ -85,9 +81,6 @@ extension ResponseShelf {
 
   // MARK: Parts
 
-  /// Times that a response is read again which others add parts to.
-  private static let mostAttempts = 8
-
   /// Keeps a part of a body, beside the others of the same content.
   /// - Parameter response: the response as it is as a whole.
   func keep(
@@ -98,40 +91,32 @@ extension ResponseShelf {
     guard let key = try await place(response, address, headers, since: stamp, isPart: true) else {
       return false
     }
-    let part = ContentPart(range: range, number: UInt64.random(in: .min ... .max))
-    let partKey = Self.key(of: part, key)
-    guard try await put(partKey, bytes, attachment, address, since: stamp) else { return false }
-    for _ in 0..<Self.mostAttempts {
-      let sequence = try cache.sequence(of: key)
-      let former = try self.response(key)
-      let joins = isSame(response, former)
-      if joins, former?.parts == nil { break }
-      guard try isCurrent(joins ? nil : key, stamp, address) else { break }
-      var next = response
-      if joins, let former {
-        next = former
-        next.freshen(
-          response.headers, requestTime: response.requestTime, responseTime: response.responseTime)
-      }
-      var parts = next.parts ?? ContentParts()
-      parts.add(part)
-      next.parts = parts
-      if try await replace(key, at: sequence, next, nil, address, since: stamp) {
-        try await arrange(key, address, since: stamp)
-        return true
+    let part = Self.key(of: range, response, key)
+    guard try await put(part, bytes, attachment, address, since: stamp) else { return false }
+    let sequence = try cache.sequence(of: key)
+    let former = try self.response(key)
+    let joins = isSame(response, former)
+    var next = response
+    if joins, let former {
+      next = former
+      next.freshen(
+        response.headers, requestTime: response.requestTime, responseTime: response.responseTime)
+    }
+    if !joins || next.isPartial {
+      next.isPartial = true
+      _ = try await put(key, next, nil, address, since: stamp) { () throws(TidemarkError) in
+        joins
+          ? try self.cache.sequence(of: key) == sequence
+          : try self.isCurrent(key, stamp, address)
       }
     }
-    try await remove([partKey])
-    return false
-  }
-
-  private func replace(
-    _ key: Key, at sequence: UInt64, _ response: StoredResponse, _ attachment: StagedAttachment?,
-    _ address: HTTPAddress, since stamp: Stamp
-  ) async throws(TidemarkError) -> Bool {
-    try await put(key, response, attachment, address, since: stamp) {
-      () throws(TidemarkError) in try self.cache.sequence(of: key) == sequence
+    // A part is of use beside others of its content, whichever came first.
+    guard let there = try self.response(key), there.isPartial, isSame(response, there) else {
+      try await remove([part])
+      return false
     }
+    try await arrange(key, address, since: stamp)
+    return true
   }
 
   /// Makes one of parts that are the whole, or that are too many.
@@ -139,31 +124,32 @@ extension ResponseShelf {
     _ key: Key, _ address: HTTPAddress, since stamp: Stamp
   ) async throws(TidemarkError) {
     let sequence = try cache.sequence(of: key)
-    guard var response = try self.response(key), var parts = response.parts,
-      let total = response.length
+    guard let response = try self.response(key), response.isPartial, let total = response.length
     else { return }
-    if parts.end(from: 0) >= total {
+    if try parts(key, response).end(from: 0) >= total {
       guard let content = try await joined(key, response, 0..<total) else { return }
-      (response.parts, response.body) = (nil, content.bytes)
-      _ = try await replace(
-        key, at: sequence, response, content.attachment, address, since: stamp)
+      var whole = response
+      (whole.isPartial, whole.body) = (false, content.bytes)
+      _ = try await put(key, whole, content.attachment, address, since: stamp) {
+        () throws(TidemarkError) in try self.cache.sequence(of: key) == sequence
+      }
       return
     }
-    let surplus = parts.surplus
-    guard let first = surplus.first, let last = surplus.last else { return }
-    for part in surplus { parts.remove(part) }
-    if surplus.count > 1 {
-      let range =
-        first.range.lowerBound..<max(first.range.upperBound, last.range.upperBound)
-      let part = ContentPart(range: range, number: UInt64.random(in: .min ... .max))
-      guard let content = try await joined(key, response, range),
-        try await put(
-          Self.key(of: part, key), content.bytes, content.attachment, address, since: stamp)
-      else { return }
-      parts.add(part)
+    for _ in 0..<ContentParts.most {
+      let surplus = ContentParts.surplus(try parts(key, response))
+      guard let first = surplus.first, let last = surplus.last else { return }
+      let range = first.lowerBound..<max(first.upperBound, last.upperBound)
+      if surplus.count > 1 {
+        guard let content = try await joined(key, response, range),
+          try await put(
+            Self.key(of: range, response, key), content.bytes, content.attachment, address,
+            since: stamp)
+        else { return }
+      }
+      // One that had all of the other is what they became.
+      let gone = surplus.count > 1 ? surplus.filter { $0 != range } : surplus
+      try await remove(gone.map { Self.key(of: $0, response, key) })
     }
-    response.parts = parts
-    _ = try await replace(key, at: sequence, response, nil, address, since: stamp)
   }
 
   /// A range of a body whose parts are here.
@@ -175,7 +161,6 @@ extension ResponseShelf {
     else { return nil }
     let keeper = ResponseKeeper(cache.store, policy)
     do { try await content.forEach(in: range) { keeper.take($0) } } catch {
-      keeper.cancel()
       throw error as? TidemarkError ?? TidemarkError(.cancelled, "the task was cancelled")
     }
     return keeper.finish(length: range.count)

@@ -6,8 +6,8 @@ internal import TidemarkSyncProtocol
 ///
 /// The key of a response is its address. Where responses depend on fields of the request, a list of
 /// these fields stands there, and each response under a key of its own, which has the list's number
-/// in it: without the list, none of them is found again. Parts of a body have keys of their own
-/// likewise, with the numbers that the response gives them.
+/// in it: without the list, none of them is found again. Parts of a body stand behind the key of
+/// their response, with their place and what tells their content from another one of the address.
 ///
 /// An answer is kept only if nothing was said meanwhile: its ``Stamp`` knows what was there before.
 final class ResponseShelf: Sendable {
@@ -74,17 +74,17 @@ final class ResponseShelf: Sendable {
   func content(
     _ key: Key, _ response: StoredResponse, _ attachment: AttachmentReference?
   ) throws(TidemarkError) -> StoredContent? {
-    guard let parts = response.parts else {
+    guard response.isPartial else {
       return try source(response.body, attachment).map { StoredContent($0) }
     }
     var pieces: [StoredContent.Piece] = []
-    for part in parts.all {
-      guard let entry = try readable(Self.key(of: part, key)),
-        let source = try source(entry.value, entry.attachment), source.length == part.range.count
+    for range in try parts(key, response) {
+      guard let entry = try readable(Self.key(of: range, response, key)),
+        let source = try source(entry.value, entry.attachment), source.length == range.count
       else { continue }
-      pieces.append(StoredContent.Piece(start: part.range.lowerBound, source: source))
+      pieces.append(StoredContent.Piece(range: range, source: source))
     }
-    return StoredContent(pieces, total: response.length ?? 0)
+    return StoredContent(pieces: pieces, total: response.length ?? 0)
   }
 
   private func source(
@@ -105,8 +105,24 @@ final class ResponseShelf: Sendable {
     return Key(text.prefix(mostKeyBytes / 2) + Array("#\(hash)".utf8))
   }
 
-  static func key(of part: ContentPart, _ key: Key) -> Key {
-    Key(key.bytes + Array("#part-\(String(part.number, radix: 16))".utf8))
+  private static let partMark = Array("#part-".utf8)
+
+  /// The key of a part of a response's body; without a part, the beginning of all of them.
+  static func key(of part: Range<Int>? = nil, _ response: StoredResponse, _ key: Key) -> Key {
+    let content = "\(response.headers["etag"] ?? "") \(response.length ?? 0)"
+    let hash = AttachmentID.text(Array(SHA256.hash(Array(content.utf8).rawSpan).prefix(8)))
+    let end = "\(hash)-" + (part?.httpText ?? "")
+    return Key(key.bytes + partMark + Array(end.utf8))
+  }
+
+  /// The parts of a response's body that are here, by their beginnings.
+  func parts(_ key: Key, _ response: StoredResponse) throws(TidemarkError) -> [Range<Int>] {
+    let prefix = Self.key(response, key)
+    let all = try cache.keys(beginningWith: prefix).compactMap { key in
+      Range(httpText: String(decoding: key.bytes.dropFirst(prefix.bytes.count), as: UTF8.self))
+    }
+    return all.filter { $0.upperBound <= response.length ?? 0 }
+      .sorted { ($0.lowerBound, $1.upperBound) < ($1.lowerBound, $0.upperBound) }
   }
 
   // MARK: Stamps
@@ -151,7 +167,7 @@ final class ResponseShelf: Sendable {
     if isWanted: @escaping @Sendable () throws(TidemarkError) -> Bool
   ) async throws(TidemarkError) -> Bool {
     guard let bytes = response.encoded() else { return false }
-    let former = try parts(key)
+    let former = try partKeys(key)
     let tag = response.headers["etag"].map { Array($0.utf8) }
     let freshness = Freshness(response, now: now)
     guard
@@ -160,8 +176,8 @@ final class ResponseShelf: Sendable {
         maxAge: .seconds(max(0, freshness.lifetime - freshness.age)), attachment: attachment,
         answering: stamp.question, if: isWanted)
     else { return false }
-    let kept = Set(response.parts?.all ?? [])
-    try await remove(former.filter { !kept.contains($0) }.map { Self.key(of: $0, key) })
+    let kept = Self.key(response, key).bytes
+    try await remove(former.filter { !response.isPartial || !$0.bytes.starts(with: kept) })
     return true
   }
 
@@ -180,9 +196,14 @@ final class ResponseShelf: Sendable {
     address.authority.utf8.count <= 255 ? [EntryLabel(address.authority)] : []
   }
 
-  /// The parts of the response that stands under a key.
-  func parts(_ key: Key) throws(TidemarkError) -> [ContentPart] {
-    try cache.peek(key).flatMap { StoredResponse($0.value) }?.parts?.all ?? []
+  /// The keys of the parts of the response that stands under a key.
+  func partKeys(_ key: Key) throws(TidemarkError) -> [Key] {
+    guard try response(key)?.isPartial == true else { return [] }
+    return try cache.keys(beginningWith: Key(key.bytes + Self.partMark))
+  }
+
+  func response(_ key: Key) throws(TidemarkError) -> StoredResponse? {
+    try cache.peek(key).flatMap { StoredResponse($0.value) }
   }
 
   // MARK: Removing
@@ -198,7 +219,7 @@ final class ResponseShelf: Sendable {
   func remove(_ keys: [Key]) async throws(TidemarkError) {
     guard !keys.isEmpty else { return }
     var all = keys
-    for key in keys { all += try parts(key).map { Self.key(of: $0, key) } }
+    for key in keys { all += try partKeys(key) }
     try await cache.remove(keys: all)
   }
 }

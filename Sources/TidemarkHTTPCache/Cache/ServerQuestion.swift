@@ -14,7 +14,7 @@ struct ServerQuestion: Sendable {
   let isConditional: Bool
   /// The bytes for the reader, where the first of them are here and the server is asked for the
   /// others; and where these begin.
-  let completed: (bytes: Range<Int>, missing: Int)?
+  private(set) var completed: (bytes: Range<Int>, missing: Int)?
   /// When it is sent, in milliseconds since 1970.
   let sent: Int64
 
@@ -28,9 +28,9 @@ struct ServerQuestion: Sendable {
     self.isConditional = isConditional
     sent = now
     message = request.message
-    guard let found, isConditional else { (stored, completed) = (found, nil); return }
+    stored = found
+    guard let found, isConditional else { return }
     guard !request.isHeld(by: found), let bytes = request.bytes(of: found) else {
-      (stored, completed) = (found, nil)
       // A `HEAD` is sent without conditions: its answer is compared (RFC 9111, 4.3.5).
       guard !request.isHead else { return }
       message.headers = Preconditions.adding(of: found.response, to: message.headers)
@@ -40,12 +40,8 @@ struct ServerQuestion: Sendable {
     let missing = found.content.end(from: bytes.lowerBound)
     guard !request.hasCondition, missing > bytes.lowerBound,
       let tag = found.response.headers["etag"]
-    else {
-      (stored, completed) = (found, nil)
-      return
-    }
+    else { return }
     // RFC 9111, 3.4: what is missing, or all of another content.
-    stored = found
     completed = (bytes, missing)
     message.headers["range"] = ByteRange.field(
       missing..<bytes.upperBound, of: found.content.total)
@@ -58,25 +54,24 @@ enum ServerTurn: Sendable {
   case waiting
   /// The answer is handed on.
   case passed(Passed)
-  /// It has been, as a whole.
-  case done(isKept: Bool)
   /// The stored response is still right.
-  case notModified(HTTPTransportAnswer)
-  /// The stored response serves in place of an error; 0 where the server cannot be reached.
-  case failed(Int)
+  case notModified(HTTPTransportAnswer, ResponseShelf.Found)
+  /// The stored response serves in place of an error.
+  case failed(Int, ResponseShelf.Found)
   /// The server speaks of another response than the one that it was asked about.
   case confused
 
   /// An answer for the reader.
   struct Passed: Sendable {
-    var head: AnswerPipe.Part
+    var head: HTTPTransportAnswer
+    /// The bytes of the body that are stored already and come first.
+    var before: (StoredContent, Range<Int>)?
+    /// The status of the server's answer.
     var status: Int
-    /// The response that is kept.
+    /// The response that is kept: the whole, also where a part of it comes.
     var response: StoredResponse
-    /// The part of it that comes; nil for the whole.
+    /// The bytes of it that come; nil where a part of them is of no use.
     var range: Range<Int>?
-    /// The same where it breaks off; nil for what is worth nothing then.
-    var partial: PartialAnswer?
     var isToBeKept: Bool
   }
 }
@@ -85,8 +80,10 @@ extension HTTPCache {
   /// The meaning of the head of an answer.
   func turn(_ answer: HTTPTransportAnswer, _ asked: ServerQuestion) -> ServerTurn {
     let request = asked.request
-    if answer.status >= 500, servesInstead(of: answer.status, asked.stored, request) {
-      return .failed(answer.status)
+    if answer.status >= 500, let stored = asked.stored,
+      servesInstead(of: answer.status, stored, request)
+    {
+      return .failed(answer.status, stored)
     }
     if let stored = asked.stored, let completed = asked.completed {
       switch answer.status {
@@ -99,22 +96,20 @@ extension HTTPCache {
       !request.isHead, request.isHeld(by: stored)
     {
       if Preconditions.selects(answer.headers, stored.response) {
-        return .notModified(answer)
+        return .notModified(answer, stored)
       }
       // The reader's own condition may be what was met.
       if !request.hasCondition { return .confused }
     }
     let response = response(answer, asked)
     let partial = PartialAnswer(response)
-    // A part is kept as one of the whole.
     let whole = response.status == 206 ? partial?.response : response
-    let isToBeKept = isToBeKept(whole, request)
     let forwarded = asked.stored.map { request.isHeld(by: $0) ? "fwd=stale" : "fwd=partial" }
-    return .passed(
+    return passed(
       ServerTurn.Passed(
-        head: head(answer, forwarded ?? "fwd=uri-miss", isToBeKept), status: answer.status,
-        response: whole ?? response, range: response.status == 206 ? partial?.range : nil,
-        partial: partial, isToBeKept: isToBeKept))
+        head: answer, status: answer.status, response: whole ?? response, range: partial?.range,
+        isToBeKept: whole != nil),
+      forwarded ?? "fwd=uri-miss", request)
   }
 
   /// A part that completes what is here (RFC 9111, 3.4).
@@ -132,22 +127,14 @@ extension HTTPCache {
     var response = stored.response
     response.freshen(
       answer.headers, requestTime: partial.response.requestTime, responseTime: shelf.now)
-    let isToBeKept = isToBeKept(response, asked.request)
     var head = HTTPTransportAnswer(status: 200, headers: response.headers)
     head.setCookies = answer.setCookies
-    if isRange {
-      let range = bytes.lowerBound..<partial.range.upperBound
-      head.status = 206
-      head.headers["content-range"] = ContentRange.field(range, of: partial.total)
-      head.headers["content-length"] = "\(range.count)"
-    }
-    response.parts = nil
-    let before = bytes.lowerBound..<missing
-    return .passed(
+    if isRange { head.tellRange(bytes.lowerBound..<partial.range.upperBound, of: partial.total) }
+    return passed(
       ServerTurn.Passed(
-        head: self.head(head, "fwd=partial", isToBeKept, status: 206, stored.content, before),
-        status: 206, response: response, range: partial.range, partial: partial,
-        isToBeKept: isToBeKept))
+        head: head, before: (stored.content, bytes.lowerBound..<missing), status: 206,
+        response: response, range: partial.range, isToBeKept: true),
+      "fwd=partial", asked.request)
   }
 
   private func response(
@@ -158,20 +145,18 @@ extension HTTPCache {
       requestTime: min(asked.sent, shelf.now), responseTime: shelf.now)
   }
 
-  private func isToBeKept(_ response: StoredResponse?, _ request: HTTPCacheRequest) -> Bool {
-    guard let response, !request.isHead else { return false }
-    return Storability.allows(response, request: request.control) && response.encoded() != nil
-  }
-
-  private func head(
-    _ answer: HTTPTransportAnswer, _ forwarded: String, _ isToBeKept: Bool, status: Int? = nil,
-    _ content: StoredContent? = nil, _ range: Range<Int> = 0..<0
-  ) -> AnswerPipe.Part {
-    var answer = answer
+  /// Says what becomes of an answer that may be kept as far as its range goes.
+  private func passed(
+    _ answer: ServerTurn.Passed, _ forwarded: String, _ request: HTTPCacheRequest
+  ) -> ServerTurn {
+    var passed = answer
+    passed.isToBeKept =
+      passed.isToBeKept && !request.isHead && passed.response.encoded() != nil
+      && Storability.allows(passed.response, request: request.control)
     // A body that breaks off, or is too long without having said so, is not kept all the same.
-    let length = answer.headers["content-length"].flatMap { HTTPHeaders.contentLength($0) } ?? 0
-    let stored = isToBeKept && length <= policy.longestBody ? "; stored" : ""
-    answer.note("\(forwarded); fwd-status=\(status ?? answer.status)\(stored)")
-    return .head(answer, content, range)
+    let length = passed.head.contentLength ?? 0
+    let stored = passed.isToBeKept && length <= policy.longestBody ? "; stored" : ""
+    passed.head.note("\(forwarded); fwd-status=\(passed.status)\(stored)")
+    return .passed(passed)
   }
 }

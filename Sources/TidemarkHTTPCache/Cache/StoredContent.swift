@@ -14,9 +14,9 @@ struct StoredContent: Sendable {
     }
   }
 
-  /// A part of the body, and where it begins in it.
+  /// A part of the body.
   struct Piece: Sendable {
-    var start: Int
+    var range: Range<Int>
     var source: Source
   }
 
@@ -25,38 +25,35 @@ struct StoredContent: Sendable {
   /// The length of the whole body.
   var total: Int
 
-  /// A body that is here as a whole.
-  init(_ source: Source) {
-    pieces = [Piece(start: 0, source: source)]
-    total = source.length
-  }
-
-  init(_ pieces: [Piece], total: Int) { (self.pieces, self.total) = (pieces, total) }
-
   /// The end of what is here without a gap from a byte on.
-  func end(from start: Int) -> Int {
-    pieces.reduce(start) { $1.start <= $0 ? max($0, $1.start + $1.source.length) : $0 }
-  }
+  func end(from start: Int) -> Int { pieces.lazy.map(\.range).end(from: start) }
 
   /// Calls `body` with a range, piece by piece; it must be here.
   func forEach(in range: Range<Int>, _ body: ([UInt8]) async throws -> Void) async throws {
     var offset = range.lowerBound
-    for piece in pieces where piece.start <= offset {
-      let end = min(range.upperBound, piece.start + piece.source.length)
+    for piece in pieces where piece.range.lowerBound <= offset {
+      let end = min(range.upperBound, piece.range.upperBound)
       while offset < end {
         let chunk: [UInt8]
+        let (start, rest) = (offset - piece.range.lowerBound, end - piece.range.lowerBound)
         switch piece.source {
-        case .bytes(let bytes): chunk = Array(bytes[offset - piece.start..<end - piece.start])
+        case .bytes(let bytes): chunk = Array(bytes[start..<rest])
         case .attachment(let reader):
-          let start = offset - piece.start
           // A chunk ends where a piece of the file does, which is read as a whole.
           let next = (start / AttachmentReader.chunkBytes + 1) * AttachmentReader.chunkBytes
-          chunk = try reader.read(start..<min(next, end - piece.start))
+          chunk = try reader.read(start..<min(next, rest))
         }
         guard !chunk.isEmpty else { return }
         try await body(chunk)
         offset += chunk.count
       }
     }
+  }
+}
+
+extension StoredContent {
+  /// A body that is here as a whole.
+  init(_ source: Source) {
+    self.init(pieces: [Piece(range: 0..<source.length, source: source)], total: source.length)
   }
 }

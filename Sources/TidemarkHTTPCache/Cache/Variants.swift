@@ -1,5 +1,6 @@
 internal import Tidemark
 internal import TidemarkEngine
+internal import TidemarkSyncProtocol
 
 /// The list that stands under an address whose responses depend on fields of the request.
 struct Variants: Sendable, Hashable {
@@ -22,7 +23,7 @@ struct Variants: Sendable, Hashable {
     guard bytes.count <= 65_536, bytes.starts(with: Array(Self.mark.utf8)) else { return nil }
     let lines = String(decoding: bytes, as: UTF8.self).split(separator: "\n").map(String.init)
     guard lines.count >= 3, lines[0] == Self.mark, let number = UInt64(lines[1], radix: 16),
-      let vary = Vary(names: HTTPText.list(lines[2]))
+      let vary = Vary(names: HTTPHeaders.list(lines[2]))
     else { return nil }
     self.vary = vary
     self.number = number

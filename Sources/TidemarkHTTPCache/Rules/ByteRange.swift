@@ -1,3 +1,5 @@
+internal import TidemarkSyncProtocol
+
 /// The `Range` field of a request that asks for one range of bytes (RFC 9110, 14.1.2 and 14.2).
 struct ByteRange: Sendable, Hashable {
   /// The first byte; nil where the last bytes are asked for.
@@ -7,13 +9,13 @@ struct ByteRange: Sendable, Hashable {
 
   /// - Returns: nil for several ranges, for another unit, and for what is no range.
   init?(_ field: String) {
-    let parts = HTTPText.trimmed(field).split(
+    let parts = HTTPHeaders.trimmed(field).split(
       separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
     guard parts.count == 2, parts[0].lowercased() == "bytes" else { return nil }
     let ends = parts[1].split(separator: "-", omittingEmptySubsequences: false)
-      .map { HTTPText.trimmed($0) }
+      .map { HTTPHeaders.trimmed($0) }
     guard ends.count == 2, ends.contains(where: { !$0.isEmpty }) else { return nil }
-    let numbers = ends.map { HTTPText.number($0) }
+    let numbers = ends.map { HTTPHeaders.number($0) }
     guard zip(ends, numbers).allSatisfy({ $0.isEmpty || $1 != nil }) else { return nil }
     (first, last) = (numbers[0], numbers[1])
     if let first, let last, last < first { return nil }
@@ -31,7 +33,7 @@ struct ByteRange: Sendable, Hashable {
 
   /// A field that asks for a range; up to the end where that is the content's.
   static func field(_ range: Range<Int>, of length: Int) -> String {
-    "bytes=\(range.lowerBound)-" + (range.upperBound < length ? "\(range.upperBound - 1)" : "")
+    "bytes=" + (range.upperBound < length ? range.httpText : "\(range.lowerBound)-")
   }
 }
 
@@ -43,29 +45,27 @@ struct ContentRange: Sendable, Hashable {
   /// - Returns: nil where either is not told, or makes no sense.
   init?(_ field: String?) {
     guard let field, field.lowercased().hasPrefix("bytes ") else { return nil }
-    let parts = HTTPText.trimmed(field.dropFirst(6)).split(
+    let parts = HTTPHeaders.trimmed(field.dropFirst(6)).split(
       separator: "/", omittingEmptySubsequences: false)
-    guard parts.count == 2, let total = HTTPText.number(parts[1]) else { return nil }
-    let ends = parts[0].split(separator: "-", omittingEmptySubsequences: false).map {
-      HTTPText.number($0)
-    }
-    guard ends.count == 2, let first = ends[0], let last = ends[1], first <= last, last < total
+    guard parts.count == 2, let total = HTTPHeaders.number(parts[1]),
+      let range = Range(httpText: parts[0]), range.upperBound <= total
     else { return nil }
-    range = first..<last + 1
-    self.total = total
-  }
-
-  /// The field for a range of a content.
-  static func field(_ range: Range<Int>, of length: Int) -> String {
-    "bytes \(range.lowerBound)-\(range.upperBound - 1)/\(length)"
+    (self.range, self.total) = (range, total)
   }
 }
 
-extension HTTPText {
-  /// A number of bytes; nil for anything but digits, and for more than anybody has.
-  static func number(_ text: some StringProtocol) -> Int? {
-    guard (1...18).contains(text.utf8.count), text.utf8.allSatisfy({ $0 >= 0x30 && $0 <= 0x39 })
-    else { return nil }
-    return Int(text)
+extension Range<Int> {
+  /// The first and the last byte, as fields have them.
+  var httpText: String { "\(lowerBound)-\(upperBound - 1)" }
+
+  /// - Returns: nil for what is no range.
+  init?(httpText text: some StringProtocol) {
+    let ends = text.split(separator: "-", omittingEmptySubsequences: false).map {
+      HTTPHeaders.number($0)
+    }
+    guard ends.count == 2, let first = ends[0], let last = ends[1], first <= last else {
+      return nil
+    }
+    self = first..<last + 1
   }
 }

@@ -1,3 +1,5 @@
+internal import TidemarkSyncProtocol
+
 /// The directives of a `Cache-Control` field (RFC 9111, 5.2), of a request or a response.
 struct CacheControl: Sendable {
   /// Longest field that is looked at.
@@ -34,14 +36,13 @@ struct CacheControl: Sendable {
 
   /// A number of seconds; nil for anything but digits.
   static func seconds(of text: String) -> Int64? {
-    guard !text.isEmpty, text.utf8.allSatisfy({ $0 >= 0x30 && $0 <= 0x39 }) else { return nil }
-    let digits = text.utf8.drop { $0 == 0x30 }
-    guard digits.count <= 10 else { return mostSeconds }
-    return min(mostSeconds, digits.reduce(0) { $0 * 10 + Int64($1 - 0x30) })
+    guard HTTPHeaders.isDigits(text) else { return nil }
+    return min(mostSeconds, Int64(text) ?? mostSeconds)
   }
 
   /// The parts between commas that stand in no quotes.
-  private static func split(_ bytes: [UInt8]) -> [[UInt8]] {
+  /// - Parameter escapes: whether a backslash within quotes takes the next byte as it is.
+  static func split(_ bytes: [UInt8], escapes: Bool = true) -> [[UInt8]] {
     var parts: [[UInt8]] = [[]]
     var isQuoted = false
     var isEscaped = false
@@ -51,14 +52,14 @@ struct CacheControl: Sendable {
         continue
       }
       if byte == UInt8(ascii: "\""), !isEscaped { isQuoted.toggle() }
-      isEscaped = isQuoted && byte == UInt8(ascii: "\\") && !isEscaped
+      isEscaped = escapes && isQuoted && byte == UInt8(ascii: "\\") && !isEscaped
       parts[parts.count - 1].append(byte)
     }
     return parts
   }
 
   private mutating func add(_ part: [UInt8]) {
-    let text = HTTPText.trimmed(String(decoding: part, as: UTF8.self))
+    let text = HTTPHeaders.trimmed(String(decoding: part, as: UTF8.self))
     let equals = text.firstIndex(of: "=")
     let name = text[..<(equals ?? text.endIndex)].lowercased()
     guard !name.isEmpty, directives[name] == nil else { return }
@@ -72,20 +73,5 @@ struct CacheControl: Sendable {
       argument = argument.dropFirst().dropLast()
     }
     directives[name] = .some(String(argument))
-  }
-}
-
-/// Reads texts of HTTP.
-enum HTTPText {
-  /// A text without spaces and tabs at its ends.
-  static func trimmed(_ text: some StringProtocol) -> String {
-    let start = text.drop { $0 == " " || $0 == "\t" }
-    let end = start.lastIndex { $0 != " " && $0 != "\t" }
-    return end.map { String(start[...$0]) } ?? ""
-  }
-
-  /// The members of a list, trimmed, without empty ones.
-  static func list(_ text: String) -> [String] {
-    text.split(separator: ",").map { trimmed($0) }.filter { !$0.isEmpty }
   }
 }

@@ -54,7 +54,7 @@ struct Freshness: Sendable, Hashable {
   static func age(_ response: StoredResponse, now: Int64) -> Int64 {
     let received = response.responseTime / 1000
     let apparent = clamped(received.subtractingReportingOverflow(date(of: response)))
-    let first = response.headers["age"].map { HTTPText.list($0).first ?? "" }
+    let first = response.headers["age"].map { HTTPHeaders.list($0).first ?? "" }
     let told = first.flatMap { CacheControl.seconds(of: $0) } ?? 0
     let delay =
       clamped(

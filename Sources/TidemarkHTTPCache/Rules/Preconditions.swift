@@ -58,7 +58,7 @@ enum Preconditions {
   static func isMet(by stored: StoredResponse, _ request: [String: String]) -> Bool {
     guard stored.status == 200 else { return false }
     if let asked = request["if-none-match"] {
-      if HTTPText.trimmed(asked) == "*" { return true }
+      if HTTPHeaders.trimmed(asked) == "*" { return true }
       guard let tag = stored.headers["etag"] else { return false }
       return tags(asked).contains { opaque($0) == opaque(tag) }
     }
@@ -95,18 +95,8 @@ enum Preconditions {
 
   /// The tags of a list; commas stand within them, too.
   private static func tags(_ text: String) -> [String] {
-    var tags: [String] = []
-    var tag = ""
-    var isQuoted = false
-    for character in text.prefix(CacheControl.longest) {
-      if character == "\"" { isQuoted.toggle() }
-      if character == ",", !isQuoted {
-        tags.append(HTTPText.trimmed(tag))
-        tag = ""
-      } else {
-        tag.append(character)
-      }
-    }
-    return (tags + [HTTPText.trimmed(tag)]).filter { !$0.isEmpty }
+    // Within a tag a backslash is one (RFC 9110, 8.8.3).
+    CacheControl.split(Array(text.utf8.prefix(CacheControl.longest)), escapes: false)
+      .map { HTTPHeaders.trimmed(String(decoding: $0, as: UTF8.self)) }.filter { !$0.isEmpty }
   }
 }

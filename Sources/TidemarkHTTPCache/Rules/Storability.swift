@@ -1,3 +1,5 @@
+internal import TidemarkSyncProtocol
+
 /// Whether a response may be kept (RFC 9111, 3).
 enum Storability {
   /// Statuses of which the cache knows what they ask of it (RFC 9111, 3, and RFC 9110, 15).
@@ -74,7 +76,7 @@ struct Vary: Sendable, Hashable {
       return
     }
     guard field.utf8.count <= 4_096 else { return nil }
-    self.init(names: HTTPText.list(field))
+    self.init(names: HTTPHeaders.list(field))
   }
 
   init?(names: [String]) {
@@ -86,7 +88,7 @@ struct Vary: Sendable, Hashable {
   /// The values of these fields in a request, as one text; spaces in lists make no difference.
   func selecting(_ headers: [String: String]) -> String {
     names.map { name in
-      "\(name)=" + (headers[name].map { "1" + HTTPText.list($0).joined(separator: ",") } ?? "0")
+      "\(name)=" + (headers[name].map { "1" + HTTPHeaders.list($0).joined(separator: ",") } ?? "0")
     }.joined(separator: "\n")
   }
 }

@@ -14,27 +14,27 @@ struct StoredResponse: Sendable, Hashable {
   var responseTime: Int64
   /// The body, unless it is an attachment.
   var body: [UInt8] = []
-  /// The parts of the body that are here, where not all is: the fields are those of the whole.
-  var parts: ContentParts?
+  /// Whether parts of the body are here, each in an entry of its own: the fields are those of the
+  /// whole.
+  var isPartial = false
 
   /// The directives of the response.
   var control: CacheControl { CacheControl(headers["cache-control"]) }
 
   /// The body's length, when the response says it.
-  var length: Int? { headers["content-length"].flatMap { HTTPHeaders.contentLength($0) } }
+  var length: Int? { headers["content-length"].flatMap(HTTPHeaders.contentLength) }
 
   // MARK: Fields
 
-  /// Fields that concern one connection or a proxy, and are not stored (RFC 9111, 3.1).
-  private static let ofTheConnection: Set<String> = [
-    "connection", "keep-alive", "proxy-authenticate", "proxy-authentication-info",
-    "proxy-authorization", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade",
-  ]
-
-  /// The fields of an answer that are stored.
+  /// The fields of an answer that are stored: those that concern neither one connection nor a
+  /// proxy (RFC 9111, 3.1).
   static func storable(_ headers: [String: String]) -> [String: String] {
-    let named = Set(HTTPText.list(headers["connection"] ?? "").map { $0.lowercased() })
-    return headers.filter { !ofTheConnection.contains($0.key) && !named.contains($0.key) }
+    var headers = headers
+    ConnectionFields.remove(from: &headers)
+    for name in ["proxy-authenticate", "proxy-authentication-info", "proxy-authorization"] {
+      headers[name] = nil
+    }
+    return headers
   }
 
   /// Takes over what a 304, or the answer to a `HEAD`, says anew (RFC 9111, 3.2).
@@ -60,13 +60,12 @@ struct StoredResponse: Sendable, Hashable {
   /// Most bytes of the fields of one response.
   static let mostHeadBytes = 65_536
   private static let mark = "tidemark-http 1"
-  /// Marks a response of which parts are here, each in an entry of its own.
   private static let partsMark = "tidemark-http-parts 1"
 
-  /// The response as bytes: lines of text, an empty line, and the body, or a line for each part.
+  /// The response as bytes: lines of text, an empty line, and the body.
   /// - Returns: nil where the fields are longer than what is kept, or are no lines.
   func encoded() -> [UInt8]? {
-    let mark = parts == nil ? Self.mark : Self.partsMark
+    let mark = isPartial ? Self.partsMark : Self.mark
     var head = "\(mark)\n\(status) \(requestTime) \(responseTime)\n"
     for (name, value) in headers.sorted(by: { $0.key < $1.key }) {
       guard !name.isEmpty, !name.contains(where: { $0 == ":" || $0.isNewline }),
@@ -75,8 +74,7 @@ struct StoredResponse: Sendable, Hashable {
       head += "\(name): \(value)\n"
     }
     head += "\n"
-    return head.utf8.count <= Self.mostHeadBytes
-      ? Array(head.utf8) + (parts?.encoded() ?? body) : nil
+    return head.utf8.count <= Self.mostHeadBytes ? Array(head.utf8) + body : nil
   }
 
   /// - Returns: nil for bytes that are no response.
@@ -103,14 +101,10 @@ struct StoredResponse: Sendable, Hashable {
     headers = [:]
     for line in lines.dropFirst(2) {
       guard let colon = line.firstIndex(of: ":") else { return nil }
-      headers[String(line[..<colon])] = HTTPText.trimmed(line[line.index(after: colon)...])
+      headers[String(line[..<colon])] = HTTPHeaders.trimmed(line[line.index(after: colon)...])
     }
-    guard lines[0] == Self.partsMark else {
-      body = Array(bytes[start...])
-      return
-    }
-    guard let length, let parts = ContentParts(bytes[start...], total: length) else { return nil }
-    self.parts = parts
+    isPartial = lines[0] == Self.partsMark
+    if !isPartial { body = Array(bytes[start...]) }
   }
 
   init(

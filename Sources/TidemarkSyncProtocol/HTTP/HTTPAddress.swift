@@ -51,12 +51,11 @@ package struct HTTPAddress: Sendable, Hashable, CustomStringConvertible {
     }
     let name = String(decoding: host.map(HTTPHeaders.lowercased), as: UTF8.self)
     guard let colon else { return name }
-    let digits = text[(colon + 1)...]
+    let digits = String(decoding: text[(colon + 1)...], as: UTF8.self)
     if digits.isEmpty { return name }
-    guard digits.count <= 5, let port = Int(String(decoding: digits, as: UTF8.self)),
-      digits.allSatisfy({ $0 >= UInt8(ascii: "0") && $0 <= UInt8(ascii: "9") }),
-      (1...65_535).contains(port)
-    else { return nil }
+    guard let port = HTTPHeaders.number(digits, digits: 1...5), (1...65_535).contains(port) else {
+      return nil
+    }
     return port == (scheme == "https" ? 443 : 80) ? name : "\(name):\(port)"
   }
 
@@ -102,16 +101,11 @@ package struct HTTPAddress: Sendable, Hashable, CustomStringConvertible {
     let folder = isAbsolute ? "" : here[..<(here.lastIndex(of: "/") ?? here.endIndex)] + "/"
     var segments: [Substring] = []
     let all = (folder + reference[..<rest]).split(separator: "/", omittingEmptySubsequences: false)
-    for (index, segment) in all.dropFirst().enumerated() {
-      let isLast = index == all.count - 2
-      switch segment {
-      case ".": if isLast { segments.append("") }
-      case "..":
-        if !segments.isEmpty { segments.removeLast() }
-        if isLast { segments.append("") }
-      default: segments.append(segment)
-      }
+    for segment in all.dropFirst() {
+      if segment == ".." { _ = segments.popLast() }
+      if ![".", ".."].contains(segment) { segments.append(segment) }
     }
+    if let last = all.last, [".", ".."].contains(last) { segments.append("") }
     return "/" + segments.joined(separator: "/") + reference[rest...]
   }
 }

@@ -10,9 +10,10 @@ package enum HTTPHeaders {
   package static func contentLength(_ value: String) -> Int? {
     guard value.utf8.count <= valueBytes else { return nil }
     var length: Int?
-    for part in value.utf8.split(separator: comma, omittingEmptySubsequences: false) {
-      guard let number = digits(trimmed(part), atMost: 18) else { return nil }
-      guard length == nil || length == number else { return nil }
+    for part in value.split(separator: ",", omittingEmptySubsequences: false) {
+      guard let number = number(trimmed(part)), length == nil || length == number else {
+        return nil
+      }
       length = number
     }
     return length
@@ -22,12 +23,10 @@ package enum HTTPHeaders {
   /// - Returns: nil for what is no media type.
   package static func mediaType(_ value: String) -> String? {
     guard value.utf8.count <= valueBytes else { return nil }
-    let type = trimmed(value.utf8.prefix { $0 != UInt8(ascii: ";") })
-    let parts = type.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
-    guard parts.count == 2, parts.allSatisfy({ !$0.isEmpty && $0.allSatisfy(isTokenByte) }) else {
-      return nil
-    }
-    return String(decoding: type.map(lowercased), as: UTF8.self)
+    let type = trimmed(value.prefix { $0 != ";" })
+    let parts = type.split(separator: "/", omittingEmptySubsequences: false)
+    guard parts.count == 2, parts.allSatisfy(isToken) else { return nil }
+    return type.lowercased()
   }
 
   /// For how many seconds `Retry-After` asks, as a number or as a date.
@@ -37,11 +36,10 @@ package enum HTTPHeaders {
   /// - Returns: at most ``retryAfterSeconds``; 0 for a date gone by; nil for neither.
   package static func retryAfter(_ value: String, now: Int64) -> UInt32? {
     guard value.utf8.count <= valueBytes else { return nil }
-    let text = trimmed(value.utf8[...])
-    if text.allSatisfy({ $0 >= UInt8(ascii: "0") && $0 <= UInt8(ascii: "9") }), !text.isEmpty {
+    let text = trimmed(value)
+    if isDigits(text) {
       // A number with more digits is longer than anybody waits.
-      guard let seconds = digits(text, atMost: 18) else { return retryAfterSeconds }
-      return UInt32(min(seconds, Int(retryAfterSeconds)))
+      return UInt32(min(number(text) ?? .max, Int(retryAfterSeconds)))
     }
     guard let date = HTTPDate.seconds(value) else { return nil }
     let (left, isOver) = date.subtractingReportingOverflow(now)
@@ -61,32 +59,37 @@ package enum HTTPHeaders {
   }
 
   /// Whether a text can be the name of a header or a method (RFC 9110, 5.6.2).
-  package static func isToken(_ text: String) -> Bool {
+  package static func isToken(_ text: some StringProtocol) -> Bool {
     !text.isEmpty && text.utf8.allSatisfy(isTokenByte)
   }
 
   // MARK: Parts
 
-  private static let comma = UInt8(ascii: ",")
-
   private static func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
 
-  private static func trimmed(_ text: Substring.UTF8View) -> Substring.UTF8View {
-    let start = text.drop(while: isSpace)
-    guard let last = start.lastIndex(where: { !isSpace($0) }) else { return start.prefix(0) }
-    return start[...last]
+  /// A text without spaces and tabs at its ends.
+  package static func trimmed(_ text: some StringProtocol) -> String {
+    let start = text.drop { $0 == " " || $0 == "\t" }
+    let end = start.lastIndex { $0 != " " && $0 != "\t" }
+    return end.map { String(start[...$0]) } ?? ""
   }
 
-  /// The number that digits make, and nothing but digits; nil also when there are more than `most`.
-  private static func digits(_ text: Substring.UTF8View, atMost most: Int) -> Int? {
-    let significant = text.drop { $0 == UInt8(ascii: "0") }
-    guard !text.isEmpty, significant.count <= most else { return nil }
-    var number = 0
-    for digit in text {
-      guard digit >= UInt8(ascii: "0"), digit <= UInt8(ascii: "9") else { return nil }
-      number = number * 10 + Int(digit - UInt8(ascii: "0"))
-    }
-    return number
+  /// The members of a list, trimmed, without empty ones.
+  package static func list(_ text: String) -> [String] {
+    text.split(separator: ",").map { trimmed($0) }.filter { !$0.isEmpty }
+  }
+
+  /// Whether a text is digits, and at least one.
+  package static func isDigits(_ text: some StringProtocol) -> Bool {
+    !text.isEmpty && text.utf8.allSatisfy { $0 >= UInt8(ascii: "0") && $0 <= UInt8(ascii: "9") }
+  }
+
+  /// The number that digits make, and nothing but digits.
+  /// - Parameter count: how many digits it has.
+  package static func number(
+    _ text: some StringProtocol, digits count: ClosedRange<Int> = 1...18
+  ) -> Int? {
+    count.contains(text.utf8.count) && isDigits(text) ? Int(text) : nil
   }
 
   private static func isTokenByte(_ byte: UInt8) -> Bool {
