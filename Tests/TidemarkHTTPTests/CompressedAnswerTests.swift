@@ -86,7 +86,7 @@ import Tidemark
           200, [UInt8](repeating: 1, count: count), headers: ["Cache-Control: max-age=60"])
       }
     }
-    try await withCache(transport, HTTPCachePolicy(bytes: 2_000)) { cache in
+    try await withCache(HTTPCachePolicy(bytes: 2_000), transport) { cache in
       for server in servers + servers {
         let answer = try await cache.answer(
           to: HTTPTransportRequest(url: server.url + "/a"), limit: 1_000_000)
