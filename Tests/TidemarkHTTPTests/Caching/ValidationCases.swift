@@ -168,7 +168,7 @@ enum ValidationCases {
       .wait(59), .hit("1")),
   ]
 
-  /// Tags of one content: a server that compresses makes them weak, or longer, and another time not.
+  /// Tags of one content, which a server makes weak, or longer, when it compresses.
   private static let codings: [CacheCase] =
     [
       ("W/\"a\"", "-", "\"a\""), ("\"a\"", "gzip", "W/\"a\""), ("W/\"x-y\"", "br", "\"x-y\""),
