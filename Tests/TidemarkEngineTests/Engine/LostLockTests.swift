@@ -41,14 +41,13 @@ struct LostLockTests {
     "a durable write fails, whichever way the store went, and whichever file system it is on",
     arguments: Loss.allCases, FileSystemTests.Kind.allCases)
   func durable(loss: Loss, kind: FileSystemTests.Kind) throws {
+    // Behind a buffered put a sync is due already, so that the sync alone looks at the lock.
     for before in [nil, Durability.durable, .buffered] {
       try FileSystemTests.with(kind) { fileSystem, directory in
         let path = directory + "/store"
         let engine = try StoreFiles.open(fileSystem, .create, path: path)
         if let before { try engine.put("before", "1", durability: before) }
         try loss.happen(to: path, fileSystem)
-        // A sync of what was written before the loss reaches a file that nobody will find.
-        if before == .buffered { #expect(throws: TidemarkError.self) { try engine.flush() } }
         for _ in 0..<3 {
           #expect(throws: TidemarkError.self) {
             try engine.put("after", "2", labels: ["x"], durability: .durable)
