@@ -19,8 +19,11 @@ struct ObjectQuery<Object: Sendable, ID: CollectionID> {
   /// - Parameters:
   ///   - limit: most of them.
   ///   - cursor: the last one of those before.
-  func found(limit: Int?, after cursor: ObjectCursor?) throws(TidemarkError) -> [FoundObject] {
-    try rows.found(limit: limit, after: cursor)
+  ///   - direction: see `RowQuery.found`.
+  func found(
+    limit: Int?, after cursor: ObjectCursor?, reversed direction: Bool? = nil
+  ) throws(TidemarkError) -> [FoundObject] {
+    try rows.found(limit: limit, after: cursor, reversed: direction)
   }
 
   /// Tells of the objects that are in no index, and so missing from the answer.

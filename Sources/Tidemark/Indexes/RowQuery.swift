@@ -69,10 +69,14 @@ struct RowQuery {
   /// - Parameters:
   ///   - limit: most of them.
   ///   - cursor: the last one of those before.
-  func found(limit: Int?, after cursor: ObjectCursor?) throws(TidemarkError) -> [FoundObject] {
+  ///   - direction: whether objects that are equal in the order come from the last id to the first;
+  ///     nil for as on the page before, or as the plan has it.
+  func found(
+    limit: Int?, after cursor: ObjectCursor?, reversed direction: Bool? = nil
+  ) throws(TidemarkError) -> [FoundObject] {
     try cursor?.check(order)
     let most = max(0, limit ?? .max)
-    let isReversed = isReversed(after: cursor)
+    let isReversed = direction ?? isReversed(after: cursor)
     if plan.isOrdered, plan.isReversed == isReversed,
       case .rows(let layout, let ranges) = plan.source
     {
@@ -129,9 +133,6 @@ struct RowQuery {
     guard try engine.newestEntry(ofKey: key.rawSpan) > 0 else { return nil }
     return try terms(id, node).map { FoundObject(id: id, terms: $0) }
   }
-
-  /// Objects that are equal in what is sorted by come by their ids, in the direction of the walk.
-  func precedes(_ a: FoundObject, _ b: FoundObject) -> Bool { a.precedes(b, plan.isReversed) }
 
   /// The objects in order. Their first bytes are compared as numbers, so that most comparisons
   /// look at no array.

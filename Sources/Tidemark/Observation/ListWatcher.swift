@@ -4,6 +4,9 @@ internal import TidemarkEngine
 /// object's rows, not at the list's.
 final class ListWatcher<Object: Sendable, ID: CollectionID>: Watcher {
   private struct List {
+    /// Whether objects that are equal in the order come from the last id to the first. It stays as
+    /// it was, since the plan may turn it when an index becomes complete.
+    let isReversed: Bool
     var rows: [FoundObject] = []
     var objects: [ObjectBox<Object>] = []
     var ids: [ID] = []
@@ -73,20 +76,21 @@ final class ListWatcher<Object: Sendable, ID: CollectionID>: Watcher {
   private func askAnew(
     _ list: inout List, _ changes: inout ObjectListChanges<ID>
   ) throws(TidemarkError) {
-    let now = try asked()
+    let now = try asked(reversed: list.isReversed)
     changes = difference(list, now)
     list = now
   }
 
   /// The whole answer.
-  private func asked() throws(TidemarkError) -> List {
+  /// - Parameter direction: that of the list before; nil for the first one.
+  private func asked(reversed direction: Bool? = nil) throws(TidemarkError) -> List {
     let query = try ObjectQuery(core, condition, order)
-    var list = List()
+    var list = List(isReversed: direction ?? query.rows.plan.isReversed)
     let tell = UnreadableObjects { error in
       list.unreadable[error.object?.id] = error
     }
     let known = try query.tellUnindexed(tell)
-    let found = try query.found(limit: limit, after: nil)
+    let found = try query.found(limit: limit, after: nil, reversed: list.isReversed)
     try query.forEach(found, known: known, tell) { place, object in
       let row = found[place]
       guard let id = ID.id(ofKeyBytes: row.id[...]) else { return }
@@ -128,7 +132,7 @@ final class ListWatcher<Object: Sendable, ID: CollectionID>: Watcher {
       let old = list.terms[bytes]
       var former: Int?
       if let old {
-        let place = place(of: .init(id: bytes, terms: old), in: list, query)
+        let place = Self.place(of: .init(id: bytes, terms: old), in: list)
         if let found, found.terms == old, let object {
           guard !Self.areEqual(list.objects[place].object, object) else { continue }
           list.objects[place] = ObjectBox(object)
@@ -145,7 +149,7 @@ final class ListWatcher<Object: Sendable, ID: CollectionID>: Watcher {
         if old != nil { changes.removed.append(id) }
         continue
       }
-      let place = place(of: found, in: list, query)
+      let place = Self.place(of: found, in: list)
       list.rows.insert(found, at: place)
       list.objects.insert(ObjectBox(object), at: place)
       list.ids.insert(id, at: place)
@@ -161,14 +165,12 @@ final class ListWatcher<Object: Sendable, ID: CollectionID>: Watcher {
   }
 
   /// Where an object stands, or would.
-  private func place(
-    of found: FoundObject, in list: List, _ query: ObjectQuery<Object, ID>
-  ) -> Int {
+  private static func place(of found: FoundObject, in list: List) -> Int {
     var low = 0
     var high = list.rows.count
     while low < high {
       let middle = (low + high) / 2
-      if query.rows.precedes(list.rows[middle], found) {
+      if list.rows[middle].precedes(found, list.isReversed) {
         low = middle + 1
       } else {
         high = middle

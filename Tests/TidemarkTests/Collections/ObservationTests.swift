@@ -70,6 +70,42 @@ struct ObservationTests {
     #expect(try await lists.next() == nil)
   }
 
+  @Test(
+    "objects that are equal in the order keep theirs when an index becomes complete meanwhile",
+    arguments: [true, false], [nil, 5])
+  func ties(descending: Bool, limit: Int?) async throws {
+    let store = try await Store.open(at: .inMemory)
+    let packages = try IndexTests.packages(
+      store,
+      [
+        ObjectIndex("size", \.size), ObjectIndex("section", \.section),
+        ObjectIndex("both", .ascending(\.section), .descending(\.size)),
+      ])
+    let indexes = try #require(packages.core.indexes)
+    let row = try #require(indexes.now.catalog.rows.firstIndex { $0.name == "both" })
+    for id in 1...6 { try await packages.put(package(id, size: 7)) }
+    indexes.change { $0.catalog.rows[row].isComplete = false }
+    let order: [ObjectOrder<Package>] = [descending ? .descending(\.size) : .ascending(\.size)]
+    var lists = packages.observe(\.section == "net", sort: order, limit: limit)
+      .makeAsyncIterator()
+    let before = try #require(try await lists.next()).ids
+    #expect(before == (descending ? before.sorted(by: >) : before.sorted()))
+    indexes.change { $0.catalog.rows[row].isComplete = true }
+    let changed = before[1]
+    try await packages.update(changed) { $0.title = "x" }
+    var list = try #require(try await lists.next())
+    #expect(list.ids == before)
+    #expect(list.changes == ObjectListChanges(updated: [changed]))
+    try await packages.put(package(descending ? 9 : 0, size: 7))
+    list = try #require(try await lists.next())
+    #expect(list.ids == Array(([descending ? "9" : "0"] + before).prefix(limit ?? .max)))
+    try await packages.delete(before[2])
+    list = try #require(try await lists.next())
+    #expect(!list.ids.contains(before[2]) && list.changes.moved.isEmpty)
+    #expect(list.ids == (descending ? list.ids.sorted(by: >) : list.ids.sorted()))
+    try await store.close()
+  }
+
   @Test("a bounded list takes up what was left out when something goes")
   func bounded() async throws {
     let (store, packages) = try await opened()
