@@ -102,6 +102,7 @@ extension Store {
         changes.append((region, change))
       }
       let result = try stageWithRoom(batch, durability, waitsForRoom)
+      answer?.noteCommit()
       for (region, change) in changes { region.settle(change) }
       return result
     }

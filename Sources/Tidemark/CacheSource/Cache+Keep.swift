@@ -44,8 +44,8 @@ extension Cache {
     return (before?.sequence ?? 0, before?.hash)
   }
 
-  /// Keeps an answer, unless something was said since it was asked for: then its readers are given
-  /// what was written since, or else the answer.
+  /// Keeps an answer, unless something was said since it was asked for, or a later question was
+  /// answered: then its readers are given what was written since, or else the answer.
   /// - Parameter sequence: the key's entry when the source was asked.
   private func keep(
     _ answer: Fetched<Value>, of key: Key, _ question: CacheQuestion, upon sequence: UInt64
@@ -71,7 +71,9 @@ extension Cache {
       }
     } catch let error as TidemarkError where error.code == .conflict {
       if try isWritten(key, since: sequence) { return .value(nil) }
-      if let answered, !question.isCurrent(labels: answered.labels) { return .unkept(answered) }
+      if let answered, !question.isLast || !question.isCurrent(labels: answered.labels) {
+        return .unkept(answered)
+      }
       if case .absent = answer { return .gone }
       // The user's own value, or delete, stays; and what is right has been given up.
       throw SourceFailure(error: error)

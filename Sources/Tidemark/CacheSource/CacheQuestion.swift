@@ -14,7 +14,7 @@ package final class CacheQuestion: Sendable {
   fileprivate let start: UInt64
   /// See `Engine.takeovers`: nobody hears what another process says.
   fileprivate let takeovers: UInt64
-  private let questions: Questions
+  fileprivate let questions: Questions
 
   fileprivate init(
     _ key: [UInt8], id: UInt64, start: UInt64, takeovers: UInt64, _ questions: Questions
@@ -33,21 +33,30 @@ package final class CacheQuestion: Sendable {
   ///   any label counts.
   package func isCurrent(labels: [EntryLabel]?) -> Bool { questions.isCurrent(self, labels) }
 
+  /// Whether no later question about the key has been answered.
+  var isLast: Bool { questions.isLast(self) }
+
   /// A commit of its answer.
   package struct Answer: Sendable {
     let question: CacheQuestion
     var labels: [EntryLabel] = []
+    /// Whether no later question about the key may have been answered.
+    var mustBeLast = true
     /// Whether it is still wanted besides, by what stands in the cache.
     var isWanted: @Sendable () throws(TidemarkError) -> Bool = { true }
 
     /// - Throws: `conflict`. Callers hold the lock of all caches, as those do who say something.
     func check() throws(TidemarkError) {
       if PlantedBug.isOn(.overtakenAnswerKept) { return }
-      guard question.isCurrent(labels: labels), try isWanted() else {
+      guard question.isCurrent(labels: labels), !mustBeLast || question.isLast, try isWanted()
+      else {
         throw TidemarkError(
           .conflict, "something was said about the key since its source was asked; read it again")
       }
     }
+
+    /// Takes note that it was committed, with the same lock held.
+    func noteCommit() { question.questions.noteAnswer(to: question) }
   }
 }
 
@@ -66,8 +75,9 @@ final class Questions: Sendable {
     var lastID: UInt64 = 0
     /// The number of the last statement.
     var last: UInt64 = 0
-    /// The keys that are asked about: how often, and the last statement about each.
-    var keys: [[UInt8]: (questions: Int, said: UInt64)] = [:]
+    /// The keys that are asked about: how often, the last statement about each, and the last
+    /// question that was answered.
+    var keys: [[UInt8]: (questions: Int, said: UInt64, answered: UInt64)] = [:]
     /// Statements about all keys with a prefix and labels.
     var wide: [Statement] = []
     /// Wide statements up to this one are forgotten, and count as being about everything.
@@ -94,7 +104,7 @@ final class Questions: Sendable {
     let takeovers = engine.takeovers
     return state.withLock { state in
       state.lastID += 1
-      state.keys[key, default: (0, 0)].questions += 1
+      state.keys[key, default: (0, 0, 0)].questions += 1
       return CacheQuestion(key, id: state.lastID, start: state.last, takeovers: takeovers, self)
     }
   }
@@ -126,6 +136,17 @@ final class Questions: Sendable {
       guard state.wide.count > Self.mostWide else { return }
       state.forgotten = state.wide.removeFirst().number
     }
+  }
+
+  fileprivate func noteAnswer(to question: CacheQuestion) {
+    state.withLock { state in
+      let answered = state.keys[question.key]?.answered ?? 0
+      state.keys[question.key]?.answered = max(answered, question.id)
+    }
+  }
+
+  fileprivate func isLast(_ question: CacheQuestion) -> Bool {
+    state.withLock { $0.keys[question.key]?.answered ?? 0 <= question.id }
   }
 
   fileprivate func isCurrent(_ question: CacheQuestion, _ labels: [EntryLabel]?) -> Bool {
@@ -175,7 +196,8 @@ extension Cache {
     do {
       _ = try await store.commit(
         batch, nil,
-        answering: CacheQuestion.Answer(question: question, labels: labels, isWanted: isWanted))
+        answering: CacheQuestion.Answer(
+          question: question, labels: labels, mustBeLast: false, isWanted: isWanted))
       return true
     } catch {
       guard error.code == .conflict else { throw error }

@@ -263,6 +263,66 @@ struct OvertakenAnswerTests {
     }
   }
 
+  /// A source's word of a key.
+  enum Word: CaseIterable {
+    case value, absent, notModified
+
+    func fetched(_ number: Int) -> Fetched<[UInt8]> {
+      switch self {
+      case .value: .value(Array("answer \(number)".utf8), labels: ["l"])
+      case .absent: .absent(maxAge: .seconds(9))
+      case .notModified: .notModified(hash: [UInt8(number)])
+      }
+    }
+  }
+
+  @Test(
+    "an answer is never kept over the answer to a later question",
+    arguments: Word.allCases, Word.allCases)
+  func later(first: Word, second: Word) async throws {
+    let statements: [@Sendable (Store, Cache<[UInt8]>) async throws -> Void] = [
+      { _, cache in try await cache.markStale(labels: .all("m")) },
+      { store, _ in try await store.markStale(labels: .any("m", "n")) },
+      { _, cache in try await cache.removeAll(labels: .all("m")) },
+      { _, cache in try await cache.markStale(keys: ["k"]) },
+    ]
+    for (number, statement) in statements.enumerated() {
+      for isThere in [true, false] {
+        let machine = Machine()
+        let store = try machine.open()
+        let cache = try store.cache(prefix: "a/", policy: .manifest)
+        if isThere { try await cache.put("k", Array("old".utf8), labels: ["l"], hash: [1]) }
+        let scripted = NumberedSource()
+        let ask = { @Sendable (word: Word, number: Int) in
+          let source = CacheSource<[UInt8]>(timeout: nil) { _ in
+            _ = await scripted.answer()
+            return word.fetched(number)
+          }
+          return Task { try await cache.read("k", .networkFirst, from: source) }
+        }
+        let early = ask(first, 1)
+        await scripted.wait(for: 1)
+        try await statement(store, cache)
+        let late = ask(second, 2)
+        await scripted.wait(for: 2)
+        await scripted.release(2)
+        _ = try await late.value
+        let stands = try cache.peek("k")
+        await scripted.release(1)
+        let outcome = try await early.value
+        let after = try cache.peek("k")
+        let comment: Comment = "statement \(number), there: \(isThere)"
+        if second != .notModified || isThere {
+          #expect(after?.value == stands?.value && after?.hash == stands?.hash, comment)
+          // That a value is right which was given up says nothing.
+          #expect(first == .notModified || outcome.error == nil, comment)
+        }
+        if second == .value { #expect(outcome.value?.text == "answer 2", comment) }
+        try await store.close()
+      }
+    }
+  }
+
   @Test("a source that writes the key itself is not its own undoing")
   func selfWriting() async throws {
     let store = try machine.open()
