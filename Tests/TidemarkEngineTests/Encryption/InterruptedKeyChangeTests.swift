@@ -67,9 +67,9 @@
     private func leftovers(_ store: TestStore) throws -> [String] {
       let former = try TestKeys.id(1).bytes
       return store.disk.files().filter { path in
-        guard !path.contains("/MANIFEST"), let content = store.disk.contents(of: path) else {
-          return false
-        }
+        guard "/\(path)".hasPrefix(store.path + "/"), !path.contains("/MANIFEST"),
+          let content = store.disk.contents(of: path)
+        else { return false }
         return path.contains("/new-") || path.hasSuffix(".run") || content.contains(former)
           || content.contains(secret)
       }
@@ -164,6 +164,52 @@
         call += 7 + round % 5
       }
       #expect(call > 60 && call < 2_000, "\(call) calls")
+    }
+
+    @Test(
+      "a store that is repaired within a change of keys has all of it under the new key",
+      arguments: [true, false], [Cut.kill, .power])
+    func repaired(wasEncrypted: Bool, cut: Cut) throws {
+      let key = wasEncrypted ? TestKeys.encryption(1) : nil
+      var counts = (mixed: 0, all: 0)
+      for call in stride(from: 3, to: 400, by: 6) {
+        let comment: Comment = "\(cut) at call \(call), encrypted: \(wasEncrypted)"
+        let store = try filled(key, seed: 5)
+        let engine = try store.open(.write)
+        store.disk.plan = cut == .kill ? .processKill(atCall: call) : .powerCut(atCall: call)
+        do {
+          try engine.compact(CompactionOptions(newKey: TestKeys.encryption(2)))
+          break
+        } catch { try? engine.close() }
+        store.disk.plan = .none
+        if !store.disk.isRunning { store.disk.restart() }
+        let manifest = try ManifestStore(store.disk, storePath: store.path).load()?.manifest
+        guard manifest?.keyID == (try TestKeys.id(2)) else { continue }
+        counts.all += 1
+        if try !leftovers(store).filter({ $0.contains("/attachments/") }).isEmpty {
+          counts.mixed += 1
+        }
+        let keys = key == nil ? TestKeys.encryption(2) : TestKeys.encryption(2, 1)
+        let report = try StoreRepair.repair(
+          from: store.path, into: "/fixed", environment: store.environment(), encryption: keys)
+        #expect(report.losses.isEmpty, comment)
+        var fixed = store
+        fixed.path = "/fixed"
+        #expect(try leftovers(fixed) == [], comment)
+        fixed.configuration.encryption = TestKeys.encryption(2)
+        #expect(try fixed.verify(TestKeys.encryption(2)).isHealthy, comment)
+        let repaired = try fixed.open(.write)
+        #expect(try repaired.status().filesToRewrite == 0, comment)
+        for name in 0..<4 {
+          let slot = try #require(
+            try repaired.slot(ofKey: bytes("SECRET/attached/\(name)").rawSpan))
+          let id = try #require(
+            try repaired.entry(at: slot.sequence).attributes().attachment)
+          try #require(try repaired.openAttachment(id)).verify()
+        }
+        try repaired.close()
+      }
+      #expect(counts.mixed > 3, "\(counts)")
     }
   }
 #endif

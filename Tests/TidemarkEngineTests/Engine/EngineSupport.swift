@@ -8,7 +8,7 @@ struct TestStore {
   let disk: SimulatedFileSystem
   let clock = ManualClock()
   var configuration = EngineConfiguration()
-  let path = "/store"
+  var path = "/store"
 
   init(seed: UInt64 = 1) {
     disk = SimulatedFileSystem(seed: seed)

@@ -143,7 +143,7 @@ package struct StoreRepair {
       result.latestCommitTime = max(result.latestCommitTime, writer.latestCommitTime)
       if manifest == nil { inferHistory(&result, plan, danglingAt: writer.lastDangling) }
       recordHoles(in: &result)
-      try copyAttachments(to: path)
+      try copyAttachments(to: path, result.keyID)
       try target.finish(result)
       report.entries = writer.entries
       report.segmentsWritten = writer.rows.count
@@ -154,12 +154,20 @@ package struct StoreRepair {
     return report
   }
 
-  /// Copies the attachments that are whole.
-  private mutating func copyAttachments(to target: String) throws(TidemarkError) {
+  /// Copies the attachments that are whole. A change of keys that was cut off has left some of them
+  /// under another key: in the copy all have that for new files.
+  private mutating func copyAttachments(
+    to target: String, _ key: Encryption.KeyID?
+  ) throws(TidemarkError) {
     let fileSystem = environment.fileSystem
-    let files = AttachmentFiles(
-      fileSystem, store: path, keys: keys, random: environment.randomBytes)
-    report.losses += try files.copy(to: target, fileSystem, checks: true).map { fault in
+    func files(of store: String) -> AttachmentFiles {
+      AttachmentFiles(fileSystem, store: store, keys: keys, random: environment.randomBytes)
+    }
+    var faults = try files(of: path).copy(to: target, fileSystem, checks: true)
+    if key != nil, let fault = try files(of: target).rewriteWithCurrentKey() {
+      faults.append(fault)
+    }
+    report.losses += faults.map { fault in
       RepairLoss(
         file: fault.file ?? StoreLayout.attachmentDirectory, offset: fault.offset ?? 0,
         reason: fault.message)
@@ -181,7 +189,8 @@ package struct StoreRepair {
         "the replica's id, the epochs and the retention were in MANIFEST; the new store has "
           + "new ones")
     }
-    let isEncrypted = manifest?.isEncrypted ?? sources.contains { $0.isEncrypted }
+    // Without MANIFEST nothing says how far a change of keys has come.
+    let isEncrypted = manifest?.isEncrypted ?? !keys.isEmpty
     result.keyID = isEncrypted ? try keys.current() : nil
     result.generation = 0
     result.segments = []
