@@ -86,31 +86,53 @@ extension Store {
 // MARK: - A full disk
 
 extension Store {
-  /// Makes room on a full disk: what caches have given up goes, then what they would give up next.
+  /// Makes room on a full disk: what caches have given up goes, then what they would give up next,
+  /// more and more until the disk has some back. Values of the log take some room first: of one of
+  /// its files at least that has much to lose, the rest is written anew.
   /// - Parameter bytes: how much is needed.
   /// - Returns: whether there is more room now.
   func makeRoom(for bytes: Int) -> Bool {
     do throws(TidemarkError) {
-      if try engine.sweepAttachments().removedBytes > 0 { return true }
-      try evictAttachments(of: bytes)
-      return try engine.sweepAttachments().removedBytes > 0
+      if try giveBack() { return true }
+      var goal = max(bytes, Self.leastEvicted)
+      while try evict(goal) {
+        if try giveBack() { return true }
+        goal *= 2
+      }
+      return false
     } catch { return false }
   }
 
-  /// Gives up cached entries with attachments, those that were used least recently first.
-  private func evictAttachments(of bytes: Int) throws(TidemarkError) {
+  /// So many bytes are given up at a time, and an eviction needs no more to be written.
+  private static let leastEvicted = 64 << 10
+
+  /// Gives back to the disk what caches have given up.
+  private func giveBack() throws(TidemarkError) -> Bool {
+    if try engine.sweepAttachments().removedBytes > 0 { return true }
+    return try engine.purgeCaches()
+  }
+
+  /// Gives up cached entries, those that were used least recently first.
+  /// - Returns: false where there is none.
+  private func evict(_ bytes: Int) throws(TidemarkError) -> Bool {
     var batch = WriteBatch()
     var freed = 0
     for region in caches.withLock({ $0 }) where freed < bytes {
       for sequence in try region.leastRecent(.max) where freed < bytes {
-        guard let entry = try engine.entryIfKept(at: sequence),
-          let content = try entry.attributes().attachment
+        guard let use = region.use(of: sequence), let entry = try engine.entryIfKept(at: sequence),
+          let slot = try engine.slot(ofKey: entry.key.rawSpan), slot.isLiveCached
         else { continue }
-        try batch.operations.addEviction(of: entry.key.rawSpan, at: sequence)
-        freed += Int(clamping: content.length)
+        try batch.operations.addEviction(of: entry.key.rawSpan, at: slot.sequence)
+        freed += max(1, use.bytes)
+        region.count { $0.evictions += 1 }
       }
     }
-    if freed > 0 { _ = try commitBlocking(batch, nil) }
+    guard freed > 0 else { return false }
+    do throws(TidemarkError) { _ = try attempt(batch.operations, nil, true) } catch {
+      guard error.code == .noSpace, engine.releaseBallast(Self.leastEvicted) else { throw error }
+      _ = try attempt(batch.operations, nil, true)
+    }
+    return true
   }
 }
 

@@ -11,7 +11,8 @@ public struct CachePolicy: Sendable, Hashable {
   public var maxStale: Duration?
   /// Most entries; nil for any number.
   public var capacity: Int?
-  /// Most bytes of keys and values; nil for any number.
+  /// Most bytes of keys, values, labels and attachments; nil for any number. Beyond 4,096 entries
+  /// each counts 192 bytes more, for its places in log and index.
   public var bytes: Int?
 
   /// Rules for a cache.
@@ -19,7 +20,7 @@ public struct CachePolicy: Sendable, Hashable {
   ///   - maxAge: for how long an entry counts as valid that does not say otherwise.
   ///   - maxStale: for how long an entry stays that is valid no more; nil for any time.
   ///   - capacity: most entries; the one that was used least recently makes room.
-  ///   - bytes: most bytes of keys and values.
+  ///   - bytes: most bytes, see ``CachePolicy/bytes``.
   public init(
     maxAge: Duration = .seconds(300), maxStale: Duration? = nil, capacity: Int? = 150,
     bytes: Int? = nil

@@ -111,6 +111,10 @@ extension CacheRegion {
 
   private func forget(_ sequence: UInt64) { _ = state.withLock { $0.order?.remove(sequence) } }
 
+  /// Beyond so many entries each counts with what it takes in log and index besides, in bytes.
+  private static let entriesUncounted = 4_096
+  private static let entryBytes = 192
+
   /// The entries that a cache would have, against its bounds.
   private struct Room {
     let policy: CachePolicy
@@ -127,8 +131,10 @@ extension CacheRegion {
     }
 
     var isLacking: Bool {
-      count > 0
-        && (policy.capacity.map { count > $0 } ?? false || policy.bytes.map { bytes > $0 } ?? false)
+      let places = CacheRegion.entryBytes * max(0, count - CacheRegion.entriesUncounted)
+      return count > 0
+        && (policy.capacity.map { count > $0 } ?? false
+          || policy.bytes.map { bytes + places > $0 } ?? false)
     }
 
     mutating func give(_ length: Int) {

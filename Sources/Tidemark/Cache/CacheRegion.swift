@@ -108,7 +108,9 @@ final class CacheRegion: Sendable {
     }
     let info = try engine.info(entry)
     return UseOrder.Use(
-      sequence: sequence, bytes: entry.key.count + info.contentLength,
+      sequence: sequence,
+      bytes: entry.key.count + info.valueLength + info.labels.reduce(0) { $0 + $1.count + 2 }
+        + Store.diskBytes(ofAttachment: Int(clamping: info.attributes.attachment?.length ?? 0)),
       time: HybridTime(info.commitTime).timestamp.milliseconds)
   }
 

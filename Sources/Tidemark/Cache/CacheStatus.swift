@@ -49,7 +49,7 @@ public struct CacheStatus: Sendable, Hashable {
   public var policy: CachePolicy
   /// How many entries it has.
   public var entries: Int
-  /// Bytes of their keys and values.
+  /// Bytes of their keys, values, labels and attachments.
   public var bytes: Int
   /// How often it was asked.
   public var counts: CacheCounts

@@ -14,7 +14,8 @@ public struct CachedEntry<Value: Sendable>: Sendable {
   public var isValid: Bool
   /// Until when the value is valid; nil where nothing ends that: it is the user's own.
   public var validUntil: Timestamp?
-  /// When the key came into being.
+  /// When the key came into being; in a store of bounded caches that may be when the value was
+  /// written.
   public var created: Timestamp?
   /// When the value was written.
   public var updated: Timestamp

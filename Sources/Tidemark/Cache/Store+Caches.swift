@@ -70,6 +70,28 @@ extension Store {
     region?.noteUse(of: sequence)
   }
 
+  /// Times that room is made on a full disk for one batch.
+  private static let mostAttempts = 32
+
+  /// Stages a batch; on a full disk what caches have given up goes first, and what they would give
+  /// up next.
+  func stage(
+    _ operations: OperationBatch, _ durability: Durability?, waitsForRoom: Bool = true,
+    answering answer: CacheQuestion.Answer? = nil
+  ) throws(TidemarkError) -> CommitResult {
+    var attempts = 0
+    while true {
+      do throws(TidemarkError) {
+        return try attempt(operations, durability, waitsForRoom, answer)
+      } catch {
+        attempts += 1
+        guard error.code == .noSpace, attempts <= Self.mostAttempts,
+          makeRoom(for: operations.storedBound)
+        else { throw error }
+      }
+    }
+  }
+
   /// Stages a batch; where it puts cached values, evictions that make room are in the same commit.
   ///
   /// While sources are being asked, every batch is looked at for what it says about their keys.
@@ -77,12 +99,12 @@ extension Store {
   /// with it what the entry was known by.
   /// - Parameter answer: the answer to a question that the batch keeps, which says nothing anew.
   /// - Throws: `conflict` where the question was overtaken; what staging throws.
-  func stage(
-    _ operations: OperationBatch, _ durability: Durability?, waitsForRoom: Bool = true,
-    answering answer: CacheQuestion.Answer? = nil
+  func attempt(
+    _ operations: OperationBatch, _ durability: Durability?, _ waitsForRoom: Bool,
+    _ answer: CacheQuestion.Answer? = nil
   ) throws(TidemarkError) -> CommitResult {
     guard operations.hasCached || operations.hasTouches || !questions.isEmpty else {
-      return try stageWithRoom(operations, durability, waitsForRoom)
+      return try engine.stage(operations, durability: durability, waitsForRoom: waitsForRoom)
     }
     return try caches.withLock { (regions: inout [CacheRegion]) throws(TidemarkError) in
       if let answer { try answer.check() } else { noteSaid(by: operations, in: regions) }
@@ -101,7 +123,7 @@ extension Store {
         try forgetCollection(of: region, after: change, operations, &batch)
         changes.append((region, change))
       }
-      let result = try stageWithRoom(batch, durability, waitsForRoom)
+      let result = try engine.stage(batch, durability: durability, waitsForRoom: waitsForRoom)
       answer?.noteCommit()
       for (region, change) in changes { region.settle(change) }
       return result
@@ -122,20 +144,6 @@ extension Store {
     }
   }
 
-  /// On a full disk the attachments go first that caches have given up.
-  private func stageWithRoom(
-    _ batch: OperationBatch, _ durability: Durability?, _ waitsForRoom: Bool
-  ) throws(TidemarkError) -> CommitResult {
-    do throws(TidemarkError) {
-      return try engine.stage(batch, durability: durability, waitsForRoom: waitsForRoom)
-    } catch {
-      guard error.code == .noSpace,
-        let swept = try? engine.sweepAttachments(), swept.removedBytes > 0
-      else { throw error }
-      return try engine.stage(batch, durability: durability, waitsForRoom: waitsForRoom)
-    }
-  }
-
   /// A cache that gives entries up is not the collection any more that it was to equal, so that the
   /// next sync must not believe it by its hash; a switch says itself what the cache shows.
   private func forgetCollection(
@@ -150,6 +158,12 @@ extension Store {
         && operations.key(of: $0).isEqual(to: key.rawSpan)
     }
     if !isSwitch { try batch.addEviction(of: key.rawSpan, at: 0) }
+  }
+
+  /// Bytes that an attachment takes on the disk, in blocks of 4 KiB; 0 for none.
+  static func diskBytes(ofAttachment length: Int) -> Int {
+    let block = 4_096
+    return length == 0 ? 0 : min(length, .max / 2) / block * block + block
   }
 
   /// The part of a batch that is a cache's; nil for none.
@@ -169,7 +183,8 @@ extension Store {
       switch operation.kind {
       case .put:
         change.puts[key] =
-          operation.keyLength + operation.valueLength + batch.attachmentLength(of: operation)
+          operation.keyLength + operation.valueLength + batch.labelLength(of: operation)
+          + Self.diskBytes(ofAttachment: batch.attachmentLength(of: operation))
       case .evict:
         change.puts[key] = nil
         change.givesUp = change.givesUp || change.former[key] != nil

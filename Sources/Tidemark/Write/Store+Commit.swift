@@ -15,6 +15,7 @@ extension Store {
     answering answer: CacheQuestion.Answer? = nil
   ) throws(TidemarkError) -> Receipt {
     let durability = durability ?? engine.configuration.durability
+    if operations.hasCached { engine.keepCachesWithinBound() }
     return try receipt(of: stage(operations, durability, answering: answer), durability)
   }
 
@@ -59,6 +60,11 @@ extension Store {
     while let goal = engine.goalForRoom() {
       do { try await commits.wait(through: goal.sequence, of: goal.lineage) } catch { break }
       try TidemarkError.checkCancellation()
+    }
+    if operations.hasCached, engine.cachesAreFarOverBound {
+      try await offPool("tidemark-pack") { (blocking) throws(TidemarkError) in
+        blocking.store.engine.keepCachesWithinBound()
+      }
     }
     return try await receipt(
       of: stage(operations, durability, waitsForRoom: false, answering: answer), durability)

@@ -29,6 +29,10 @@ struct CompactorState {
   var neededBytes: Int?
   /// Most bytes that the caches of the store keep, as far as they have a bound.
   var cacheBytes = 0
+  /// Set where the log may be all of caches with bounds.
+  private(set) var bound: CacheBound?
+  /// Bytes that such a log takes too much, as far as they are to be looked for.
+  private var excess = 0
 
   init(isAutomatic: Bool) { self.isAutomatic = isAutomatic }
 
@@ -77,6 +81,19 @@ struct CompactorState {
 
   /// Whether the engine may begin one by itself now.
   var isIdle: Bool { isAutomatic && !isRunning }
+
+  // MARK: Caches
+
+  /// Whether a log of caches is to be compacted, and whether those who write to them are to wait.
+  var isOverBound: Bool { excess > 0 }
+  var isFarOverBound: Bool { excess > bound?.segmentBytes ?? .max }
+
+  mutating func note(_ bound: CacheBound?, excess: Int) {
+    (self.bound, self.excess) = (bound, excess)
+  }
+
+  /// Takes note that it takes too much in vain: it is looked again with the next segment.
+  mutating func acceptExcess() { excess = 0 }
 
   // MARK: Decisions
 

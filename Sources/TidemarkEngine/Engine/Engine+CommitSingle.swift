@@ -11,7 +11,8 @@ extension Engine {
   ///   - durability: nil takes the store's.
   ///   - waitsForRoom: see `stage`.
   /// - Returns: nil when nothing was done, and a batch has to be made of it: it is long, or what
-  ///   was staged before waits for company, or the log is encrypted, or the index is damaged.
+  ///   was staged before waits for company, or the log is encrypted, or the index is damaged, or
+  ///   the disk is full.
   package func stageSingle(
     _ kind: EntryKind, key: RawSpan, value: RawSpan? = nil, durability: Durability? = nil,
     waitsForRoom: Bool = true
@@ -53,7 +54,12 @@ extension Engine {
     try checkWritable(state)
     guard durability == .async || state.stagedBytes == 0 else { return nil }
     let rawBytes = key.byteCount + (value?.byteCount ?? 0)
-    try makeRoom(for: OperationBatch.storedBound(bytes: rawBytes, operations: 1), &state)
+    do throws(TidemarkError) {
+      try makeRoom(for: OperationBatch.storedBound(bytes: rawBytes, operations: 1), &state)
+    } catch {
+      guard error.code == .noSpace else { throw error }
+      return nil
+    }
     guard let appender = state.appender, appender.takesSingleFrames else { return nil }
     let commitTime = state.commitTime.next(wallClock: environment.clock.now())
     let next = state.sequence + 1

@@ -14,7 +14,7 @@ extension Engine {
       isFull(appender.length + bytes + state.stagedBytes, state)
     {
       try writeStaged(&state, mayCompress: true)
-      if appender.length + bytes > configuration.segmentBytes {
+      if appender.length + bytes > segmentBytes(state) {
         try beginSegment(&state, isNewEpoch: false)
       }
     }
@@ -30,12 +30,17 @@ extension Engine {
   /// Sealing syncs it, while all who write wait. So a little more goes into it as long as a sync is
   /// under way or much is not synced yet, which the background sees to.
   private func isFull(_ length: Int, _ state: WriterState) -> Bool {
-    let full = configuration.segmentBytes
+    let full = segmentBytes(state)
     guard length > full else { return false }
     guard state.isSyncing || state.unsyncedBytes > Limits.unsyncedBytesAtSealing else {
       return true
     }
     return length > full + full / 8
+  }
+
+  /// The active segment is sealed once it has so many bytes.
+  func segmentBytes(_ state: borrowing WriterState) -> Int {
+    min(configuration.segmentBytes, state.compactor.bound?.segmentBytes ?? .max)
   }
 
   /// Seals the active segment, if there is one, and begins the next.
@@ -95,6 +100,7 @@ extension Engine {
       read.usage.rows[row.id] = SpaceUsage.Row()
     }
     if old != nil { advanceDurable(to: state.written, &state) }
+    lookAtCaches(&state)
   }
 
   /// Makes the names of segments durable.

@@ -148,7 +148,7 @@ extension Engine {
         try writeStaged(&state, mayCompress: true)
       }
       let age = now &- state.unsyncedSince
-      let isFull = (state.appender?.length ?? 0) >= configuration.segmentBytes
+      let isFull = (state.appender?.length ?? 0) >= segmentBytes(state)
       let most = isFull ? Limits.unsyncedBytesAtSealing + 1 : Limits.unsyncedBytesBeforeSync
       if state.unsyncedBytes >= most
         || (state.unsyncedBytes > 0 && age >= Limits.unsyncedNanoseconds)

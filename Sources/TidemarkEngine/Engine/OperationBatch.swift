@@ -106,6 +106,11 @@ package struct OperationBatch: Sendable {
     return arena.rawSpan.extracting(start..<(start + operation.attributesLength))
   }
 
+  /// The length of a change's labels, as they are stored.
+  package func labelLength(of operation: Operation) -> Int {
+    operation.labelSet < 0 ? 0 : labels.sets[operation.labelSet].storedBytes
+  }
+
   /// The length of the attachment that a change names; 0 for none.
   package func attachmentLength(of operation: Operation) -> Int {
     guard !attachments.isEmpty, operation.attributesLength > 0,

@@ -97,6 +97,12 @@ package enum Limits {
   package static let compactedSegmentBytes = 3 << 30
   /// A head takes at most so many bytes besides key and attributes, where those count with 16.
   package static let headBytes = 32
+  /// A log that is all of caches with bounds is in about so many segments.
+  package static let cacheSegments = 64
+  /// Such a segment has at least so many bytes.
+  package static let leastCacheSegmentBytes = 512 << 10
+  /// Such a log is rewritten by as much as one of its segments, and no less than this, at a time.
+  package static let leastCacheStepBytes = 3 << 20
   /// A compaction that nobody waits for rewrites about so many raw bytes a second, more when it
   /// lags behind.
   package static let compactionBytesPerSecond = 32 << 20

@@ -106,6 +106,64 @@ struct CacheSpaceTests {
   }
 
   @Test(
+    "on a disk hardly larger than its cache no value of the log is refused",
+    arguments: [2_000, 8_000, 20_000, 100_000])
+  func smallDiskOfValues(length: Int) async throws {
+    let store = try machine.open()
+    machine.disk.capacity = 3 << 20
+    let cache = try store.cache(
+      prefix: "image/", policy: CachePolicy(capacity: nil, bytes: 2 << 20))
+    for number in 0..<(5_000_000 / length) {
+      try await cache.put("\(number)", content(number, length))
+    }
+    #expect(cache.counts.evictions > 0)
+    try await store.close()
+  }
+
+  /// The ways to fill a disk further that is full of a cache's values.
+  enum Write: CaseIterable {
+    case put, small, cached, batch, attachment
+  }
+
+  @Test(
+    "a disk full of cached values of the log gives them up before anything is refused",
+    arguments: Write.allCases, [60_000, 3_000, 200_000])
+  func evictsValuesForRoom(write: Write, length: Int) async throws {
+    let store = try machine.open()
+    let cache = try store.cache(prefix: "image/", policy: CachePolicy(capacity: nil))
+    for number in 0..<(8_000_000 / length) {
+      try await cache.put("\(number)", content(number, length))
+    }
+    try await store.flush()
+    machine.disk.capacity = machine.disk.usedBytes + 150_000
+    for number in 0..<40 {
+      let bytes = content(1_000 + number, write == .small ? 900 : 30_000 + number)
+      switch write {
+      case .put, .small: try await store.put("mine/\(number)", bytes)
+      case .cached: try await cache.put("new/\(number)", bytes)
+      case .batch:
+        try await store.write { batch in
+          for part in 0..<4 { try batch.put("mine/\(number)/\(part)", bytes, labels: ["x"]) }
+        }
+      case .attachment:
+        let staged = try await store.attach(bytes)
+        try await store.put("mine/\(number)", "1", options: PutOptions(attachment: staged))
+      }
+    }
+    #expect(try cache.contains("0") == (write == .small))
+    let error = await #expect(throws: TidemarkError.self) {
+      try await store.put("large", content(9_999, 20_000_000))
+    }
+    #expect(error?.code == .noSpace)
+    machine.disk.capacity = nil
+    try await store.close()
+    #expect(
+      try await Store.verify(
+        at: "store", configuration: machine.configuration()
+      ).findings.isEmpty)
+  }
+
+  @Test(
     "after removeAll no byte of a cache's keys, values and attachments is on the disk",
     arguments: [true, false])
   func removeAll(isReopened: Bool) async throws {

@@ -6,9 +6,11 @@
 /// on, so that what a user has written stays within reach.
 struct CachedVersions {
   private let engine: Engine
-  /// Newer entries are needed: by open views, by the next opening, or by links from segments that
-  /// are not rewritten.
-  private let limit: UInt64
+  /// Newer entries are needed: by open views, or by the next opening.
+  private let needed: UInt64
+  /// Newer entries are in segments that are not rewritten: their links to what the user may have
+  /// written must hold. A key that is the cache's alone has nothing that they lead to.
+  private let last: UInt64
   private let hasDamage: Bool
   /// The first version at or below the limit, from the newest down: it and all above stay; 0 for
   /// none. Nil until that is asked.
@@ -28,11 +30,13 @@ struct CachedVersions {
   private(set) var droppedThrough: UInt64 = 0
 
   /// - Parameters:
-  ///   - limit: newer entries are needed.
-  ///   - first: the first sequence of the segments that are rewritten.
-  init(_ engine: Engine, limit: UInt64, from first: UInt64) {
+  ///   - needed: newer entries are needed.
+  ///   - range: the sequences of the segments that are rewritten.
+  init(_ engine: Engine, needed: UInt64, range: ClosedRange<UInt64>) {
     self.engine = engine
-    self.limit = limit
+    self.needed = needed
+    last = range.upperBound
+    let first = range.lowerBound
     coversOldest = engine.reading.withLock { $0.segments.first?.firstSequence ?? 0 >= first }
     hasDamage = engine.reading.withLock { !$0.manifest.damage.isEmpty }
   }
@@ -60,8 +64,10 @@ struct CachedVersions {
     let isCached = isCached || head.kind == .touch && puts.contains(head.valueSequence)
     guard isCached, !hasDamage else { return false }
     if head.kind == .put { puts.insert(head.sequence) }
+    let isAlone = slot.map { $0.size.isCached && !$0.size.hidesOwned } ?? false
+    let limit = isAlone ? needed : min(needed, last)
     guard head.sequence <= limit, slot?.sequence != head.sequence else { return false }
-    let anchor = try anchor(slot)
+    let anchor = try anchor(slot, limit)
     guard head.sequence < anchor || anchor == 0, !renewed.contains(head.sequence) else {
       return false
     }
@@ -77,7 +83,7 @@ struct CachedVersions {
     return bridges.isEmpty ? nil : bridges[previous]
   }
 
-  private mutating func anchor(_ slot: Slot?) throws(TidemarkError) -> UInt64 {
+  private mutating func anchor(_ slot: Slot?, _ limit: UInt64) throws(TidemarkError) -> UInt64 {
     if let anchor { return anchor }
     var candidate = slot?.sequence ?? 0
     if candidate > limit || slot?.size.isTouched == true {

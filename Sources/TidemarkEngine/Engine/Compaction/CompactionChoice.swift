@@ -33,8 +33,6 @@ struct CompactionChoice {
   let purgeFromBytes: Int
   /// Whether every version of everything is kept.
   let keepsAll: Bool
-  /// Most bytes that caches keep, as far as they have a bound.
-  var cacheBytes = 0
 
   /// Raw bytes of all entries that something newer has replaced.
   var supersededBytes: Int { rows.reduce(0) { $0 + $1.superseded.superseded } }
@@ -57,29 +55,16 @@ struct CompactionChoice {
     for first in rows.indices.reversed() {
       raw += rows[first].rawBytes
       cached += min(rows[first].superseded.cached, rows[first].rawBytes)
-      let pays = Self.paysToPurge(
-        cached, of: raw, from: purgeFromBytes, cacheBytes: cacheBytes)
+      let pays = Self.paysToPurge(cached, of: raw, from: purgeFromBytes)
       if pays, fits(from: first) { found = first }
     }
     return found
   }
 
-  /// Whether so much cached data can go that it pays: half of the bytes. Where the rest may be all
-  /// of caches that have bounds a fifth does, so that these take little more than their bounds.
+  /// Whether so much cached data can go that it pays: half of the bytes.
   /// - Parameter least: fewer bytes do not pay in any case.
-  static func paysToPurge(
-    _ cached: Int, of raw: Int, from least: Int, cacheBytes: Int
-  ) -> Bool {
-    if mayBeAllOfCaches(cached, of: raw, cacheBytes) {
-      return cached >= least / 4 && 5 * cached >= raw
-    }
-    return cached >= least && 2 * cached >= raw
-  }
-
-  /// Whether what cannot go is no more than caches may keep. What can go is counted by classes of
-  /// size, so that there may be up to twice as much.
-  static func mayBeAllOfCaches(_ cached: Int, of raw: Int, _ cacheBytes: Int) -> Bool {
-    cacheBytes > 0 && raw - 2 * cached <= cacheBytes + cacheBytes / 8
+  static func paysToPurge(_ cached: Int, of raw: Int, from least: Int) -> Bool {
+    cached >= least && 2 * cached >= raw
   }
 
   /// From which segment on to merge for the order of keys alone; nil where that gains too little.

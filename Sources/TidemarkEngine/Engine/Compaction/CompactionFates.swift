@@ -31,14 +31,13 @@ struct CompactionFates {
     self.pinned = pinned
     self.isRecordSuperseded = isRecordSuperseded
     versions = NeededVersions(engine, floor)
-    cached = CachedVersions(engine, limit: 0, from: 0)
+    cached = CachedVersions(engine, needed: 0, range: 0...0)
     hasDamage = engine.reading.withLock { !$0.manifest.damage.isEmpty }
   }
 
   /// Begins with the entries of a group of segments, which are rewritten together.
   mutating func begin(_ range: ClosedRange<UInt64>) {
-    cached = CachedVersions(
-      engine, limit: min(floor.cached, range.upperBound), from: range.lowerBound)
+    cached = CachedVersions(engine, needed: floor.cached, range: range)
   }
 
   /// Lets all deletes stay from here on: an older segment was passed over that has what they hide.

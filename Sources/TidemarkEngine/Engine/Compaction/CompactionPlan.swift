@@ -45,13 +45,13 @@ struct CompactionPlan {
   ///   - rows: what MANIFEST says of them.
   ///   - includesActive: whether the one that is written to takes part; a compaction seals it
   ///     beforehand, a forecast of one cannot.
+  ///   - mostBytes: of more, there are several groups.
   ///   - isDone: whether a segment is as a compaction leaves it, and nothing of it can go, as far
   ///     as is known. One that is far longer than those behind it is not merged with them.
   init(
     _ segments: [Segment], rows: [Manifest.Segment], includesActive: Bool = false,
-    isDone: (Segment) -> Bool = { _ in false }
+    mostBytes: Int = Limits.compactedSegmentBytes, isDone: (Segment) -> Bool = { _ in false }
   ) {
-    let mostBytes = Limits.compactedSegmentBytes
     let known = Dictionary(rows.map { ($0.id, $0) }, uniquingKeysWith: { first, _ in first })
     var open = Group(segments: [], rows: [])
     var bytes = 0

@@ -39,6 +39,8 @@ package struct CompactionOptions: Sendable {
     var first: UInt64
     /// Keeps it slow; nil for no limit.
     var pace: CompactionPace?
+    /// Only cached data goes, and so many bytes of segments are rewritten together; nil for all.
+    var stepBytes: Int?
   }
 
   /// Frames after which a walk asks whether it is to end: single puts have small ones, and who asks

@@ -53,7 +53,7 @@ struct CompactionUnit: Sendable {
     }
     let room = engine.room(for: group, floor)
     do throws(TidemarkError) {
-      try engine.check(room, isAutomatic: options.automatic != nil)
+      try engine.check(room, isAutomatic: options.automatic.map { $0.stepBytes != 0 } ?? false)
       return try rewrite(&fates)
     } catch {
       if error.code == .noSpace, options.automatic != nil { engine.noteLack(of: room) }

@@ -42,7 +42,9 @@ extension Engine {
       guard state.appender != nil, !state.isClosed, !state.isSuspended, state.poison == nil,
         !state.ballast.isInUse
       else { return false }
-      if state.compactor.isIdle, activeIsToPurge(state) { return true }
+      if state.compactor.isIdle, state.compactor.isOverBound || activeIsToPurge(state) {
+        return true
+      }
       guard let last = state.manifest.segments.last(where: { $0.state == .sealed })
       else { return false }
       return state.compactor.isDue(at: last.id, now)
@@ -66,6 +68,8 @@ extension Engine {
   @discardableResult
   package func compactIfWorthwhile() throws(TidemarkError) -> Bool {
     guard compactionIsDue() else { return false }
+    var isBusy = false
+    defer { if !isBusy { writer.withLock { $0.compactor.acceptExcess() } } }
     try sealToPurge()
     let id = writer.withLock { $0.manifest.segments.last { $0.state == .sealed }?.id }
     var isDone = false
@@ -73,10 +77,15 @@ extension Engine {
     // A merge that has made way leaves it to the next look, which comes at once.
     defer { decided(at: isOvertaken ? nil : id, inVain: !isDone && !isOvertaken) }
     do throws(TidemarkError) {
-      guard let (first, drops) = try firstWorthCompacting() else { return false }
-      isMerge = !drops
+      guard let (first, gain) = try firstWorthCompacting() else { return false }
+      isMerge = gain == .order
       writer.withLock { $0.compactor.neededBytes = nil }
-      let report = try drops ? compact(automaticOptions(from: first)) : merge(from: first)
+      let report =
+        switch gain {
+        case .cached: try purge(from: first)
+        case .superseded: try compact(automaticOptions(from: first))
+        case .order: try merge(from: first)
+        }
       isDone = report.segmentsRewritten > 0
       let freed = report.bytesFreed
       writer.withLock { $0.compactor.count(hasRewritten: isDone, bytesFreed: freed) }
@@ -84,9 +93,25 @@ extension Engine {
       // Somebody wants to compact, to close or to pause, or there is no room now.
       let isLacking = error.code == .noSpace && writer.withLock { $0.compactor.neededBytes != nil }
       guard isLacking || [.closed, .suspended, .busy].contains(error.code) else { throw error }
+      isBusy = error.code == .busy
       isOvertaken = isMerge && error.code == .closed && dropSeemsToPay()
     }
     return isDone
+  }
+
+  /// Lets cached data go, of a log that is all of caches in steps: where there is no room for one,
+  /// segment by segment.
+  private func purge(from first: UInt64) throws(TidemarkError) -> CompactionReport {
+    var options = automaticOptions(from: first)
+    let (bound, isOver) = writer.withLock { ($0.compactor.bound, $0.compactor.isOverBound) }
+    guard let bound else { return try compact(options) }
+    options.automatic?.stepBytes = bound.stepBytes
+    if isOver { options.automatic?.pace = nil }
+    do throws(TidemarkError) { return try compact(options) } catch {
+      guard error.code == .noSpace else { throw error }
+      options.automatic?.stepBytes = 0
+      return try compact(options)
+    }
   }
 
   /// Puts segments in the order of keys, on a thread that lets others have the processor first,
@@ -114,35 +139,12 @@ extension Engine {
     return choice.firstToDrop() != nil && mayDrop(by: choice)
   }
 
-  /// Takes note how much the caches of the store may keep.
-  package func noteCacheBound(_ bytes: Int) {
-    writer.withLock { $0.compactor.cacheBytes = bytes }
-  }
-
-  /// Whether enough of the active segment, or of a log of nothing but caches, is cached data that
-  /// can go.
+  /// Whether enough of the active segment is cached data that can go.
   private func activeIsToPurge(_ state: borrowing WriterState) -> Bool {
     // While there is no room to compact, sealing takes more of what there is.
     guard let appender = state.appender, state.compactor.neededBytes == nil else { return false }
     let cached = reading.withLock { $0.usage.rows[appender.row.id]?.cached ?? 0 }
-    return CompactionChoice.paysToPurge(
-      cached, of: appender.rawBytes, from: purgeFromBytes, cacheBytes: state.compactor.cacheBytes)
-      || cachesAreToPurge(state, appender.rawBytes)
-  }
-
-  /// Whether caches with bounds may be all that there is, and enough of the log is what they gave
-  /// up: what was used least recently mostly stands in segments that are sealed.
-  private func cachesAreToPurge(_ state: borrowing WriterState, _ activeBytes: Int) -> Bool {
-    let bound = state.compactor.cacheBytes
-    return reading.withLock { read in
-      // Views and damage alone keep what may go by the figures.
-      guard read.views.least == nil, read.manifest.damage.isEmpty else { return false }
-      let sealed = read.manifest.segments.lazy.filter { $0.state == .sealed }
-      let raw = sealed.reduce(activeBytes) { $0 + $1.rawBytes }
-      let cached = read.usage.rows.values.reduce(0) { $0 + $1.cached }
-      return CompactionChoice.mayBeAllOfCaches(cached, of: raw, bound)
-        && CompactionChoice.paysToPurge(cached, of: raw, from: purgeFromBytes, cacheBytes: bound)
-    }
+    return CompactionChoice.paysToPurge(cached, of: appender.rawBytes, from: purgeFromBytes)
   }
 
   /// Seals the active segment where that lets much cached data go: what is written over and over
@@ -216,24 +218,32 @@ extension Engine {
 
   // MARK: Choice
 
-  /// The id of the segment from which on it pays to compact, and whether entries are to go; nil
-  /// where it does not pay. Whether they may go is found out before anything is written.
-  private func firstWorthCompacting() throws(TidemarkError) -> (first: UInt64, drops: Bool)? {
+  /// The use of a compaction: space of cached data, or of all that was superseded, or the order of
+  /// keys.
+  private enum Gain {
+    case cached, superseded, order
+  }
+
+  /// The id of the segment from which on it pays to compact, and for what; nil where it does not
+  /// pay. Whether entries may go is found out before anything is written.
+  private func firstWorthCompacting() throws(TidemarkError) -> (first: UInt64, gain: Gain)? {
     try countMissingUsage()
     let (choice, ids) = choice()
+    let (isOver, bound) = writer.withLock { ($0.compactor.isOverBound, $0.compactor.bound) }
+    if isOver { return firstWithCached().map { ($0, .cached) } }
     // Views and damage alone keep cached data that the figures say may go.
     let isSure = reading.withLock { $0.views.least == nil && $0.manifest.damage.isEmpty }
-    if isSure, let first = choice.firstToPurge() { return (ids[first], true) }
+    if isSure, let first = choice.firstToPurge() { return (ids[first], .cached) }
     if let first = choice.firstToDrop(), try paysToDrop(from: first, ids[first], choice) {
-      return (ids[first], true)
+      return (ids[first], .superseded)
     }
-    return choice.firstToMerge().map { (ids[$0], false) }
+    // A merge would take its room beside what caches may.
+    return bound != nil ? nil : choice.firstToMerge().map { (ids[$0], .order) }
   }
 
   /// The choice between the sealed segments, and their ids.
   private func choice() -> (CompactionChoice, ids: [UInt64]) {
-    let cacheBytes = writer.withLock { $0.compactor.cacheBytes }
-    return reading.withLock { read in
+    reading.withLock { read in
       let sealed = read.manifest.segments.filter { $0.state == .sealed }
       let rows = sealed.map { row in
         CompactionChoice.Row(
@@ -245,8 +255,7 @@ extension Engine {
       return (
         CompactionChoice(
           rows: rows, mergeFromBytes: mergeFromBytes, dropFromBytes: mergeFromBytes,
-          purgeFromBytes: purgeFromBytes, keepsAll: read.manifest.retention == .everything,
-          cacheBytes: cacheBytes),
+          purgeFromBytes: purgeFromBytes, keepsAll: read.manifest.retention == .everything),
         sealed.map(\.id)
       )
     }

@@ -12,10 +12,11 @@ extension Engine {
   ) throws(TidemarkError) -> CompactionReport {
     let isAutomatic = options.automatic != nil
     while try !beginCompacting(writes: !options.dryRun, isAutomatic: isAutomatic) {
-      // One that nobody has asked for makes room for this one.
-      let isEnding = writer.withLock { $0.compactor.makeRoom() }
+      // One that nobody has asked for makes room for this one, unless that is such a one, too.
+      let isEnding =
+        (!isAutomatic || options.waits) && writer.withLock { $0.compactor.makeRoom() }
       writer.broadcast()
-      guard options.waits || isEnding && !isAutomatic else {
+      guard options.waits || isEnding else {
         throw TidemarkError(.busy, "a compaction is running already; wait for it to end")
       }
       writer.wait { !$0.compactor.isRunning }
@@ -69,6 +70,7 @@ extension Engine {
       }
       try changeKeyBesideLog(isAsked: options.automatic == nil)
     }
+    let isInSteps = options.automatic?.stepBytes != nil
     let pins = try pinsToHonour(options)
     var floor = try compactionFloor(options, pins)
     var groups = compactionGroups(options, &floor)
@@ -92,16 +94,17 @@ extension Engine {
       let group = groups.removeFirst()
       try options.checkStop()
       let unit = CompactionUnit(
-        self, group, floor: floor, pinned: pinned, options: options, onlyDrops: singly)
+        self, group, floor: floor, pinned: pinned, options: options,
+        onlyDrops: singly || isInSteps && group.segments.count == 1)
       let before = fates
       do throws(TidemarkError) { try replace(by: unit, &fates, options, &report) } catch {
-        guard singly, error.code == .noSpace else { throw error }
+        guard singly || isInSteps, error.code == .noSpace else { throw error }
         lack = error
         fates = before
         try unit.passOver(&fates)
       }
     }
-    if let lack { throw lack }
+    if let lack, !isInSteps || report.segmentsRewritten == 0 { throw lack }
     if !options.dryRun, options.automatic == nil {
       try finishChangeOfKeys()
     }
@@ -136,19 +139,24 @@ extension Engine {
     _ options: CompactionOptions, _ floor: inout CompactionFloor
   ) -> [CompactionPlan.Group] {
     let limit = floor
-    let (plan, isWhole) = reading.withLock { read -> (CompactionPlan, Bool) in
+    let (groups, isWhole) = reading.withLock { read -> ([CompactionPlan.Group], Bool) in
       guard let automatic = options.automatic else {
         let plan = CompactionPlan(
           read.segments, rows: read.manifest.segments, includesActive: options.dryRun
         ) { read.isDone($0, options, limit) }
-        return (plan, true)
+        return (plan.groups, true)
       }
       let segments = read.segments.drop { $0.id != automatic.first }
+      if let step = automatic.stepBytes {
+        return (
+          purgeGroups(Array(segments), read.manifest.segments, read.usage, stepBytes: step), false
+        )
+      }
       let plan = CompactionPlan(Array(segments), rows: read.manifest.segments)
-      return (plan, segments.count == read.segments.count)
+      return (plan.groups, segments.count == read.segments.count)
     }
     if !isWhole { floor = CompactionFloor(sequence: 0, cached: floor.cached) }
-    return plan.groups
+    return groups
   }
 
   /// Merges the small segments at the end of the log, which many short sessions leave behind.

@@ -7,10 +7,7 @@ extension Engine {
     // An eviction goes from the log once the index knows it no more.
     try writeWholeRun()
     try countMissingUsage()
-    let first = reading.withLock { read in
-      read.segments.first { $0.isSealed && read.usage.rows[$0.id]?.cached ?? 1 > 0 }?.id
-    }
-    if let first {
+    if let first = firstWithCached() {
       var options = CompactionOptions { [self] in writer.withLock { $0.isClosed || $0.isSuspended }
       }
       options.automatic = CompactionOptions.Automatic(first: first, pace: nil)

@@ -57,7 +57,9 @@ extension Engine {
           read.usage.rows[row.id] = superseded
         }
       }
+      lookAtCaches(&state)
     }
+    writer.broadcast()
     caches.removeSequences()
     // A file that cannot be removed now is a leftover, which the next opening clears away.
     for segment in swap.inputs { try? environment.fileSystem.remove(path + "/" + segment.fileName) }
