@@ -40,7 +40,8 @@ extension Engine {
   }
 
   /// Waits until a log of caches has given back what it takes too much: whoever writes faster than
-  /// it is compacted in the background makes the compaction himself.
+  /// it is compacted in the background makes the compaction himself. One that ends while others
+  /// write is not looked at again before the next segment, so this is no strict bound.
   package func keepCachesWithinBound() {
     while cachesAreFarOverBound {
       if writer.withLock({ $0.compactor.isRunning }) {
