@@ -42,6 +42,31 @@ struct CacheErasureTests {
   }
 
   @Test(
+    "once a view is let go of a second removeAll leaves nothing", arguments: [1, 2, 3, 300],
+    [true, false])
+  func viewed(count: Int, isReopened: Bool) async throws {
+    var store = try machine.open()
+    var cache = try store.cache(prefix: "c/", policy: CachePolicy(capacity: nil))
+    try await store.put("note", "mine")
+    for number in 0..<count { try await cache.put("secret\(number)", [1]) }
+    var view: StoreView? = try store.view()
+    for number in 0..<count where number % 2 == 0 { try await cache.put("secret\(number)", [2]) }
+    try await cache.removeAll()
+    #expect(try view?.value(forKey: "c/secret0") == [1])
+    #expect(!telling().isEmpty)
+    view = nil
+    if isReopened {
+      try await store.close()
+      store = try machine.open()
+      cache = try store.cache(prefix: "c/", policy: CachePolicy(capacity: nil))
+    }
+    try await cache.removeAll()
+    #expect(telling() == [])
+    #expect(try store.value(forKey: "note").map { String(decoding: $0, as: UTF8.self) } == "mine")
+    try await store.close()
+  }
+
+  @Test(
     "after removeAll no file names the cache's prefix", arguments: [true, false], [1, 70, 500])
   func prefix(isReopened: Bool, reads: Int) async throws {
     var store = try machine.open()
