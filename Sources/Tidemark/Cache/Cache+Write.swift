@@ -198,11 +198,9 @@ extension Cache {
   }
 
   /// - Parameter sequence: the key's newest entry; 0 for whichever it is.
-  func removal(
-    of key: some BytesConvertible, at sequence: UInt64 = 0
-  ) throws(TidemarkError) -> WriteBatch {
+  func removal(of key: some BytesConvertible) throws(TidemarkError) -> WriteBatch {
     var batch = WriteBatch()
-    try batch.operations.addEviction(of: full(key).rawSpan, at: sequence)
+    try batch.operations.addEviction(of: full(key).rawSpan, at: 0)
     return batch
   }
 

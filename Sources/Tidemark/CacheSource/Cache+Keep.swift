@@ -64,8 +64,9 @@ extension Cache {
         try await keep(touch: hash, maxAge, of: key, question, upon: sequence)
         return .value(nil)
       case .absent(let maxAge):
-        let batch = sequence > 0 ? try removal(of: key, at: sequence) : WriteBatch()
-        _ = try await store.commit(batch, nil, answering: CacheQuestion.Answer(question: question))
+        // Whatever stands there by now is the answer to a question from before this one.
+        _ = try await store.commit(
+          removal(of: key), nil, answering: CacheQuestion.Answer(question: question))
         noteAbsence(question, maxAge)
         return .gone
       }

@@ -323,6 +323,38 @@ struct OvertakenAnswerTests {
     }
   }
 
+  @Test(
+    "that there is nothing is kept over the answer to a question from before",
+    arguments: [Word.value, .notModified])
+  func absentLast(first: Word) async throws {
+    let labels: [LabelFilter] = [.all("m"), .any("m", "n"), .all("m", "n")]
+    for label in labels {
+      let machine = Machine()
+      let store = try machine.open()
+      let cache = try store.cache(prefix: "a/", policy: .manifest)
+      try await cache.put("k", Array("old".utf8), labels: ["l"], hash: [1])
+      let scripted = NumberedSource()
+      let ask = { @Sendable (word: Word, number: Int) in
+        let source = CacheSource<[UInt8]>(timeout: nil) { _ in
+          _ = await scripted.answer()
+          return word.fetched(number)
+        }
+        return Task { try await cache.read("k", .networkFirst, from: source) }
+      }
+      let early = ask(first, 1)
+      await scripted.wait(for: 1)
+      try await cache.markStale(labels: label)
+      let late = ask(.absent, 2)
+      await scripted.wait(for: 2)
+      await scripted.release(1)
+      _ = try await early.value
+      await scripted.release(2)
+      #expect(try await late.value.value == nil)
+      #expect(try cache.peek("k") == nil)
+      try await store.close()
+    }
+  }
+
   @Test("a source that writes the key itself is not its own undoing")
   func selfWriting() async throws {
     let store = try machine.open()
