@@ -20,7 +20,7 @@ public final class TaskQueue: TaskExecutor {
 
   private struct State {
     var ready = 0
-    /// Those that wait until no task is ready.
+    /// Tasks that wait until no other one is ready.
     var resting: [CheckedContinuation<Void, Never>] = []
   }
 
