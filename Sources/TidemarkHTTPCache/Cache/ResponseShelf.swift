@@ -196,10 +196,9 @@ final class ResponseShelf: Sendable {
     address.authority.utf8.count <= 255 ? [EntryLabel(address.authority)] : []
   }
 
-  /// The keys of the parts of the response that stands under a key.
+  /// The keys of all parts under that of a response, also where it has made room itself.
   func partKeys(_ key: Key) throws(TidemarkError) -> [Key] {
-    guard try response(key)?.isPartial == true else { return [] }
-    return try cache.keys(beginningWith: Key(key.bytes + Self.partMark))
+    try cache.keys(beginningWith: Key(key.bytes + Self.partMark))
   }
 
   func response(_ key: Key) throws(TidemarkError) -> StoredResponse? {

@@ -104,6 +104,32 @@ import TidemarkTestKit
     try await bench.close()
   }
 
+  @Test(
+    "parts whose response was given up alone go with the address, or with its next whole answer",
+    arguments: ["0-999", "500-"], [true, false])
+  func orphans(range: String, isRemoved: Bool) async throws {
+    let bench = try Bench(10_000, HTTPCachePolicy(inlineBytes: 1_000))
+    let responses = bench.cache.responses
+    _ = try await bench.ask(range)
+    #expect(try responses.count == 2)
+    // As a cache does that makes room, where its parts were used later.
+    #expect(try await responses.remove("http://a.example/film"))
+    if isRemoved {
+      try await bench.cache.remove("http://a.example/film")
+    } else {
+      _ = try await bench.ask()
+    }
+    #expect(try responses.count == (isRemoved ? 0 : 1))
+    // Another user's content, of a server that gives it the same tag.
+    let other = Bench.content(10_000, 5)
+    bench.server.change { $0.content = other }
+    if isRemoved {
+      #expect(try await bench.ask("0-99").body == Array(other[0..<100]))
+      #expect(try await bench.ask().body == other)
+    }
+    try await bench.close()
+  }
+
   @Test("a content that changed is put together with nothing of the former one")
   func changing() async throws {
     let bench = try Bench(10_000)
