@@ -88,14 +88,15 @@ extension Store {
 extension Store {
   /// Makes room on a full disk: what caches have given up goes, then what they would give up next,
   /// more and more until the disk has some back. Values of the log take some room first: of one of
-  /// its files at least that has much to lose, the rest is written anew.
+  /// its files at least that has much to lose, the rest is written anew. While views or damage keep
+  /// what is given up, nothing would come of it.
   /// - Parameter bytes: how much is needed.
   /// - Returns: whether there is more room now.
   func makeRoom(for bytes: Int) -> Bool {
     do throws(TidemarkError) {
       if try giveBack() { return true }
       var goal = max(bytes, Self.leastEvicted)
-      while try evict(goal) {
+      while !engine.keepsCached, try evict(goal) {
         if try giveBack() { return true }
         goal *= 2
       }

@@ -52,6 +52,9 @@ struct ReadState: ~Copyable, @unchecked Sendable {
     self.usage = usage
   }
 
+  /// Whether open views or damage keep cached data that was given up.
+  var keepsCached: Bool { views.least != nil || !manifest.damage.isEmpty }
+
   /// The segment that covers a sequence; nil for what compaction dropped with its segment.
   func segment(covering sequence: UInt64) -> Segment? {
     segments.covering(sequence)

@@ -106,6 +106,39 @@ struct CacheSpaceTests {
   }
 
   @Test(
+    "a full disk takes nothing from caches while a view keeps what they would give up",
+    arguments: [false, true], [3_000, 60_000, 200_000])
+  func viewsKeepRoom(isAttached: Bool, length: Int) async throws {
+    let store = try machine.open()
+    let cache = try store.cache(prefix: "image/", policy: CachePolicy(capacity: nil))
+    let count = 8_000_000 / length
+    for number in 0..<count {
+      let bytes = content(number, length)
+      if isAttached {
+        try await cache.put("\(number)", [1], attachment: try await store.attach(bytes))
+      } else {
+        try await cache.put("\(number)", bytes)
+      }
+    }
+    try await store.flush()
+    machine.disk.capacity = machine.disk.usedBytes + 150_000
+    var view: StoreView? = try store.view()
+    for _ in 0..<3 {
+      let error = await #expect(throws: TidemarkError.self) {
+        try await store.put("mine", content(9_999, 2_000_000))
+      }
+      #expect(error?.code == .noSpace)
+    }
+    #expect(try cache.count == count && cache.counts.evictions == 0)
+    #expect(try view?.contains("image/0") == true)
+    view = nil
+    try await store.put("mine", content(9_999, 2_000_000))
+    #expect(try cache.count < count)
+    machine.disk.capacity = nil
+    try await store.close()
+  }
+
+  @Test(
     "on a disk hardly larger than its cache no value of the log is refused",
     arguments: [2_000, 8_000, 20_000, 100_000])
   func smallDiskOfValues(length: Int) async throws {

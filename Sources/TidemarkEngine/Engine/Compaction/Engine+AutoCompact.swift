@@ -231,9 +231,7 @@ extension Engine {
     let (choice, ids) = choice()
     let (isOver, bound) = writer.withLock { ($0.compactor.isOverBound, $0.compactor.bound) }
     if isOver { return firstWithCached().map { ($0, .cached) } }
-    // Views and damage alone keep cached data that the figures say may go.
-    let isSure = reading.withLock { $0.views.least == nil && $0.manifest.damage.isEmpty }
-    if isSure, let first = choice.firstToPurge() { return (ids[first], .cached) }
+    if !keepsCached, let first = choice.firstToPurge() { return (ids[first], .cached) }
     if let first = choice.firstToDrop(), try paysToDrop(from: first, ids[first], choice) {
       return (ids[first], .superseded)
     }

@@ -19,10 +19,7 @@ extension Engine {
         $0 + (read.usage.rows[$1.id]?.cached ?? $1.rawBytes)
       }
       let bound = CacheBound(bytes, raw: raw, cached: cached)
-      // Views and damage keep what may go by the figures.
-      guard let bound, read.views.least == nil, read.manifest.damage.isEmpty else {
-        return (bound, 0)
-      }
+      guard let bound, !read.keepsCached else { return (bound, 0) }
       return (bound, read.segments.reduce(-bound.logBytes) { $0 + $1.usedLength() })
     }
     // While there is room for it: a disk may be hardly larger than its caches.
@@ -30,6 +27,9 @@ extension Engine {
     let isTight = free.map { $0 < 2 * (bound?.segmentBytes ?? 0) } ?? false
     state.compactor.note(bound, excess: isTight ? max(1, excess) : excess)
   }
+
+  /// Whether open views or damage keep cached data that was given up, whatever the figures say.
+  package var keepsCached: Bool { reading.withLock { $0.keepsCached } }
 
   /// Whether those who write to caches are to wait: see ``keepCachesWithinBound()``.
   package var cachesAreFarOverBound: Bool {
