@@ -113,13 +113,14 @@ extension Store {
     return try engine.purgeCaches()
   }
 
-  /// Gives up entries of caches that have bounds, those that were used least recently first. A cache
-  /// without any keeps all it has, as one does that equals a server's collection.
+  /// Gives up cached entries, those that were used least recently first. A cache that equals a
+  /// server's collection keeps what it has.
   /// - Returns: false where there is none.
   private func evict(_ bytes: Int) throws(TidemarkError) -> Bool {
     var batch = WriteBatch()
     var freed = 0
-    for region in caches.withLock({ $0 }) where freed < bytes && region.policy.isBounded {
+    for region in caches.withLock({ $0 }) where freed < bytes {
+      guard try !hasCollection(region) else { continue }
       for sequence in try region.leastRecent(.max) where freed < bytes {
         guard let use = region.use(of: sequence), let entry = try engine.entryIfKept(at: sequence),
           let slot = try engine.slot(ofKey: entry.key.rawSpan), slot.isLiveCached

@@ -15,9 +15,6 @@ public struct CachePolicy: Sendable, Hashable {
   /// each counts 192 bytes more, for its places in log and index.
   public var bytes: Int?
 
-  /// Whether entries make room for others.
-  var isBounded: Bool { capacity != nil || bytes != nil }
-
   /// Rules for a cache.
   /// - Parameters:
   ///   - maxAge: for how long an entry counts as valid that does not say otherwise.

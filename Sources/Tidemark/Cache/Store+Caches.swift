@@ -151,13 +151,19 @@ extension Store {
     _ batch: inout OperationBatch
   ) throws(TidemarkError) {
     guard change.givesUp || !change.victims.isEmpty else { return }
+    guard try hasCollection(region) else { return }
     let key = ReservedKeys.collection(region.prefix)
-    guard let slot = try engine.slot(ofKey: key.rawSpan), slot.isLiveCached else { return }
     let isSwitch = operations.operations.contains {
       $0.kind == .put && $0.keyLength == key.count
         && operations.key(of: $0).isEqual(to: key.rawSpan)
     }
     if !isSwitch { try batch.addEviction(of: key.rawSpan, at: 0) }
+  }
+
+  /// Whether a cache equals a server's collection.
+  func hasCollection(_ region: CacheRegion) throws(TidemarkError) -> Bool {
+    let key = ReservedKeys.collection(region.prefix)
+    return try engine.slot(ofKey: key.rawSpan)?.isLiveCached == true
   }
 
   /// Bytes that an attachment takes on the disk, in blocks of 4 KiB; 0 for none.

@@ -27,7 +27,7 @@ struct CacheCampaignTests {
 
 /// Runs the first seeds of a trial; `Tools/torture caches` goes on to others.
 private func run(_ trial: CacheTrial, seeds: UInt64) async throws {
-  try #require(TaskQueue.install(), "the runtime has no hook for a queue of tasks")
+  try #require(await TaskQueue.install(), "the runtime has no hook for a queue of tasks")
   for seed in 1...seeds {
     do { _ = try await trial.run(seed: seed) } catch {
       print("\(trial.rawValue), seed \(seed): \(error)")

@@ -33,13 +33,15 @@ public final class TaskQueue: TaskExecutor {
 
   /// Takes the place of the pool of threads.
   /// - Returns: false where the runtime has no hook for that.
-  public static func install() -> Bool {
+  public static func install() async -> Bool {
     guard let hook = dlsym(dlopen(nil, RTLD_NOW), "swift_task_enqueueGlobal_hook") else {
       return false
     }
     hook.assumingMemoryBound(to: Hook?.self).pointee = { job, _ in
       TaskQueue.shared.add(unsafeBitCast(job, to: UnownedJob.self))
     }
+    // This task comes to the queue, too.
+    await Task.yield()
     return true
   }
 
@@ -60,7 +62,11 @@ public final class TaskQueue: TaskExecutor {
   /// Lets other tasks run until they have come to rest: each one waits for something.
   static func rest() async {
     await withCheckedContinuation { task in
-      shared.state.withLock { $0.resting.append(task) }
+      let isAtRest = shared.state.withLock { state in
+        if state.ready > 0 { state.resting.append(task) }
+        return state.ready == 0
+      }
+      if isAtRest { task.resume() }
     }
   }
 }

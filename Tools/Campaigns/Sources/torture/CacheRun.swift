@@ -30,7 +30,7 @@ struct CacheRun {
     guard trial.map({ CacheTrial(rawValue: $0) != nil }) ?? true else {
       throw ValidationError("there is no trial \(trial ?? "") of caches")
     }
-    guard TaskQueue.install() else {
+    guard await TaskQueue.install() else {
       throw ValidationError("this system's runtime has no hook for a queue of tasks")
     }
     let end = minutes.map { ContinuousClock.now + .seconds($0 * 60) }
