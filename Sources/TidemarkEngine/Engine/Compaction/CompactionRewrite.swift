@@ -6,12 +6,12 @@ struct CompactionTally: Sendable {
   var droppedBytes = 0
   /// The highest tombstone that was dropped.
   var droppedThrough: UInt64 = 0
-  /// Bytes of entries that stay though something newer has replaced them.
-  var superseded = SpaceUsage.Row()
+  /// Bytes of what stays though something newer has replaced it.
+  var superseded = 0
   /// Whether an entry that stays says now when its key was created, which those said that go.
   var tellsCreation = false
 
-  mutating func count(_ fate: CompactionFates.Fate, of entry: LooseEntry, isCached: Bool) {
+  mutating func count(_ fate: CompactionFates.Fate, of entry: LooseEntry) {
     let bytes = entry.keyLength + entry.valueLength + 16
     switch fate {
     case .dropped:
@@ -23,9 +23,7 @@ struct CompactionTally: Sendable {
       droppedThrough = max(droppedThrough, entry.sequence)
     case .kept(let created, let isSuperseded):
       if created != entry.created, entry.kind != .record { tellsCreation = true }
-      guard isSuperseded else { return }
-      superseded.superseded += bytes
-      if isCached { superseded.cached += bytes }
+      if isSuperseded { superseded += bytes }
     }
   }
 }
@@ -268,7 +266,7 @@ struct CompactionRewrite {
       ) { () throws(TidemarkError) in
         RecordType(rawValue: try input.attributes().recordType)
       }
-      tally.count(fate, of: entry, isCached: input.isCached)
+      tally.count(fate, of: entry)
       if case .kept(let created, let isSuperseded) = fate {
         entry.created = created
         entry.isHistory = isSuperseded && !fates.isTouched

@@ -85,7 +85,7 @@ struct CompactionUnit: Sendable {
     outcome.count(tally)
     let swap = CompactionSwap(
       inputs: group.segments, rows: row.map { [$0] } ?? [],
-      superseded: row == nil ? [] : [tally.superseded],
+      superseded: row == nil ? [] : [SpaceUsage.Row(superseded: tally.superseded)],
       droppedThrough: tally.droppedThrough, evictedThrough: fates.cached.droppedThrough)
     do throws(TidemarkError) {
       guard try isGain(swap, outcome) else {
@@ -121,7 +121,7 @@ struct CompactionUnit: Sendable {
               throw segment.damage(.format(error), offset: front.offset)
             }
           }
-          tally.count(fate, of: entry, isCached: front.isCached(head))
+          tally.count(fate, of: entry)
         }
       }
     }
