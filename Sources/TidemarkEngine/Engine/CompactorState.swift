@@ -92,8 +92,11 @@ struct CompactorState {
     (self.bound, self.excess) = (bound, excess)
   }
 
-  /// Takes note that it takes too much in vain: it is looked again with the next segment.
-  mutating func acceptExcess() { excess = 0 }
+  /// Takes note that a compaction has given back what it can: it is looked again with the next
+  /// segment. While it gains as much as one, those who wait do so for the next compaction.
+  mutating func acceptExcess(after freed: Int = 0) {
+    if !isFarOverBound || freed < bound?.segmentBytes ?? 0 { excess = 0 }
+  }
 
   // MARK: Decisions
 

@@ -16,7 +16,8 @@ package struct SpaceUsage: Sendable, Hashable {
     }
   }
 
-  /// By segment id. A segment without a row has not been counted yet.
+  /// By segment id. A segment without a row has not been counted yet, and is as a whole: what is
+  /// noted of it before would pass for all.
   package var rows: [UInt64: Row] = [:]
 
   package init() {}
@@ -25,16 +26,21 @@ package struct SpaceUsage: Sendable, Hashable {
   mutating func supersede(_ slot: Slot, in segment: Segment?) {
     guard let segment else { return }
     let bytes = slot.size.approximateBytes
-    rows[segment.id, default: Row()].superseded += bytes
-    if slot.size.isCached { rows[segment.id, default: Row()].cached += bytes }
+    rows[segment.id]?.superseded += bytes
+    if slot.size.isCached { rows[segment.id]?.cached += bytes }
   }
 
   /// Notes an entry that says nothing but that a cached value was given up.
   mutating func noteEviction(ofKey length: Int, in segment: Segment?) {
     guard let segment else { return }
     let bytes = SizeClass.ofEntry(key: length, value: 0).approximateBytes
-    rows[segment.id, default: Row()].superseded += bytes
-    rows[segment.id, default: Row()].cached += bytes
+    rows[segment.id]?.superseded += bytes
+    rows[segment.id]?.cached += bytes
+  }
+
+  /// Bytes of cached data in segments that can go, as far as they were counted.
+  func cached(in segments: [Segment]) -> Int {
+    segments.reduce(0) { $0 + (rows[$1.id]?.cached ?? 0) }
   }
 
   /// For the image: what has been counted at its sequence.

@@ -89,4 +89,25 @@ struct CachedSpaceTests {
     for number in 0..<10 { #expect(try engine.get("c\(number)") != nil) }
     try engine.close()
   }
+
+  @Test(
+    "a compaction counts cached data that it kept because what replaced it was not synced",
+    arguments: [3, 5, 10])
+  func unsynced(count: Int) throws {
+    let engine = try store().open()
+    for round in 0..<2 { try fill(engine, 10, seed: UInt64(count + round)) }
+    try engine.sealSegments()
+    try engine.flush()
+    try fill(engine, count, seed: UInt64(count + 2))
+    engine.setCompactsByItself(true)
+    let first = try #require(engine.firstWithCached())
+    let before = try engine.compact(engine.automaticOptions(from: first))
+    #expect(before.droppedEntries == 10)
+    #expect(engine.firstWithCached() != nil)
+    try engine.flush()
+    let again = try #require(engine.firstWithCached())
+    #expect(try engine.compact(engine.automaticOptions(from: again)).droppedEntries == count)
+    #expect(engine.firstWithCached() == nil)
+    try engine.close()
+  }
 }

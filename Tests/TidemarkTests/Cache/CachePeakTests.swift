@@ -67,7 +67,7 @@ struct CachePeakTests {
 
   /// Fills a cache over two launches.
   /// - Parameter keys: most keys that are written; then each is written again.
-  private func fill(_ content: Content, keys: Int = .max) async throws {
+  private func fill(_ content: Content, keys: Int = .max, usesThreads: Bool = false) async throws {
     let disk = PeakDisk()
     let clock = ManualClock()
     var chance = SeededGenerator(seed: 7)
@@ -80,7 +80,7 @@ struct CachePeakTests {
           access: .create,
           environment: Store.Environment(
             fileSystem: disk, clock: clock, random: SeededRandom(seed: 2)),
-          usesThreads: false))
+          usesThreads: usesThreads))
       let cache = try store.cache(prefix: "a/", policy: CachePolicy(capacity: nil, bytes: bound))
       var written = 0
       while written < bound * 3 / 2 {
@@ -111,4 +111,9 @@ struct CachePeakTests {
   func overwritten(share: Double) async throws {
     try await fill(.medium, keys: Int(Double(Content.medium.bound) * share) / 5_000)
   }
+
+  @Test(
+    "the same holds for who writes faster than is compacted in the background",
+    arguments: [Content.medium, .large, .mixed])
+  func threads(content: Content) async throws { try await fill(content, usesThreads: true) }
 }

@@ -19,6 +19,10 @@ struct CompactionFates {
   /// Whether the newest entry of the key that was asked about last is a touch, so that an older
   /// one has the value.
   var isTouched: Bool { slot?.size.isTouched ?? false }
+  /// Whether all cached versions of that key but the newest go, as soon as nothing needs them.
+  var olderVersionsGo: Bool {
+    slot.map { $0.size.isCached && !$0.size.hidesOwned && !$0.size.isTouched } ?? false
+  }
   /// Whether versions may have been lost in damage: then the log itself is asked for each.
   private let hasDamage: Bool
 

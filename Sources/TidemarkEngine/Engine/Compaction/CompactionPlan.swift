@@ -93,6 +93,8 @@ struct CompactionSwap: Sendable {
   var rows: [Manifest.Segment]
   /// Superseded bytes of every row.
   var superseded: [SpaceUsage.Row]
+  /// Bytes of cached data in the inputs that could go before they were rewritten.
+  var cachedBefore: Int
   /// The highest tombstone that was dropped.
   var droppedThrough: UInt64
   /// The highest cached version that was dropped.

@@ -8,10 +8,15 @@ struct CompactionTally: Sendable {
   var droppedThrough: UInt64 = 0
   /// Bytes of what stays though something newer has replaced it.
   var superseded = 0
+  /// Bytes of the cached values among them that only wait: for a sync, or for a view to close.
+  var cached = 0
   /// Whether an entry that stays says now when its key was created, which those said that go.
   var tellsCreation = false
 
-  mutating func count(_ fate: CompactionFates.Fate, of entry: LooseEntry) {
+  /// - Parameter goesLater: whether it is cached data that goes once something newer is sure.
+  mutating func count(
+    _ fate: CompactionFates.Fate, of entry: LooseEntry, goesLater: Bool = false
+  ) {
     let bytes = entry.keyLength + entry.valueLength + 16
     switch fate {
     case .dropped:
@@ -24,6 +29,7 @@ struct CompactionTally: Sendable {
     case .kept(let created, let isSuperseded):
       if created != entry.created, entry.kind != .record { tellsCreation = true }
       if isSuperseded { superseded += bytes }
+      if isSuperseded, goesLater, entry.kind == .put { cached += bytes }
     }
   }
 }
@@ -266,7 +272,7 @@ struct CompactionRewrite {
       ) { () throws(TidemarkError) in
         RecordType(rawValue: try input.attributes().recordType)
       }
-      tally.count(fate, of: entry)
+      tally.count(fate, of: entry, goesLater: input.isCached && fates.olderVersionsGo)
       if case .kept(let created, let isSuperseded) = fate {
         entry.created = created
         entry.isHistory = isSuperseded && !fates.isTouched

@@ -73,6 +73,7 @@ struct CompactionUnit: Sendable {
   private func rewrite(_ fates: inout CompactionFates) throws(TidemarkError) -> Outcome {
     var outcome = Outcome()
     let before = fates
+    let cachedBefore = engine.reading.withLock { $0.usage.cached(in: group.segments) }
     var rewrite = try CompactionRewrite(engine, group, pinned: pinned, options: options)
     var (tally, row) = try rewrite.run(&fates)
     if rewrite.hasSmallBlocks, row?.length ?? 0 > usedBytes {
@@ -85,7 +86,9 @@ struct CompactionUnit: Sendable {
     outcome.count(tally)
     let swap = CompactionSwap(
       inputs: group.segments, rows: row.map { [$0] } ?? [],
-      superseded: row == nil ? [] : [SpaceUsage.Row(superseded: tally.superseded)],
+      superseded: row == nil
+        ? [] : [SpaceUsage.Row(superseded: tally.superseded, cached: tally.cached)],
+      cachedBefore: cachedBefore,
       droppedThrough: tally.droppedThrough, evictedThrough: fates.cached.droppedThrough)
     do throws(TidemarkError) {
       guard try isGain(swap, outcome) else {

@@ -69,7 +69,8 @@ extension Engine {
   package func compactIfWorthwhile() throws(TidemarkError) -> Bool {
     guard compactionIsDue() else { return false }
     var isBusy = false
-    defer { if !isBusy { writer.withLock { $0.compactor.acceptExcess() } } }
+    var freed = 0
+    defer { if !isBusy { writer.withLock { $0.compactor.acceptExcess(after: freed) } } }
     try sealToPurge()
     let id = writer.withLock { $0.manifest.segments.last { $0.state == .sealed }?.id }
     var isDone = false
@@ -87,7 +88,7 @@ extension Engine {
         case .order: try merge(from: first)
         }
       isDone = report.segmentsRewritten > 0
-      let freed = report.bytesFreed
+      freed = report.bytesFreed
       writer.withLock { $0.compactor.count(hasRewritten: isDone, bytesFreed: freed) }
     } catch {
       // Somebody wants to compact, to close or to pause, or there is no room now.

@@ -40,15 +40,16 @@ extension Engine {
   }
 
   /// Waits until a log of caches has given back what it takes too much: whoever writes faster than
-  /// it is compacted in the background makes the compaction himself. One that ends while others
-  /// write is not looked at again before the next segment, so this is no strict bound.
+  /// it is compacted in the background makes the compaction himself. It ends where one gains less
+  /// than a segment, whose length may be written before it is looked again.
   package func keepCachesWithinBound() {
     while cachesAreFarOverBound {
       if writer.withLock({ $0.compactor.isRunning }) {
         writer.wait { !$0.compactor.isRunning || !$0.compactor.isFarOverBound }
-      } else {
+      } else if compactionIsDue() {
         // The put tells what keeps it from being written.
         _ = try? compactIfWorthwhile()
+      } else {
         writer.withLock { if !$0.compactor.isRunning { $0.compactor.acceptExcess() } }
       }
     }

@@ -50,11 +50,15 @@ extension Engine {
         let place = read.segments.firstIndex { inputs.contains($0.id) } ?? 0
         read.segments.removeAll { inputs.contains($0.id) }
         read.segments.insert(contentsOf: outputs, at: place)
+        // Caches give entries up while these are rewritten, and it is not known of which of them
+        // the rewrite knew: counted twice they are looked for again, forgotten they would stay.
+        let late = max(0, read.usage.cached(in: swap.inputs) - swap.cachedBefore)
         for id in inputs { read.usage.rows[id] = nil }
         read.notes.remove(inputs)
         read.replacements += 1
         for (row, superseded) in zip(swap.rows, swap.superseded) {
-          read.usage.rows[row.id] = superseded
+          read.usage.rows[row.id] = SpaceUsage.Row(
+            superseded: superseded.superseded + late, cached: superseded.cached + late)
         }
       }
       lookAtCaches(&state)
