@@ -25,17 +25,22 @@ package struct SpaceUsage: Sendable, Hashable {
   /// Notes that the entry of `slot` was replaced.
   mutating func supersede(_ slot: Slot, in segment: Segment?) {
     guard let segment else { return }
-    let bytes = slot.size.approximateBytes
-    rows[segment.id]?.superseded += bytes
-    if slot.size.isCached { rows[segment.id]?.cached += bytes }
+    add(slot.size.approximateBytes, isCached: slot.size.isCached, segment.id)
+  }
+
+  private mutating func add(_ bytes: Int, isCached: Bool, _ id: UInt64) {
+    // Changing an optional in its place would ask for memory each time.
+    guard var row = rows[id] else { return }
+    row.superseded += bytes
+    if isCached { row.cached += bytes }
+    rows[id] = row
   }
 
   /// Notes an entry that says nothing but that a cached value was given up.
   mutating func noteEviction(ofKey length: Int, in segment: Segment?) {
     guard let segment else { return }
     let bytes = SizeClass.ofEntry(key: length, value: 0).approximateBytes
-    rows[segment.id]?.superseded += bytes
-    rows[segment.id]?.cached += bytes
+    add(bytes, isCached: true, segment.id)
   }
 
   /// Bytes of cached data in segments that can go, as far as they were counted.
