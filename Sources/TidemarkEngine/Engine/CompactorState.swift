@@ -88,6 +88,9 @@ struct CompactorState {
   var isOverBound: Bool { excess > 0 }
   var isFarOverBound: Bool { excess > bound?.segmentBytes ?? .max }
 
+  /// Whether what a merge writes beside a log of caches is within what these may take.
+  var mayMerge: Bool { bound.map { 2 * excess <= -$0.logBytes } ?? true }
+
   mutating func note(_ bound: CacheBound?, excess: Int) {
     (self.bound, self.excess) = (bound, excess)
   }

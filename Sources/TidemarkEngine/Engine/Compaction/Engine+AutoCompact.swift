@@ -230,14 +230,13 @@ extension Engine {
   private func firstWorthCompacting() throws(TidemarkError) -> (first: UInt64, gain: Gain)? {
     try countMissingUsage()
     let (choice, ids) = choice()
-    let (isOver, bound) = writer.withLock { ($0.compactor.isOverBound, $0.compactor.bound) }
-    if isOver { return firstWithCached().map { ($0, .cached) } }
+    let (isOver, mayMerge) = writer.withLock { ($0.compactor.isOverBound, $0.compactor.mayMerge) }
+    if isOver, let first = firstWithCached() { return (first, .cached) }
     if !keepsCached, let first = choice.firstToPurge() { return (ids[first], .cached) }
     if let first = choice.firstToDrop(), try paysToDrop(from: first, ids[first], choice) {
       return (ids[first], .superseded)
     }
-    // A merge would take its room beside what caches may.
-    return bound != nil ? nil : choice.firstToMerge().map { (ids[$0], .order) }
+    return mayMerge ? choice.firstToMerge().map { (ids[$0], .order) } : nil
   }
 
   /// The choice between the sealed segments, and their ids.
