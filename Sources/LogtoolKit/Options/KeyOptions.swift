@@ -33,7 +33,8 @@ struct KeyOptions: ParsableArguments {
   var style: KeyStyle { KeyStyle(isBase64: isBase64) }
 }
 
-/// Whether the library's own keys are listed, which every list of a store's keys leaves out else.
+/// The option of commands that list keys: without it they leave out the keys under which the
+/// library keeps records of its own.
 struct LibraryKeyOptions: ParsableArguments {
   @Flag(
     name: .customLong("library-keys"),

@@ -104,10 +104,11 @@ extension Store {
     } catch { return false }
   }
 
-  /// So many bytes are given up at a time, and an eviction needs no more to be written.
+  /// The fewest bytes of entries that one eviction on a full disk gives up; also the bytes of the
+  /// ballast that are released so that the eviction can be written.
   private static let leastEvicted = 64 << 10
 
-  /// Gives back to the disk what caches have given up.
+  /// Removes attachments and log entries of evicted cached values from the disk.
   private func giveBack() throws(TidemarkError) -> Bool {
     if try engine.sweepAttachments().removedBytes > 0 { return true }
     return try engine.purgeCaches()

@@ -111,7 +111,8 @@ extension CacheRegion {
 
   private func forget(_ sequence: UInt64) { _ = state.withLock { $0.order?.remove(sequence) } }
 
-  /// Beyond so many entries each counts with what it takes in log and index besides, in bytes.
+  /// A cache of more entries than `entriesUncounted` counts `entryBytes` for each further one: what
+  /// it takes in log and index besides key and value.
   private static let entriesUncounted = 4_096
   private static let entryBytes = 192
 

@@ -49,7 +49,8 @@ public struct CacheStatus: Sendable, Hashable {
   public var policy: CachePolicy
   /// How many entries it has.
   public var entries: Int
-  /// Bytes of their keys, values, labels and attachments.
+  /// Bytes of the keys, values, labels and attachments of all entries, which
+  /// ``CachePolicy/bytes`` bounds.
   public var bytes: Int
   /// How often it was asked.
   public var counts: CacheCounts

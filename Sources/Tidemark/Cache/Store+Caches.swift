@@ -70,7 +70,7 @@ extension Store {
     region?.noteUse(of: sequence)
   }
 
-  /// Times that room is made on a full disk for one batch.
+  /// How often one batch on a full disk makes caches evict before it fails with `noSpace`.
   private static let mostAttempts = 32
 
   /// Stages a batch; on a full disk what caches have given up goes first, and what they would give

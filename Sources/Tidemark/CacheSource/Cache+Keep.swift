@@ -64,7 +64,7 @@ extension Cache {
         try await keep(touch: hash, maxAge, of: key, question, upon: sequence)
         return .value(nil)
       case .absent(let maxAge):
-        // An entry that stands there by now is the answer to a question from before this one.
+        // A cached entry that was written since the source was asked is an earlier question's.
         _ = try await store.commit(
           removal(of: key), nil, answering: CacheQuestion.Answer(question: question))
         noteAbsence(question, maxAge)

@@ -6,7 +6,7 @@ struct IndexLayout: Sendable {
     var target: IndexTarget
     var isDescending: Bool
 
-    /// Whether an object has as many terms of it as it has values.
+    /// Whether the index has one term for each value of a property that is an array.
     var isEach: Bool { !target.isSingle }
   }
 

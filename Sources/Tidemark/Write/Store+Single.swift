@@ -45,7 +45,8 @@ extension Store {
     guard commits == nil || engine.goalForRoom() == nil else { return nil }
     return try key.withBytes { (key) throws(TidemarkError) in
       try ReservedKeys.refuse(key)
-      // Nobody else hears of the put or delete of a key that is absent.
+      // A put of an absent key commits past the caches, so that an open question about the key
+      // would not learn that its answer is out of date.
       guard !questions.contains(key) else { return nil }
       return try engine.stageSingle(
         kind, key: key, value: value, durability: durability, waitsForRoom: commits == nil)

@@ -1,17 +1,17 @@
-/// How a log that may be all of caches with bounds is kept within these: it is in short segments,
-/// of which a few at a time are rewritten once it takes an eighth more.
+/// The limits of a log that holds nothing but caches with bounds, or little besides. Its segments
+/// are short, and some of them are compacted once the log is an eighth longer than the bounds.
 ///
 /// A log of ``logBytes``, the segment that is being written, the one that waits for a compaction, a
 /// step of that and the ballast take a quarter more than the caches may keep, and 8 MiB.
 struct CacheBound: Sendable, Hashable {
-  /// Most bytes that the caches keep.
+  /// The sum of the bounds of all caches, in bytes.
   let bytes: Int
 
-  /// A segment is sealed once it has so many.
+  /// The length at which the active segment is sealed, in bytes.
   var segmentBytes: Int { max(Limits.leastCacheSegmentBytes, bytes / Limits.cacheSegments) }
-  /// Segments of so many bytes are rewritten together, and given back before the next.
+  /// Bytes of segments that one step of a compaction rewrites, before it removes their files.
   var stepBytes: Int { max(Limits.leastCacheStepBytes, bytes / Limits.cacheSegments) }
-  /// The log is compacted once it takes so many.
+  /// The length of the log from which on it is compacted, in bytes.
   var logBytes: Int { bytes + bytes / 8 + segmentBytes }
 
   /// - Returns: nil where more stays of the log than caches may keep.

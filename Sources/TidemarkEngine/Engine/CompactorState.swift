@@ -29,9 +29,10 @@ struct CompactorState {
   var neededBytes: Int?
   /// Most bytes that the caches of the store keep, as far as they have a bound.
   var cacheBytes = 0
-  /// Set where the log may be all of caches with bounds.
+  /// The limits of the log's length, while it holds no more bytes than the bounded caches may keep;
+  /// nil for a log with more of the user's own data.
   private(set) var bound: CacheBound?
-  /// Bytes that such a log takes too much, as far as they are to be looked for.
+  /// Bytes by which the log is longer than `bound` allows; 0 once a compaction could free no more.
   private var excess = 0
 
   init(isAutomatic: Bool) { self.isAutomatic = isAutomatic }
@@ -88,7 +89,8 @@ struct CompactorState {
   var isOverBound: Bool { excess > 0 }
   var isFarOverBound: Bool { excess > bound?.segmentBytes ?? .max }
 
-  /// Whether what a merge writes beside a log of caches is within what these may take.
+  /// Whether a merge may run: its output stands beside its inputs for a while, and both together
+  /// must not be longer than `bound` allows.
   var mayMerge: Bool { bound.map { 2 * excess <= -$0.logBytes } ?? true }
 
   mutating func note(_ bound: CacheBound?, excess: Int) {

@@ -106,7 +106,7 @@ package struct OperationBatch: Sendable {
     return arena.rawSpan.extracting(start..<(start + operation.attributesLength))
   }
 
-  /// The length of a change's labels, as they are stored.
+  /// The bytes that the labels of a put take in the log.
   package func labelLength(of operation: Operation) -> Int {
     operation.labelSet < 0 ? 0 : labels.sets[operation.labelSet].storedBytes
   }

@@ -16,8 +16,8 @@ package struct SpaceUsage: Sendable, Hashable {
     }
   }
 
-  /// By segment id. A segment without a row has not been counted yet, and is as a whole: what is
-  /// noted of it before would pass for all.
+  /// By segment id. A segment without a row has not been counted; nothing is added to it before
+  /// that, since a row with a part of the bytes would be taken for a complete one.
   package var rows: [UInt64: Row] = [:]
 
   package init() {}
@@ -29,7 +29,7 @@ package struct SpaceUsage: Sendable, Hashable {
   }
 
   private mutating func add(_ bytes: Int, isCached: Bool, _ id: UInt64) {
-    // Changing an optional in its place would ask for memory each time.
+    // `rows[id]?.superseded += bytes` allocates memory at each put.
     guard var row = rows[id] else { return }
     row.superseded += bytes
     if isCached { row.cached += bytes }

@@ -4,22 +4,22 @@ import Testing
 /// Each trial has a process of its own, of whose tasks the trial's queue runs all.
 @Suite("Short campaigns against the caches")
 struct CacheCampaignTests {
-  @Test("reads keep their promises over random calls")
+  @Test("a cache keeps an answer only if nothing was written since, over random calls")
   func reads() async {
     await #expect(processExitsWith: .success) { try await run(.reads, seeds: 200) }
   }
 
-  @Test("requests keep their promises over random calls")
+  @Test("an HTTP cache serves no answer from before it was emptied, over random calls")
   func exchanges() async {
     await #expect(processExitsWith: .success) { try await run(.exchanges, seeds: 200) }
   }
 
-  @Test("answers are used as RFC 9111 says over random fields")
+  @Test("an HTTP cache serves only what RFC 9111 allows, over random header fields")
   func rules() async {
     await #expect(processExitsWith: .success) { try await run(.rules, seeds: 200) }
   }
 
-  @Test("bounded caches stay within their bounds over random launches")
+  @Test("the directory of bounded caches stays within its limit over random launches")
   func launches() async {
     await #expect(processExitsWith: .success) { try await run(.launches, seeds: 2) }
   }

@@ -276,6 +276,17 @@ struct OvertakenAnswerTests {
     }
   }
 
+  /// A reader whose question is answered when the scripted source is told to.
+  private func ask(
+    _ cache: Cache<[UInt8]>, _ scripted: NumberedSource, _ word: Word, _ number: Int
+  ) -> Task<CacheRead<[UInt8]>, any Error> {
+    let source = CacheSource<[UInt8]>(timeout: nil) { _ in
+      _ = await scripted.answer()
+      return word.fetched(number)
+    }
+    return Task { try await cache.read("k", .networkFirst, from: source) }
+  }
+
   @Test(
     "an answer is never kept over the answer to a later question",
     arguments: Word.allCases, Word.allCases)
@@ -293,17 +304,10 @@ struct OvertakenAnswerTests {
         let cache = try store.cache(prefix: "a/", policy: .manifest)
         if isThere { try await cache.put("k", Array("old".utf8), labels: ["l"], hash: [1]) }
         let scripted = NumberedSource()
-        let ask = { @Sendable (word: Word, number: Int) in
-          let source = CacheSource<[UInt8]>(timeout: nil) { _ in
-            _ = await scripted.answer()
-            return word.fetched(number)
-          }
-          return Task { try await cache.read("k", .networkFirst, from: source) }
-        }
-        let early = ask(first, 1)
+        let early = ask(cache, scripted, first, 1)
         await scripted.wait(for: 1)
         try await statement(store, cache)
-        let late = ask(second, 2)
+        let late = ask(cache, scripted, second, 2)
         await scripted.wait(for: 2)
         await scripted.release(2)
         _ = try await late.value
@@ -324,7 +328,7 @@ struct OvertakenAnswerTests {
   }
 
   @Test(
-    "that there is nothing is kept over the answer to a question from before",
+    "an answer that the key is absent removes what an earlier question has stored",
     arguments: [Word.value, .notModified])
   func absentLast(first: Word) async throws {
     let labels: [LabelFilter] = [.all("m"), .any("m", "n"), .all("m", "n")]
@@ -334,17 +338,10 @@ struct OvertakenAnswerTests {
       let cache = try store.cache(prefix: "a/", policy: .manifest)
       try await cache.put("k", Array("old".utf8), labels: ["l"], hash: [1])
       let scripted = NumberedSource()
-      let ask = { @Sendable (word: Word, number: Int) in
-        let source = CacheSource<[UInt8]>(timeout: nil) { _ in
-          _ = await scripted.answer()
-          return word.fetched(number)
-        }
-        return Task { try await cache.read("k", .networkFirst, from: source) }
-      }
-      let early = ask(first, 1)
+      let early = ask(cache, scripted, first, 1)
       await scripted.wait(for: 1)
       try await cache.markStale(labels: label)
-      let late = ask(.absent, 2)
+      let late = ask(cache, scripted, .absent, 2)
       await scripted.wait(for: 2)
       await scripted.release(1)
       _ = try await early.value

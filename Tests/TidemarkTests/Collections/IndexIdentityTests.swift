@@ -105,7 +105,7 @@ struct IndexIdentityTests {
     #expect(count == 7)
   }
 
-  @Test("a full-text index is rebuilt when its closure gives other texts")
+  @Test("a full-text index is rebuilt when the closure that gives its texts returns others")
   func texts() async throws {
     let count = try await changed(
       from: ObjectIndex(text: "by", \.title), to: ObjectIndex(text: "by", \.author)

@@ -3,7 +3,7 @@ import TidemarkTestKit
 
 @Suite("Crashes while indexes are kept up")
 struct IndexSweepTests {
-  @Test("indexes and objects agree after a crash at any call")
+  @Test("the rows of indexes equal those made of the objects after a crash at any file operation")
   func sweep() throws {
     var between = 0
     for seed in 1...6 {

@@ -14,7 +14,7 @@ import TidemarkTestKit
   let machine = Machine()
   var suffix = "!"
 
-  @Test("an update is changed where its caller runs")
+  @Test("the closure of update runs on the main actor when its caller does")
   func update() async throws {
     let store = try machine.open()
     let notes = try store.collection(Note.self, named: "notes")

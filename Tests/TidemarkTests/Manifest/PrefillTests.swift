@@ -114,7 +114,7 @@ struct PrefillTests {
     try FileManager.default.removeItem(at: directory)
   }
 
-  @Test("prefilled data brings attachments from a store or from lines beside a directory")
+  @Test("prefill takes attachments from another store, or from files named by its lines")
   func attachments() async throws {
     try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
     let path = directory.appending(path: "data.tidemark").path

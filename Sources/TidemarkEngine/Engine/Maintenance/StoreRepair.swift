@@ -189,7 +189,8 @@ package struct StoreRepair {
         "the replica's id, the epochs and the retention were in MANIFEST; the new store has "
           + "new ones")
     }
-    // Without MANIFEST nothing says how far a change of keys has come.
+    // Only MANIFEST tells an encrypted store from one whose change of keys was cut off; without it,
+    // keys that are given are used.
     let isEncrypted = manifest?.isEncrypted ?? !keys.isEmpty
     result.keyID = isEncrypted ? try keys.current() : nil
     result.generation = 0

@@ -54,7 +54,8 @@ enum HTTPDates {
     tag.hasPrefix("W/") ? String(tag.dropFirst(2)) : tag
   }
 
-  /// The tags of a list, without their marks; none of this origin's has a comma.
+  /// The entity tags of an `If-None-Match` field, without quotes and `W/`. The trial's server makes
+  /// none that has a comma.
   static func tags(_ list: String) -> [String] {
     list.split(separator: ",").map { text in
       opaque(String(text.drop { $0 == " " }))

@@ -8,7 +8,7 @@ import TidemarkTestKit
 /// something that was said before it came.
 final class ReadTrial: LateTrial<SourceRequest, Fetched<[UInt8]>, CacheRead<[UInt8]>> {
   private let cache: Cache<[UInt8]>
-  /// The steps in which questions were asked.
+  /// The step of the trial in which the cache asked its source, by the number of the question.
   private var asked: [Int: Int] = [:]
   /// The values that keys have, as texts.
   private var values: [String: String] = [:]

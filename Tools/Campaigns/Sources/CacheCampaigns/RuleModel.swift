@@ -113,8 +113,8 @@ struct RuleModel {
     }
   }
 
-  /// Whether asking for a request would be needless: its own last answer says plainly that it is
-  /// fresh.
+  /// Whether a cache must not ask the server: the last answer to an equal request is fresh by its
+  /// `max-age`, and no other directive or field allows a cache to ask.
   func isPlainlyFresh(_ path: String, _ request: [String: String], at now: Int64) -> Bool {
     guard plain[path] == request, let last = responses[path]?.last, last.status == 200,
       request["range"] == nil, last.requests.last == request,
@@ -165,7 +165,7 @@ struct RuleModel {
     let isUnstored = Self.directives(request["cache-control"])["no-store"] != nil
     let isForbidden = Self.directives(answer.headers["cache-control"])["no-store"] != nil
     if isUnstored, !isForbidden { return }
-    // A cache may give up all of an address of which something must not be kept.
+    // A cache may remove all responses of an address once one of them says `no-store`.
     if isForbidden { plain[path] = nil }
     if responses[path]?.contains(where: { $0.body == body }) != true {
       // The cache has kept what it could have given up.
