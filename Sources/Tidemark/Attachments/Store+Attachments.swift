@@ -95,6 +95,7 @@ extension Store {
   func makeRoom(for bytes: Int) -> Bool {
     do throws(TidemarkError) {
       if try giveBack() { return true }
+      guard try holdsRoom(for: bytes) else { return false }
       var goal = max(bytes, Self.leastEvicted)
       while !engine.keepsCached, try evict(goal) {
         if try giveBack() { return true }
@@ -108,6 +109,13 @@ extension Store {
   /// ballast that are released so that the eviction can be written.
   private static let leastEvicted = 64 << 10
 
+  /// Whether what is free and what caches have to give up may be as much; else they keep it.
+  private func holdsRoom(for bytes: Int) throws(TidemarkError) -> Bool {
+    guard var room = engine.freeBytes else { return true }
+    for region in caches.withLock({ $0 }) { room += try region.heldBytes() }
+    return room >= bytes
+  }
+
   /// Removes attachments and log entries of evicted cached values from the disk.
   private func giveBack() throws(TidemarkError) -> Bool {
     if try engine.sweepAttachments().removedBytes > 0 { return true }
@@ -120,6 +128,7 @@ extension Store {
   private func evict(_ bytes: Int) throws(TidemarkError) -> Bool {
     var batch = WriteBatch()
     var freed = 0
+    var evicted: [CacheRegion] = []
     for region in caches.withLock({ $0 }) where freed < bytes {
       guard try !hasCollection(region) else { continue }
       for sequence in try region.leastRecent(.max) where freed < bytes {
@@ -128,7 +137,7 @@ extension Store {
         else { continue }
         try batch.operations.addEviction(of: entry.key.rawSpan, at: slot.sequence)
         freed += max(1, use.bytes)
-        region.count { $0.evictions += 1 }
+        evicted.append(region)
       }
     }
     guard freed > 0 else { return false }
@@ -136,6 +145,7 @@ extension Store {
       guard error.code == .noSpace, engine.releaseBallast(Self.leastEvicted) else { throw error }
       _ = try attempt(batch.operations, nil, true)
     }
+    for region in evicted { region.count { $0.evictions += 1 } }
     return true
   }
 }

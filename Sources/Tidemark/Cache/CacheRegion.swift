@@ -224,6 +224,12 @@ final class CacheRegion: Sendable {
     }
   }
 
+  /// Bytes of all that it holds.
+  func heldBytes() throws(TidemarkError) -> Int {
+    try load()
+    return state.withLock { $0.order?.bytes ?? 0 }
+  }
+
   /// The use of an entry; nil when it is none of the cache's.
   func use(of sequence: UInt64) -> UseOrder.Use? { state.withLock { $0.order?[sequence] } }
 

@@ -80,6 +80,9 @@ extension Store {
     answering answer: CacheQuestion.Answer? = nil
   ) throws(TidemarkError) -> CommitResult {
     var attempts = 0
+    while attempts < Self.mostAttempts, engine.lacksRoom(for: operations.storedBound),
+      makeRoom(for: operations.storedBound)
+    { attempts += 1 }
     while true {
       do throws(TidemarkError) {
         return try attempt(operations, durability, waitsForRoom, answer)

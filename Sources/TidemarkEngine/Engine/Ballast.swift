@@ -131,7 +131,7 @@ extension Engine {
     let segments = reading.withLock { $0.segments }
     let log = segments.reduce(0) { $0 + $1.usedLength() }
     let wanted = Ballast.wanted(forLog: log, from: configuration.ballastFromLogBytes)
-    let free = environment.fileSystem.freeBytes(path) ?? 0
+    let free = freeBytes ?? 0
     let isProven = writer.withLock { state -> Bool? in
       guard state.lock != nil, !state.isSuspended, state.ballast.isFree else { return nil }
       // Once a store is closed nothing is allocated any more, also not what was given back.

@@ -78,7 +78,7 @@ extension Engine {
       appender = try SegmentAppender(
         creating: row, storeID: manifest.storeID, storePath: path,
         fileSystem: environment.fileSystem, contexts: contexts, keys: keys, fileKey: fileKey,
-        growth: configuration.growthBytes)
+        growth: state.compactor.isTight ? 0 : configuration.growthBytes)
     } catch { throw describe(error, while: "beginning a segment of the log") }
     let old = state.appender
     do throws(TidemarkError) {

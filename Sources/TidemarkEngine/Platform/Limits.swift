@@ -66,6 +66,9 @@ package enum Limits {
   package static let firstGrowthBytes = 256 << 10
   /// But by no more than this.
   package static let growthBytes = 8 << 20
+  /// Caches leave so much of a disk that is hardly larger than they are: a compaction writes a file
+  /// before it gives one back.
+  package static let cacheReserveBytes = 128 << 10
   /// A log of fewer bytes gets no ballast: what it takes to close or compact it is little.
   package static let ballastFromLogBytes = 4 << 20
   /// Groups of fewer raw bytes are stored uncompressed, unless compaction writes them.

@@ -153,6 +153,23 @@ struct CacheSpaceTests {
     try await store.close()
   }
 
+  @Test(
+    "on a disk hardly larger than its cache images are taken as values of the log, too",
+    arguments: [3_000, 30_000, 150_000, 300_000], UInt64(1)...2)
+  func smallDiskOfImages(longest: Int, seed: UInt64) async throws {
+    var chance = SeededGenerator(seed: seed)
+    let store = try machine.open()
+    machine.disk.capacity = 3 << 20
+    let cache = try store.cache(
+      prefix: "image/", policy: CachePolicy(capacity: nil, bytes: 2 << 20))
+    for number in 0..<max(300, 15_000_000 / longest) {
+      let length = chance.int(in: 1_000...longest)
+      try await cache.put("\(number)", content(number, length))
+      #expect(try cache.contains("\(number)"))
+    }
+    try await store.close()
+  }
+
   /// The ways to fill a disk further that is full of a cache's values.
   enum Write: CaseIterable {
     case put, small, cached, batch, attachment
@@ -184,10 +201,13 @@ struct CacheSpaceTests {
       }
     }
     #expect(try cache.contains("0") == (write == .small))
+    let (evictions, count) = (cache.counts.evictions, try cache.count)
     let error = await #expect(throws: TidemarkError.self) {
       try await store.put("large", content(9_999, 20_000_000))
     }
     #expect(error?.code == .noSpace)
+    // All that the cache has would not be enough.
+    #expect(try cache.counts.evictions == evictions && cache.count == count)
     machine.disk.capacity = nil
     try await store.close()
     #expect(

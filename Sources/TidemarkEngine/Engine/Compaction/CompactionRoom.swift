@@ -22,7 +22,7 @@ struct CompactionRoom: Sendable, Hashable {
       let gone = superseded.map { $0[row.id] ?? row.rawBytes } ?? 0
       let share = Double(min(gone, row.rawBytes)) / Double(max(1, row.rawBytes))
       least += Int(Double(smallest) * (1 - share))
-      most += length
+      most += min(length, CompactionPlan.boundedBytes(row))
       guard segment.kind == .appended else { continue }
       appended.least += smallest
       appended.most += length
@@ -48,7 +48,7 @@ extension Engine {
   ///   disk to others unless there is room to be sure.
   /// - Throws: `noSpace`.
   func check(_ room: CompactionRoom, isAutomatic: Bool) throws(TidemarkError) {
-    guard let free = environment.fileSystem.freeBytes(path) else { return }
+    guard let free = freeBytes else { return }
     let needed = isAutomatic ? room.most : room.least
     guard free < needed else { return }
     throw TidemarkError(

@@ -106,7 +106,7 @@ extension Engine {
     var options = automaticOptions(from: first)
     let (bound, isOver) = writer.withLock { ($0.compactor.bound, $0.compactor.isOverBound) }
     guard let bound else { return try compact(options) }
-    options.automatic?.stepBytes = bound.stepBytes
+    options.automatic?.stepBytes = min(bound.stepBytes, freeBytes ?? .max)
     if isOver { options.automatic?.pace = nil }
     do throws(TidemarkError) { return try compact(options) } catch {
       guard error.code == .noSpace else { throw error }

@@ -23,9 +23,9 @@ extension Engine {
       return (bound, read.segments.reduce(-bound.logBytes) { $0 + $1.usedLength() })
     }
     // While there is room for it: a disk may be hardly larger than its caches.
-    let free = bound == nil ? nil : environment.fileSystem.freeBytes(path)
+    let free = bound == nil ? nil : freeBytes
     let isTight = free.map { $0 < 2 * (bound?.segmentBytes ?? 0) } ?? false
-    state.compactor.note(bound, excess: isTight ? max(1, excess) : excess)
+    state.compactor.note(bound, excess: isTight ? max(1, excess) : excess, isTight: isTight)
   }
 
   /// Whether open views or damage keep cached data that was given up, whatever the figures say.
@@ -58,6 +58,16 @@ extension Engine {
   /// Gives some of the space back that is set aside for a full disk.
   /// - Returns: whether there was any.
   package func releaseBallast(_ bytes: Int) -> Bool { ballast.release(bytes) }
+
+  /// Bytes that are free on the disk; nil where that is not known.
+  package var freeBytes: Int? { environment.fileSystem.freeBytes(path) }
+
+  /// Whether a batch of so many bytes would leave no room to compact a log of caches on a disk that
+  /// is hardly larger than these.
+  package func lacksRoom(for bytes: Int) -> Bool {
+    guard writer.withLock({ $0.compactor.isTight }), let free = freeBytes else { return false }
+    return free < bytes + Limits.cacheReserveBytes
+  }
 
   /// Gives back what it can of cached data in the log that was given up, segment by segment, with
   /// what room there is.

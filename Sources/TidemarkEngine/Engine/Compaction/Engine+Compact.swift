@@ -146,12 +146,13 @@ extension Engine {
         ) { read.isDone($0, options, limit) }
         return (plan.groups, true)
       }
-      let segments = read.segments.drop { $0.id != automatic.first }
+      // Little is left of segments that were purged before; such ones are merged.
       if let step = automatic.stepBytes {
         return (
-          purgeGroups(Array(segments), read.manifest.segments, read.usage, stepBytes: step), false
+          purgeGroups(read.segments, read.manifest.segments, read.usage, stepBytes: step), false
         )
       }
+      let segments = read.segments.drop { $0.id != automatic.first }
       let plan = CompactionPlan(Array(segments), rows: read.manifest.segments)
       return (plan.groups, segments.count == read.segments.count)
     }
