@@ -30,10 +30,9 @@ package struct SpaceUsage: Sendable, Hashable {
 
   private mutating func add(_ bytes: Int, isCached: Bool, _ id: UInt64) {
     // `rows[id]?.superseded += bytes` allocates memory at each put.
-    guard var row = rows[id] else { return }
-    row.superseded += bytes
-    if isCached { row.cached += bytes }
-    rows[id] = row
+    guard let place = rows.index(forKey: id) else { return }
+    rows.values[place].superseded += bytes
+    if isCached { rows.values[place].cached += bytes }
   }
 
   /// Notes an entry that says nothing but that a cached value was given up.

@@ -1,5 +1,5 @@
 #if !TIDEMARK_TSAN
-  internal import Synchronization
+  public import Synchronization
 #endif
 
 // SAFETY: `state` is touched only while the mutex is held. What a body returns may be anything:
@@ -10,27 +10,33 @@
 /// Built on `Synchronization.Mutex`; with ThreadSanitizer on a mutex of the C library, since
 /// the sanitizer does not see how `Mutex` orders memory on Linux and reports races that are none.
 /// A state that must not leave the lock is best not copyable: then the compiler refuses it.
+/// Inlined in other modules, too: a call of the generic code takes several times as long as the
+/// mutex.
+@usableFromInline
 package final class Lock<State: ~Copyable>: @unchecked Sendable {
   #if TIDEMARK_TSAN
-    private let mutex = PosixMutex()
+    @usableFromInline let mutex = PosixMutex()
   #else
-    private let mutex = Mutex(())
+    @usableFromInline let mutex = Mutex(())
   #endif
   // The mutex is what makes access exclusive.
   @exclusivity(unchecked)
-  private var place: Place
+  @usableFromInline var place: Place
 
   /// A state without size shares its address with the mutex; the sanitizer takes that for a race.
-  private struct Place: ~Copyable {
-    var state: State
+  @usableFromInline struct Place: ~Copyable {
+    @usableFromInline var state: State
     #if TIDEMARK_TSAN
       var size: UInt8 = 0
     #endif
   }
 
+  @usableFromInline
   package init(_ state: consuming sending State) { unsafe place = Place(state: state) }
 
   /// Runs `body` with the state, alone. Not reentrant.
+  @inlinable
+  @inline(__always)
   package func withLock<R, E: Error>(
     _ body: (inout State) throws(E) -> R
   ) throws(E) -> R {
@@ -47,7 +53,9 @@ package final class Lock<State: ~Copyable>: @unchecked Sendable {
 }
 
 #if !TIDEMARK_TSAN
-  private struct Handed<Value>: @unchecked Sendable {
-    var value: Value
+  @usableFromInline struct Handed<Value>: @unchecked Sendable {
+    @usableFromInline var value: Value
+
+    @inlinable init(value: Value) { self.value = value }
   }
 #endif

@@ -5,7 +5,7 @@ internal import CTidemark
 
 /// A mutex of the C library, with a condition to wait for.
 @safe
-struct PosixMutex: ~Copyable, @unchecked Sendable {
+@usableFromInline struct PosixMutex: ~Copyable, @unchecked Sendable {
   private let monitor: OpaquePointer
 
   init() {
@@ -17,9 +17,9 @@ struct PosixMutex: ~Copyable, @unchecked Sendable {
 
   deinit { unsafe ctidemark_monitor_destroy(monitor) }
 
-  func lock() { unsafe ctidemark_monitor_lock(monitor) }
+  @usableFromInline func lock() { unsafe ctidemark_monitor_lock(monitor) }
 
-  func unlock() { unsafe ctidemark_monitor_unlock(monitor) }
+  @usableFromInline func unlock() { unsafe ctidemark_monitor_unlock(monitor) }
 
   /// Gives the mutex up, waits to be woken, takes it again. May return for no reason.
   func wait() { unsafe ctidemark_monitor_wait(monitor) }
