@@ -37,6 +37,24 @@ struct AccessOptions: ParsableArguments {
   /// The file with the tokens, if there is one.
   var tokenPath: String? { tokenFile ?? Setting.text("TOKEN_FILE") }
 
+  /// Whether any of the keys of web tokens come out of files.
+  var hasKeyFiles: Bool { secretPath != nil || keyPath != nil }
+
+  private var secretPath: String? { secretFile ?? Setting.text("JWT_HS256_SECRET_FILE") }
+  private var keyPath: String? { keyFile ?? Setting.text("JWT_ES256_KEY_FILE") }
+
+  /// The keys of web tokens, as their files are now.
+  func webTokens() throws -> WebTokenSettings {
+    var settings = WebTokenSettings()
+    settings.secret =
+      try secretPath.map { try Setting.file($0) }
+      ?? Setting.text("JWT_HS256_SECRET").map { Array($0.utf8) }
+    settings.publicKey = try keyPath.map { try Setting.textFile($0) }
+    settings.issuer = issuer ?? Setting.text("JWT_ISSUER")
+    settings.audience = audience ?? Setting.text("JWT_AUDIENCE")
+    return settings
+  }
+
   func apply(to options: inout ServerOptions) throws {
     if try open || Setting.flag("OPEN") ?? false { options.isOpen = true }
     if let path = tokenPath {
@@ -44,16 +62,7 @@ struct AccessOptions: ParsableArguments {
     } else {
       options.tokens = Setting.text("TOKENS") ?? ""
     }
-    if let path = secretFile ?? Setting.text("JWT_HS256_SECRET_FILE") {
-      options.webTokens.secret = try Setting.file(path)
-    } else if let secret = Setting.text("JWT_HS256_SECRET") {
-      options.webTokens.secret = Array(secret.utf8)
-    }
-    if let path = keyFile ?? Setting.text("JWT_ES256_KEY_FILE") {
-      options.webTokens.publicKey = try Setting.textFile(path)
-    }
-    options.webTokens.issuer = issuer ?? Setting.text("JWT_ISSUER")
-    options.webTokens.audience = audience ?? Setting.text("JWT_AUDIENCE")
+    options.webTokens = try webTokens()
     options.hasOpenMetrics = try openMetrics || Setting.flag("OPEN_METRICS") ?? false
     options.trustsProxy = try trustProxy || Setting.flag("TRUST_PROXY") ?? false
   }

@@ -3,11 +3,10 @@ internal import ServiceLifecycle
 internal import SyncServerKit
 internal import UnixSignals
 
-/// Reads the files with the tokens and the certificates again at each SIGHUP. Where there are none
-/// the signal ends the server, as it does when its terminal is closed.
+/// Reads the files with tokens, keys of web tokens and certificates again at each SIGHUP. Where
+/// there are none the signal ends the server, as it does when its terminal is closed.
 struct Reload: Service {
-  /// The file with the tokens, if there is one.
-  let tokenPath: String?
+  let access: AccessOptions
   let hasCertificates: Bool
   let server: SyncServer
   let logger: Logger
@@ -18,8 +17,11 @@ struct Reload: Service {
   }
 
   private func reload() {
-    if let tokenPath {
+    if let tokenPath = access.tokenPath {
       tell("tokens") { try server.replaceTokens(try Setting.textFile(tokenPath)) }
+    }
+    if access.hasKeyFiles {
+      tell("keys of web tokens") { try server.replaceWebTokenKeys(try access.webTokens()) }
     }
     if hasCertificates { tell("certificates") { try server.reloadCertificates() } }
   }

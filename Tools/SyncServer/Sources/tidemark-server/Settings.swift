@@ -42,16 +42,9 @@ enum Setting {
 
   /// All bytes of a file, without white space at its end; secrets are short.
   static func file(_ path: String) throws -> [UInt8] {
-    guard let file = unsafe fopen(path, "r") else {
-      throw ValidationError("cannot read \(path): \(unsafe String(cString: strerror(errno)))")
-    }
-    defer { unsafe fclose(file) }
-    var bytes: [UInt8] = []
-    var part = [UInt8](repeating: 0, count: 4096)
-    while bytes.count <= 4 << 20 {
-      let count = unsafe fread(&part, 1, part.count, file)
-      guard count > 0 else { break }
-      bytes.append(contentsOf: part[..<count])
+    var bytes: [UInt8]
+    do { bytes = try SettingsFile.bytes(at: path) } catch {
+      throw ValidationError(error.description)
     }
     while let last = bytes.last, last == 10 || last == 13 || last == 32 { bytes.removeLast() }
     return bytes

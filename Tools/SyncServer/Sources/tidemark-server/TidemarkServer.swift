@@ -62,11 +62,9 @@ struct TidemarkServer: AsyncParsableCommand {
     quiet.logLevel = max(.warning, logger.logLevel)
     var services: [any Service] = [server]
     let hasCertificates = options.certificateFile != nil
-    if access.tokenPath != nil || hasCertificates {
+    if access.tokenPath != nil || access.hasKeyFiles || hasCertificates {
       services.append(
-        Reload(
-          tokenPath: access.tokenPath, hasCertificates: hasCertificates, server: server,
-          logger: logger))
+        Reload(access: access, hasCertificates: hasCertificates, server: server, logger: logger))
     }
     let group = ServiceGroup(
       services: services, gracefulShutdownSignals: [.sigterm, .sigint], logger: quiet)

@@ -77,6 +77,13 @@ struct TestServer: Sendable {
   /// Takes other tokens.
   func replaceTokens(_ text: String) throws { try server.replaceTokens(text) }
 
+  /// Takes other keys for web tokens.
+  func replaceWebTokenKeys(secret: [UInt8]?) throws {
+    var settings = WebTokenSettings()
+    settings.secret = secret
+    try server.replaceWebTokenKeys(settings)
+  }
+
   /// Makes one request on a connection of its own.
   func request(
     _ method: String, _ path: String, _ fields: [(String, String)] = [], body: [UInt8]? = nil

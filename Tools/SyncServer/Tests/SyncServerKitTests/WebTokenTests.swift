@@ -127,6 +127,70 @@
       }
     }
 
+    @Test("issuer and audience are those of the settings byte by byte", arguments: [true, false])
+    func looksAlike(isAudience: Bool) async throws {
+      let names = ["caf\u{e9}", "cafe\u{301}", "\u{212B}", "\u{C5}", "A\u{30A}", "caf\u{e9} "]
+      for name in names {
+        try await TestServer.run {
+          $0.webTokens.secret = Self.secret
+          if isAudience { $0.webTokens.audience = name } else { $0.webTokens.issuer = name }
+        } _: { server in
+          for other in names {
+            let field = isAudience ? "aud" : "iss"
+            let token = Self.shared.token(Self.claims([field: "\"\(other)\""]))
+            let isSame = Array(name.utf8) == Array(other.utf8)
+            try await expect(isSame ? 200 : 401, server, token, "\(name) \(other)")
+          }
+        }
+      }
+    }
+
+    @Test("a token with a name twice is refused, since others may read the other value")
+    func twice() async throws {
+      try await run { server, shared, _ in
+        let valid = Self.claims()
+        for more in ["\"exp\":1", "\"databases\":[\"*\"]", "\"a\":1,\"a\":1", "\"\\u0065xp\":9e9"] {
+          let token = shared.token(valid.dropLast() + ",\(more)}")
+          try await expect(401, server, token, "\(more)")
+        }
+        for header in ["\"alg\":\"none\",\"alg\":\"HS256\"", "\"alg\":\"HS256\",\"k\":1,\"k\":1"] {
+          try await expect(401, server, shared.token(valid, header: "{\(header)}"), header)
+        }
+        try await expect(200, server, shared.token(valid.dropLast() + ",\"a\":{\"exp\":1}}"))
+      }
+    }
+
+    @Test("keys that are replaced count from then on, and end the waiting by others")
+    func replaced() async throws {
+      let later = TokenSigner.hs256(Array(String(repeating: "b secret ", count: 8).utf8))
+      try await TestServer.run {
+        $0.webTokens.secret = Self.secret
+      } _: { server in
+        let tokens = [Self.shared, later].map { $0.token(Self.claims()) }
+        try await expect(200, server, tokens[0])
+        try await expect(401, server, tokens[1])
+        let pull = WireMessage.pullRequest(
+          PullRequest(replica: me, after: .beginning, waitMilliseconds: 3_600_000))
+        async let waiting = server.call(pull, token: tokens[0])
+        for secret in ["", "short"] {
+          #expect(throws: SettingsError.self) {
+            try server.replaceWebTokenKeys(secret: Array(secret.utf8))
+          }
+        }
+        try server.replaceWebTokenKeys(
+          secret: Array(String(repeating: "b secret ", count: 8).utf8))
+        let status = try await waiting.status
+        #expect(status == 200 || status == 401)
+        try await expect(401, server, tokens[0])
+        try await expect(200, server, tokens[1])
+      }
+      try await TestServer.run { server in
+        #expect(throws: SettingsError.self) {
+          try server.replaceWebTokenKeys(secret: Self.secret)
+        }
+      }
+    }
+
     @Test("a header with `crit` is refused, whatever stands in it")
     func critical() async throws {
       try await run { server, shared, paired in

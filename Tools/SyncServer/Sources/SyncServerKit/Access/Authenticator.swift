@@ -6,8 +6,8 @@ struct Authenticator: Sendable {
   /// Everybody may do everything.
   private let isOpen: Bool
   private var tokens: StaticTokens
-  private let webTokens: WebTokens?
-  /// How often the tokens were replaced.
+  private var webTokens: WebTokens?
+  /// How often the tokens, or the keys of web tokens, were replaced.
   private(set) var generation = 0
 
   /// Longest bearer token.
@@ -30,6 +30,14 @@ struct Authenticator: Sendable {
     generation += 1
   }
 
+  /// Takes other keys for web tokens.
+  /// - Throws: where there were none; nothing has changed in that case.
+  mutating func replace(_ webTokens: WebTokens) throws(SettingsError) {
+    guard self.webTokens != nil else { throw SettingsError("the server takes no web tokens") }
+    self.webTokens = webTokens
+    generation += 1
+  }
+
   /// The caller that makes a request.
   /// - Parameters:
   ///   - fields: the request's.
@@ -45,12 +53,12 @@ struct Authenticator: Sendable {
     else { throw Self.refused("the authorization is no bearer token") }
     let token = parts[1]
     if let found = tokens.grant(for: token.utf8) {
-      return Caller(
-        id: Caller.tokenPrefix + "\(found.row)", grant: found.grant, generation: generation)
+      return Caller(id: "token \(found.row)", grant: found.grant, generation: generation)
     }
-    guard let caller = webTokens?.caller(token.utf8) else {
+    guard var caller = webTokens?.caller(token.utf8) else {
       throw Self.refused("the token is not valid, or not any more")
     }
+    caller.generation = generation
     return caller
   }
 

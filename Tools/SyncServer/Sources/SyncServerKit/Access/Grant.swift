@@ -43,14 +43,11 @@ struct Grant: Sendable, Hashable {
 
 /// The maker of a request, and what it may do.
 struct Caller: Sendable {
-  /// Begins the ids of those with a token out of a file.
-  static let tokenPrefix = "token "
-
   /// Tells callers apart whose requests are counted; not for logs.
   var id: String
   var grant: Grant
   /// For how long its token is valid still, if that has an end.
   var validFor: Duration?
-  /// How often the tokens had been replaced when its own was looked up; nil where it is in no file.
+  /// How often tokens or keys had been replaced when its own token was looked at; nil without one.
   var generation: Int?
 }

@@ -1,19 +1,17 @@
+internal import Logging
+
 #if TLS
   internal import NIOCore
   internal import NIOSSL
   internal import Synchronization
 
-  #if canImport(Darwin)
-    internal import Darwin
-  #elseif canImport(Glibc)
-    internal import Glibc
-  #elseif canImport(Musl)
-    internal import Musl
+  #if canImport(FoundationEssentials)
+    internal import FoundationEssentials
+  #else
+    internal import Foundation
   #endif
 
   /// The certificates and the key for HTTPS, out of their files.
-  ///
-  /// SAFETY: a C call gets a string that lives as long as the call.
   final class TLSFiles: Sendable {
     private struct Content: Sendable {
       let chain: [NIOSSLCertificateSource]
@@ -23,27 +21,36 @@
         var configuration = TLSConfiguration.makeServerConfiguration(
           certificateChain: chain, privateKey: key)
         configuration.minimumTLSVersion = .tlsv12
+        // Suites with a key for each connection and without CBC; TLS 1.3 has no others.
+        configuration.cipherSuiteValues = [
+          .TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256, .TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,
+          .TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384, .TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384,
+          .TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256,
+          .TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256,
+        ]
         return configuration
       }
     }
 
     private let certificatePath: String
     private let keyPath: String
+    private let logger: Logger
     private let current: Mutex<Content>
 
-    init(certificate: String?, key: String?) throws(SettingsError) {
+    init(certificate: String?, key: String?, _ logger: Logger) throws(SettingsError) {
       guard let certificate, let key else {
         throw SettingsError("HTTPS needs both a file with certificates and one with their key")
       }
       certificatePath = certificate
       keyPath = key
-      current = Mutex(try Self.read(certificate, key))
+      self.logger = logger
+      current = Mutex(try Self.read(certificate, key, logger))
     }
 
     /// Reads the files again, for the connections that come from now on.
     /// - Throws: for files with which the server would not start; the former count still.
     func reload() throws(SettingsError) {
-      let read = try Self.read(certificatePath, keyPath)
+      let read = try Self.read(certificatePath, keyPath, logger)
       current.withLock { $0 = read }
     }
 
@@ -61,17 +68,14 @@
     }
 
     private static func read(
-      _ certificatePath: String, _ keyPath: String
+      _ certificatePath: String, _ keyPath: String, _ logger: Logger
     ) throws(SettingsError) -> Content {
-      for path in [certificatePath, keyPath] where unsafe access(path, R_OK) != 0 {
-        throw SettingsError(
-          "cannot read \(path): \(String(errno: errno)); give files with --tls-cert and --tls-key "
-            + "that the server's user may read", .unreadable)
-      }
-      guard let chain = try? NIOSSLCertificate.fromPEMFile(certificatePath), !chain.isEmpty else {
+      let certificates = try SettingsFile.bytes(at: certificatePath)
+      let keys = try SettingsFile.bytes(at: keyPath)
+      guard let chain = try? NIOSSLCertificate.fromPEMBytes(certificates), !chain.isEmpty else {
         throw SettingsError("\(certificatePath) is no certificate as PEM", .unreadable)
       }
-      guard let key = try? NIOSSLPrivateKey(file: keyPath, format: .pem) else {
+      guard let key = try? NIOSSLPrivateKey(bytes: keys, format: .pem) else {
         throw SettingsError(
           "\(keyPath) is no key as PEM, or one that needs a password", .unreadable)
       }
@@ -79,13 +83,33 @@
       guard (try? NIOSSLContext(configuration: content.configuration)) != nil else {
         throw SettingsError("the key in \(keyPath) is not that of \(certificatePath)")
       }
+      tell(chain, certificatePath, logger)
       return content
+    }
+
+    /// Says which certificates no client takes now. The server runs with them all the same: clocks
+    /// may be wrong, and who is to renew them may need it.
+    private static func tell(_ chain: [NIOSSLCertificate], _ path: String, _ logger: Logger) {
+      let now = Int(Date().timeIntervalSince1970)
+      for (place, certificate) in chain.enumerated() {
+        let reason: String
+        if certificate.notValidAfter < now {
+          reason = "is over"
+        } else if certificate.notValidBefore > now {
+          reason = "is not valid yet"
+        } else {
+          continue
+        }
+        logger.warning(
+          "a certificate \(reason), so that clients refuse to connect",
+          metadata: ["file": "\(path)", "place": "\(place + 1)"])
+      }
     }
   }
 #else
   /// Stands for certificates and key in a build without HTTPS.
   struct TLSFiles: Sendable {
-    init(certificate: String?, key: String?) throws(SettingsError) {
+    init(certificate: String?, key: String?, _ logger: Logger) throws(SettingsError) {
       throw SettingsError("this server was built without HTTPS (trait TLS)")
     }
 

@@ -54,6 +54,28 @@ public struct WebTokenSettings: Sendable {
       let access: String?
     }
 
+    /// A JSON object that has no name twice: of two, each reader may take another.
+    private struct Unambiguous<Value: Codable & Sendable>: Codable {
+      struct Name: CodingKey {
+        let stringValue: String
+        var intValue: Int? { nil }
+
+        init(stringValue: String) { self.stringValue = stringValue }
+        init?(intValue: Int) { nil }
+      }
+
+      let value: Value
+
+      init(from decoder: any Decoder) throws {
+        let names = try decoder.container(keyedBy: Name.self).allKeys.map(\.stringValue)
+        guard Set(names).count == names.count else {
+          throw DecodingError.dataCorrupted(
+            DecodingError.Context(codingPath: [], debugDescription: "a name stands twice"))
+        }
+        value = try Value(from: decoder)
+      }
+    }
+
     /// One name, or an array of any number.
     private struct Audience: Codable {
       let names: [String]
@@ -87,8 +109,8 @@ public struct WebTokenSettings: Sendable {
     func caller(_ token: some Collection<UInt8>) -> Caller? {
       let now = Date().timeIntervalSince1970
       guard let claims = claims(of: Array(token)), claims.exp > now, claims.nbf ?? now <= now,
-        issuer == nil || claims.iss == issuer,
-        audience.map({ claims.aud?.names.contains($0) ?? false }) ?? true,
+        issuer == nil || Self.isSame(claims.iss, issuer),
+        audience == nil || claims.aud?.names.contains(where: { Self.isSame($0, audience) }) == true,
         [nil, "read", "write"].contains(claims.access)
       else { return nil }
       let grant = Grant(
@@ -99,6 +121,11 @@ public struct WebTokenSettings: Sendable {
       return Caller(
         id: "subject " + String(decoding: id, as: UTF8.self), grant: grant,
         validFor: .seconds(min(claims.exp - now, 1e9)))
+    }
+
+    /// Whether names are the same, byte by byte: for `==` those are that only look alike.
+    private static func isSame(_ one: String?, _ other: String?) -> Bool {
+      one.map { Array($0.utf8) } == other.map { Array($0.utf8) }
     }
 
     /// The claims of a token in the compact form of RFC 7515, if its signature holds.
@@ -134,7 +161,7 @@ public struct WebTokenSettings: Sendable {
     private static func decode<Value: Codable & Sendable>(
       _ type: Value.Type, _ part: ArraySlice<UInt8>
     ) -> Value? {
-      bytes(part).flatMap { try? CollectionCoding<Value>.json.decode($0) }
+      bytes(part).flatMap { try? CollectionCoding<Unambiguous<Value>>.json.decode($0).value }
     }
 
     /// Decodes base64url without padding, as RFC 7515 has it.

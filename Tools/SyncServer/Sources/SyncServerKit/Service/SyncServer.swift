@@ -41,7 +41,7 @@ public struct SyncServer: Service {
     self.onReady = onReady
     files =
       options.certificateFile == nil && options.keyFile == nil
-      ? nil : try TLSFiles(certificate: options.certificateFile, key: options.keyFile)
+      ? nil : try TLSFiles(certificate: options.certificateFile, key: options.keyFile, logger)
     var handlers = SyncHandler.Options(lease: options.lease)
     handlers.mostLeases = options.mostLeases
     options.attachments.apply(to: &handlers)
@@ -56,11 +56,21 @@ public struct SyncServer: Service {
       options, try options.authenticator(), databases, logger: logger)
   }
 
-  /// Takes other tokens in the place of those of the options, while it runs. Web tokens go on.
+  /// Takes other tokens in the place of those of the options, while it runs.
   /// - Parameter text: as ``ServerOptions/tokens``.
   /// - Throws: for tokens with which it would not start; the former ones count still.
   public func replaceTokens(_ text: String) throws(SettingsError) {
-    try service.replace(try StaticTokens(text))
+    let tokens = try StaticTokens(text)
+    try service.replace { (current) throws(SettingsError) in try current.replace(tokens) }
+  }
+
+  /// Takes other keys for web tokens, while it runs: those that none of them signed are refused
+  /// from then on.
+  /// - Parameter settings: as ``ServerOptions/webTokens``.
+  /// - Throws: for keys with which it would not start; the former ones count still.
+  public func replaceWebTokenKeys(_ settings: WebTokenSettings) throws(SettingsError) {
+    let webTokens = try WebTokens(settings)
+    try service.replace { (current) throws(SettingsError) in try current.replace(webTokens) }
   }
 
   /// Reads certificates and key for HTTPS again, for the connections that come from now on. Does

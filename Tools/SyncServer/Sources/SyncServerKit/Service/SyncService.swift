@@ -138,11 +138,13 @@ final class SyncService: Sendable {
     return caller
   }
 
-  /// Takes other tokens in the place of those out of a file. Whoever waits by one of them is
-  /// answered with nothing, and comes again if it still may.
-  func replace(_ tokens: StaticTokens) throws(SettingsError) {
-    try authenticator.withLock { (current) throws(SettingsError) in try current.replace(tokens) }
-    waiters.end { $0.hasPrefix(Caller.tokenPrefix) }
+  /// Takes other tokens, or other keys for web tokens. Whoever waits is answered with nothing, and
+  /// comes again if it still may.
+  func replace(
+    _ change: (inout Authenticator) throws(SettingsError) -> Void
+  ) throws(SettingsError) {
+    try authenticator.withLock { (current) throws(SettingsError) in try change(&current) }
+    waiters.end { _ in true }
   }
 
   /// Ends the waiting of a caller whose token was replaced between the look at it and now.
