@@ -92,13 +92,13 @@ extension Store {
   /// what is given up, nothing would come of it.
   /// - Parameter bytes: how much is needed.
   /// - Returns: whether there is more room now.
-  func makeRoom(for bytes: Int) -> Bool {
+  func makeRoom(for bytes: Int, isFull: Bool = true) -> Bool {
     do throws(TidemarkError) {
-      if try giveBack() { return true }
+      if try giveBack(isFull) { return true }
       guard try holdsRoom(for: bytes) else { return false }
       var goal = max(bytes, Self.leastEvicted)
       while !engine.keepsCached, try evict(goal) {
-        if try giveBack() { return true }
+        if try giveBack(isFull) { return true }
         goal *= 2
       }
       return false
@@ -111,15 +111,19 @@ extension Store {
 
   /// Whether what is free and what caches have to give up may be as much; else they keep it.
   private func holdsRoom(for bytes: Int) throws(TidemarkError) -> Bool {
-    guard var room = engine.freeBytes else { return true }
-    for region in caches.withLock({ $0 }) { room += try region.heldBytes() }
+    guard let free = engine.freeBytes else { return true }
+    var room = free + engine.looseBytes
+    for region in caches.withLock({ $0 }) where room < bytes {
+      if try !hasCollection(region) { room += try region.heldBytes() }
+    }
     return room >= bytes
   }
 
   /// Removes attachments and log entries of evicted cached values from the disk.
-  private func giveBack() throws(TidemarkError) -> Bool {
+  /// - Parameter isFull: whether it is worth to seal the segment that is being written.
+  private func giveBack(_ isFull: Bool) throws(TidemarkError) -> Bool {
     if try engine.sweepAttachments().removedBytes > 0 { return true }
-    return try engine.purgeCaches()
+    return try engine.purgeCaches(seals: isFull)
   }
 
   /// Gives up cached entries, those that were used least recently first. A cache that equals a

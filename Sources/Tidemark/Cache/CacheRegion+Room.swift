@@ -114,7 +114,7 @@ extension CacheRegion {
   /// A cache of more entries than `entriesUncounted` counts `entryBytes` for each further one: what
   /// it takes in log and index besides key and value.
   private static let entriesUncounted = 4_096
-  private static let entryBytes = 192
+  static let entryBytes = 192
 
   /// The entries that a cache would have, against its bounds.
   private struct Room {

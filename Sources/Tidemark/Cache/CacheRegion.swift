@@ -224,10 +224,12 @@ final class CacheRegion: Sendable {
     }
   }
 
-  /// Bytes of all that it holds.
+  /// Bytes that all of its entries may take on the disk.
   func heldBytes() throws(TidemarkError) -> Int {
     try load()
-    return state.withLock { $0.order?.bytes ?? 0 }
+    return state.withLock { state in
+      state.order.map { $0.bytes + Self.entryBytes * $0.count } ?? 0
+    }
   }
 
   /// The use of an entry; nil when it is none of the cache's.

@@ -80,9 +80,7 @@ extension Store {
     answering answer: CacheQuestion.Answer? = nil
   ) throws(TidemarkError) -> CommitResult {
     var attempts = 0
-    while attempts < Self.mostAttempts, engine.lacksRoom(for: operations.storedBound),
-      makeRoom(for: operations.storedBound)
-    { attempts += 1 }
+    if operations.operations.contains(where: { $0.kind == .put }) { keepReserve(for: operations) }
     while true {
       do throws(TidemarkError) {
         return try attempt(operations, durability, waitsForRoom, answer)
@@ -92,6 +90,17 @@ extension Store {
           makeRoom(for: operations.storedBound)
         else { throw error }
       }
+    }
+  }
+
+  /// Makes caches leave room to compact them on a disk that is hardly larger.
+  private func keepReserve(for operations: OperationBatch) {
+    var lack = engine.lackingBytes(for: operations.storedBound)
+    while lack > 0, makeRoom(for: lack, isFull: false) {
+      let rest = engine.lackingBytes(for: operations.storedBound)
+      // Segments that readers hold open, or that the file system frees later, show nothing yet.
+      guard rest < lack else { return }
+      lack = rest
     }
   }
 

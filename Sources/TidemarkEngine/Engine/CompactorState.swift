@@ -32,8 +32,9 @@ struct CompactorState {
   /// The limits of the log's length, while it holds no more bytes than the bounded caches may keep;
   /// nil for a log with more of the user's own data.
   private(set) var bound: CacheBound?
-  /// Whether the disk is hardly larger than the caches.
-  private(set) var isTight = false
+  /// Whether puts are to leave room to compact it: the disk is hardly larger than the caches, and
+  /// the log too short for a ballast.
+  private(set) var keepsReserve = false
   /// Bytes by which the log is longer than `bound` allows; 0 once a compaction could free no more.
   private var excess = 0
 
@@ -95,8 +96,8 @@ struct CompactorState {
   /// must not be longer than `bound` allows.
   var mayMerge: Bool { bound.map { 2 * excess <= -$0.logBytes } ?? true }
 
-  mutating func note(_ bound: CacheBound?, excess: Int, isTight: Bool = false) {
-    (self.bound, self.excess, self.isTight) = (bound, excess, isTight)
+  mutating func note(_ bound: CacheBound?, excess: Int, keepsReserve: Bool = false) {
+    (self.bound, self.excess, self.keepsReserve) = (bound, excess, keepsReserve)
   }
 
   /// Takes note that a compaction has given back what it can: it is looked again with the next

@@ -12,7 +12,7 @@ extension Engine {
   ///   - waitsForRoom: see `stage`.
   /// - Returns: nil when nothing was done, and a batch has to be made of it: it is long, or what
   ///   was staged before waits for company, or the log is encrypted, or the index is damaged, or
-  ///   the disk is full.
+  ///   the disk is full, or hardly larger than its caches.
   package func stageSingle(
     _ kind: EntryKind, key: RawSpan, value: RawSpan? = nil, durability: Durability? = nil,
     waitsForRoom: Bool = true
@@ -52,7 +52,9 @@ extension Engine {
     _ state: inout WriterState
   ) throws(TidemarkError) -> CommitResult? {
     try checkWritable(state)
-    guard durability == .async || state.stagedBytes == 0 else { return nil }
+    guard durability == .async || state.stagedBytes == 0, !state.compactor.keepsReserve else {
+      return nil
+    }
     let rawBytes = key.byteCount + (value?.byteCount ?? 0)
     do throws(TidemarkError) {
       try makeRoom(for: OperationBatch.storedBound(bytes: rawBytes, operations: 1), &state)

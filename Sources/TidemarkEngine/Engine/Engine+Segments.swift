@@ -38,9 +38,12 @@ extension Engine {
     return length > full + full / 8
   }
 
-  /// The active segment is sealed once it has so many bytes.
+  /// The active segment is sealed once it has so many bytes: what is left of one must fit into the
+  /// room that is kept for that.
   func segmentBytes(_ state: borrowing WriterState) -> Int {
-    min(configuration.segmentBytes, state.compactor.bound?.segmentBytes ?? .max)
+    min(
+      configuration.segmentBytes, state.compactor.bound?.segmentBytes ?? .max,
+      state.compactor.keepsReserve ? Limits.cacheReserveBytes : .max)
   }
 
   /// Seals the active segment, if there is one, and begins the next.
@@ -78,7 +81,7 @@ extension Engine {
       appender = try SegmentAppender(
         creating: row, storeID: manifest.storeID, storePath: path,
         fileSystem: environment.fileSystem, contexts: contexts, keys: keys, fileKey: fileKey,
-        growth: state.compactor.isTight ? 0 : configuration.growthBytes)
+        growth: state.compactor.keepsReserve ? 0 : configuration.growthBytes)
     } catch { throw describe(error, while: "beginning a segment of the log") }
     let old = state.appender
     do throws(TidemarkError) {

@@ -170,6 +170,28 @@ struct CacheSpaceTests {
     try await store.close()
   }
 
+  @Test(
+    "on a disk hardly larger than its cache what was used lately stays, and plain puts are taken",
+    arguments: [2_000, 60_000], UInt64(1)...2)
+  func smallDiskInUse(longest: Int, seed: UInt64) async throws {
+    var chance = SeededGenerator(seed: seed)
+    let store = try machine.open()
+    machine.disk.capacity = 3 << 20
+    let cache = try store.cache(
+      prefix: "image/", policy: CachePolicy(capacity: nil, bytes: 2 << 20))
+    var lengths: [String: Int] = [:]
+    for number in 0..<(10_000_000 / longest) {
+      let length = chance.int(in: 500...longest)
+      try await cache.put("\(number)", content(number, length))
+      lengths["\(number)"] = length
+      if number % 40 == 0 { try await store.put("mine", content(number, 300)) }
+      for _ in 0..<3 { _ = try cache.value(forKey: "\(chance.int(in: 0...number))") }
+    }
+    let kept = try lengths.filter { try cache.contains($0.key) }.values.reduce(0, +)
+    #expect(kept > 1 << 20, "\(kept >> 10) KiB are kept")
+    try await store.close()
+  }
+
   /// The ways to fill a disk further that is full of a cache's values.
   enum Write: CaseIterable {
     case put, small, cached, batch, attachment

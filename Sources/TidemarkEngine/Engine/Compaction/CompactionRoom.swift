@@ -5,6 +5,9 @@ struct CompactionRoom: Sendable, Hashable {
   /// Entries get no smaller than a sixteenth, but for rare ones.
   private static let mostCompression = 16
 
+  /// A file has so much besides its entries: header, locator and footer.
+  private static let frameBytes = 2 * FormatConstants.segmentHeaderBytes
+
   /// With less there is no use to begin.
   private(set) var least = 0
   /// With so much it can hardly fail.
@@ -16,18 +19,22 @@ struct CompactionRoom: Sendable, Hashable {
   ///   - windowBytes: raw bytes that are put in order in memory; of more, runs are written first.
   init(_ group: CompactionPlan.Group, superseded: [UInt64: Int]?, windowBytes: Int) {
     var appended = (least: 0, most: 0, memory: 0)
+    var bounded = Self.frameBytes
     for (segment, row) in zip(group.segments, group.rows) {
       let length = segment.usedLength()
       let smallest = min(length, row.rawBytes / Self.mostCompression)
       let gone = superseded.map { $0[row.id] ?? row.rawBytes } ?? 0
       let share = Double(min(gone, row.rawBytes)) / Double(max(1, row.rawBytes))
       least += Int(Double(smallest) * (1 - share))
-      most += min(length, CompactionPlan.boundedBytes(row))
+      most += length
+      bounded += CompactionPlan.boundedBytes(row)
       guard segment.kind == .appended else { continue }
       appended.least += smallest
       appended.most += length
       appended.memory += CompactionPlan.boundedBytes(row)
     }
+    // Files of a few entries are far longer than these.
+    most = min(most, bounded)
     guard appended.memory > windowBytes else { return }
     least += appended.least
     most += appended.most

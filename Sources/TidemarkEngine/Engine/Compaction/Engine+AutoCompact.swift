@@ -104,15 +104,29 @@ extension Engine {
   /// segment by segment.
   private func purge(from first: UInt64) throws(TidemarkError) -> CompactionReport {
     var options = automaticOptions(from: first)
-    let (bound, isOver) = writer.withLock { ($0.compactor.bound, $0.compactor.isOverBound) }
-    guard let bound else { return try compact(options) }
-    options.automatic?.stepBytes = min(bound.stepBytes, freeBytes ?? .max)
-    if isOver { options.automatic?.pace = nil }
-    do throws(TidemarkError) { return try compact(options) } catch {
-      guard error.code == .noSpace else { throw error }
-      options.automatic?.stepBytes = 0
-      return try compact(options)
+    let (bound, isOver, keepsReserve) = writer.withLock {
+      ($0.compactor.bound, $0.compactor.isOverBound, $0.compactor.keepsReserve)
     }
+    guard let bound else { return try compact(options) }
+    options.automatic?.stepBytes = min(
+      bound.stepBytes, keepsReserve ? Limits.cacheReserveBytes : freeBytes ?? .max)
+    if isOver { options.automatic?.pace = nil }
+    var report = CompactionReport()
+    do throws(TidemarkError) {
+      report = try compact(options)
+      guard writer.withLock({ $0.compactor.neededBytes != nil }) else { return report }
+    } catch {
+      guard error.code == .noSpace else { throw error }
+    }
+    options.automatic?.stepBytes = 0
+    do throws(TidemarkError) {
+      let rest = try compact(options)
+      report.segmentsRewritten += rest.segmentsRewritten
+      report.bytesFreed += rest.bytesFreed
+    } catch {
+      guard error.code == .noSpace, report.segmentsRewritten > 0 else { throw error }
+    }
+    return report
   }
 
   /// Puts segments in the order of keys, on a thread that lets others have the processor first,

@@ -12,20 +12,24 @@ extension Engine {
     let bytes = state.compactor.cacheBytes
     guard bytes > 0 else { return state.compactor.note(nil, excess: 0) }
     let active = state.appender?.rawBytes ?? 0
-    let (bound, excess) = reading.withLock { read -> (CacheBound?, Int) in
+    let (bound, length, isKept) = reading.withLock { read -> (CacheBound?, Int, Bool) in
       let raw = read.manifest.segments.reduce(active) { $0 + $1.rawBytes }
       // All of a segment that was not counted may go.
       let cached = read.manifest.segments.reduce(0) {
         $0 + (read.usage.rows[$1.id]?.cached ?? $1.rawBytes)
       }
-      let bound = CacheBound(bytes, raw: raw, cached: cached)
-      guard let bound, !read.keepsCached else { return (bound, 0) }
-      return (bound, read.segments.reduce(-bound.logBytes) { $0 + $1.usedLength() })
+      return (
+        CacheBound(bytes, raw: raw, cached: cached),
+        read.segments.reduce(0) { $0 + $1.usedLength() }, read.keepsCached
+      )
     }
+    guard let bound else { return state.compactor.note(nil, excess: 0) }
     // While there is room for it: a disk may be hardly larger than its caches.
-    let free = bound == nil ? nil : freeBytes
-    let isTight = free.map { $0 < 2 * (bound?.segmentBytes ?? 0) } ?? false
-    state.compactor.note(bound, excess: isTight ? max(1, excess) : excess, isTight: isTight)
+    let isTight = freeBytes.map { $0 < 2 * bound.segmentBytes } ?? false
+    let excess = isKept ? 0 : length - bound.logBytes
+    state.compactor.note(
+      bound, excess: isTight ? max(1, excess) : excess,
+      keepsReserve: isTight && length < configuration.ballastFromLogBytes)
   }
 
   /// Whether open views or damage keep cached data that was given up, whatever the figures say.
@@ -62,23 +66,35 @@ extension Engine {
   /// Bytes that are free on the disk; nil where that is not known.
   package var freeBytes: Int? { environment.fileSystem.freeBytes(path) }
 
-  /// Whether a batch of so many bytes would leave no room to compact a log of caches on a disk that
-  /// is hardly larger than these.
-  package func lacksRoom(for bytes: Int) -> Bool {
-    guard writer.withLock({ $0.compactor.isTight }), let free = freeBytes else { return false }
-    return free < bytes + Limits.cacheReserveBytes
+  /// Bytes that are not free for a batch of so many and for compacting a log of caches after it, on
+  /// a disk that is hardly larger than these; 0 on others.
+  package func lackingBytes(for bytes: Int) -> Int {
+    guard writer.withLock({ $0.compactor.keepsReserve }), !keepsCached, let free = freeBytes else {
+      return 0
+    }
+    return max(0, bytes + Limits.cacheReserveBytes - free)
+  }
+
+  /// Bytes that the log may give back or has set aside, at most.
+  package var looseBytes: Int {
+    reading.withLock { read in
+      let length = read.segments.reduce(0) { $0 + $1.usedLength() }
+      return read.usage.rows.values.reduce(length / 8 + Limits.firstGrowthBytes) { $0 + $1.cached }
+    }
   }
 
   /// Gives back what it can of cached data in the log that was given up, segment by segment, with
   /// what room there is.
+  /// - Parameter seals: whether the segment that is being written is sealed for it.
   /// - Returns: whether the log is shorter now.
-  package func purgeCaches() throws(TidemarkError) -> Bool {
+  package func purgeCaches(seals: Bool) throws(TidemarkError) -> Bool {
     try countMissingUsage()
     guard reading.withLock({ read in read.usage.rows.values.contains { $0.cached > 0 } }) else {
       return false
     }
     do throws(TidemarkError) {
       if try purgeSealed() { return true }
+      guard seals else { return false }
       // The segment that is being written is the last to take some room.
       try withBallast { () throws(TidemarkError) in try sealSegments() }
       try flush()
@@ -110,20 +126,23 @@ extension Engine {
     }
   }
 
-  /// The groups of a purge by steps: those of which at least half the usual share can go, and those
-  /// of many short segments.
+  /// The groups of a purge by steps: from the first segment on those of which at least half the
+  /// usual share can go, and everywhere those of many short segments, which purges leave.
   func purgeGroups(
-    _ segments: [Segment], _ rows: [Manifest.Segment], _ usage: SpaceUsage, stepBytes: Int
+    _ segments: [Segment], _ rows: [Manifest.Segment], _ usage: SpaceUsage, from first: UInt64,
+    stepBytes: Int
   ) -> [CompactionPlan.Group] {
     func share(_ rows: [Manifest.Segment]) -> Double {
       let cached = rows.reduce(0) { $0 + (usage.rows[$1.id]?.cached ?? 0) }
       return Double(cached) / Double(max(1, rows.reduce(0) { $0 + $1.rawBytes }))
     }
     let groups = CompactionPlan(segments, rows: rows, mostBytes: stepBytes).groups
-    let usual = share(groups.flatMap(\.rows))
-    return groups.filter {
-      share($0.rows) > 0 && 2 * share($0.rows) >= usual || $0.segments.count > Self.shortSegments
-    }
+    let start = groups.firstIndex { $0.segments.contains { $0.id == first } } ?? 0
+    let usual = share(groups[start...].flatMap(\.rows))
+    return groups.enumerated().filter { (place, group) in
+      group.segments.count > Self.shortSegments
+        || place >= start && share(group.rows) > 0 && 2 * share(group.rows) >= usual
+    }.map(\.element)
   }
 
   private static let shortSegments = 4

@@ -148,9 +148,10 @@ extension Engine {
       }
       // Little is left of segments that were purged before; such ones are merged.
       if let step = automatic.stepBytes {
-        return (
-          purgeGroups(read.segments, read.manifest.segments, read.usage, stepBytes: step), false
-        )
+        let groups = purgeGroups(
+          read.segments, read.manifest.segments, read.usage, from: automatic.first,
+          stepBytes: step)
+        return (groups, false)
       }
       let segments = read.segments.drop { $0.id != automatic.first }
       let plan = CompactionPlan(Array(segments), rows: read.manifest.segments)
