@@ -90,7 +90,9 @@ extension Store {
   /// more and more until the disk has some back. Values of the log take some room first: of one of
   /// its files at least that has much to lose, the rest is written anew. While views or damage keep
   /// what is given up, nothing would come of it.
-  /// - Parameter bytes: how much is needed.
+  /// - Parameters:
+  ///   - bytes: how much is needed.
+  ///   - isFull: whether the call fails else; where it does not, no more than that is given up.
   /// - Returns: whether there is more room now.
   func makeRoom(for bytes: Int, isFull: Bool = true) -> Bool {
     do throws(TidemarkError) {
@@ -99,6 +101,7 @@ extension Store {
       var goal = max(bytes, Self.leastEvicted)
       while !engine.keepsCached, try evict(goal) {
         if try giveBack(isFull) { return true }
+        guard isFull else { return false }
         goal *= 2
       }
       return false
