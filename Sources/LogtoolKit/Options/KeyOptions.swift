@@ -33,8 +33,8 @@ struct KeyOptions: ParsableArguments {
   var style: KeyStyle { KeyStyle(isBase64: isBase64) }
 }
 
-/// The option of commands that list keys: without it they leave out the keys under which the
-/// library keeps records of its own.
+/// The option `--library-keys` of commands that list keys. By default these hide the reserved keys,
+/// under which the library keeps indexes, caches and the state of a sync.
 struct LibraryKeyOptions: ParsableArguments {
   @Flag(
     name: .customLong("library-keys"),

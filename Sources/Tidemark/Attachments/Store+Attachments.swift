@@ -92,7 +92,8 @@ extension Store {
   /// what is given up, nothing would come of it.
   /// - Parameters:
   ///   - bytes: how much is needed.
-  ///   - isFull: whether the call fails else; where it does not, no more than that is given up.
+  ///   - isFull: whether a write has failed with `noSpace`. If not, the active segment is not
+  ///     sealed, and no more than `bytes` are evicted.
   /// - Returns: whether there is more room now.
   func makeRoom(for bytes: Int, isFull: Bool = true) -> Bool {
     do throws(TidemarkError) {
@@ -108,11 +109,12 @@ extension Store {
     } catch { return false }
   }
 
-  /// The fewest bytes of entries that one eviction on a full disk gives up; also the bytes of the
-  /// ballast that are released so that the eviction can be written.
+  /// Bytes of entries that are evicted at a time on a full disk, at least. Where the evictions
+  /// themselves cannot be written, as many bytes of the ballast file are released for them.
   private static let leastEvicted = 64 << 10
 
-  /// Whether what is free and what caches have to give up may be as much; else they keep it.
+  /// Whether free space and all that eviction can free may suffice for a write. If not, caches are
+  /// not emptied for a write that fails all the same.
   private func holdsRoom(for bytes: Int) throws(TidemarkError) -> Bool {
     guard let free = engine.freeBytes else { return true }
     var room = free + engine.looseBytes
@@ -123,7 +125,7 @@ extension Store {
   }
 
   /// Removes attachments and log entries of evicted cached values from the disk.
-  /// - Parameter isFull: whether it is worth to seal the segment that is being written.
+  /// - Parameter isFull: whether the active segment may be sealed, so that it is compacted, too.
   private func giveBack(_ isFull: Bool) throws(TidemarkError) -> Bool {
     if try engine.sweepAttachments().removedBytes > 0 { return true }
     return try engine.purgeCaches(seals: isFull)

@@ -111,8 +111,8 @@ extension CacheRegion {
 
   private func forget(_ sequence: UInt64) { _ = state.withLock { $0.order?.remove(sequence) } }
 
-  /// A cache of more entries than `entriesUncounted` counts `entryBytes` for each further one: what
-  /// it takes in log and index besides key and value.
+  /// Bytes that an entry takes in log and index besides its key and value. A cache's size includes
+  /// them for each entry beyond the first `entriesUncounted`.
   private static let entriesUncounted = 4_096
   static let entryBytes = 192
 

@@ -224,7 +224,7 @@ final class CacheRegion: Sendable {
     }
   }
 
-  /// Bytes that all of its entries may take on the disk.
+  /// An upper bound of the disk space that evicting all entries frees, in bytes.
   func heldBytes() throws(TidemarkError) -> Int {
     try load()
     return state.withLock { state in

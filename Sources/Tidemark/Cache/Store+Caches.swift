@@ -93,12 +93,14 @@ extension Store {
     }
   }
 
-  /// Makes caches leave room to compact them on a disk that is hardly larger.
+  /// Evicts cached entries before a put would take the free space that the next compaction needs,
+  /// on a disk that is hardly larger than the caches.
   private func keepReserve(for operations: OperationBatch) {
     var lack = engine.lackingBytes(for: operations.storedBound)
     while lack > 0, makeRoom(for: lack, isFull: false) {
       let rest = engine.lackingBytes(for: operations.storedBound)
-      // Segments that readers hold open, or that the file system frees later, show nothing yet.
+      // The space of a deleted file is not free while a reader has it open. Evicting more would not
+      // change that.
       guard rest < lack else { return }
       lack = rest
     }

@@ -6,7 +6,7 @@ struct IndexLayout: Sendable {
     var target: IndexTarget
     var isDescending: Bool
 
-    /// Whether the index has one term for each value of a property that is an array.
+    /// Whether the property is an array, each element of which gets a row in the index.
     var isEach: Bool { !target.isSingle }
   }
 

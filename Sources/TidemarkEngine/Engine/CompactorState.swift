@@ -29,11 +29,11 @@ struct CompactorState {
   var neededBytes: Int?
   /// Most bytes that the caches of the store keep, as far as they have a bound.
   var cacheBytes = 0
-  /// The limits of the log's length, while it holds no more bytes than the bounded caches may keep;
-  /// nil for a log with more of the user's own data.
+  /// How long the log may be where nearly all of its data is that of caches with a bound in bytes;
+  /// nil for other logs.
   private(set) var bound: CacheBound?
-  /// Whether puts are to leave room to compact it: the disk is hardly larger than the caches, and
-  /// the log too short for a ballast.
+  /// Whether puts have to leave free disk space for the next compaction: the disk is hardly larger
+  /// than the caches, and the log is too short to have a ballast file.
   private(set) var keepsReserve = false
   /// Bytes by which the log is longer than `bound` allows; 0 once a compaction could free no more.
   private var excess = 0

@@ -38,8 +38,8 @@ extension Engine {
     return length > full + full / 8
   }
 
-  /// The active segment is sealed once it has so many bytes: what is left of one must fit into the
-  /// room that is kept for that.
+  /// Length in bytes at which the active segment is sealed. Where puts keep free space for
+  /// compaction, it is no longer than that space, so that rewriting any segment succeeds.
   func segmentBytes(_ state: borrowing WriterState) -> Int {
     min(
       configuration.segmentBytes, state.compactor.bound?.segmentBytes ?? .max,

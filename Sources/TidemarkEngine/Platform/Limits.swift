@@ -66,8 +66,8 @@ package enum Limits {
   package static let firstGrowthBytes = 256 << 10
   /// But by no more than this.
   package static let growthBytes = 8 << 20
-  /// Caches leave so much of a disk that is hardly larger than they are: a compaction writes a file
-  /// before it gives one back.
+  /// Free disk space in bytes that puts keep on a disk hardly larger than its caches: compaction
+  /// writes a new segment before it deletes the old one.
   package static let cacheReserveBytes = 128 << 10
   /// A log of fewer bytes gets no ballast: what it takes to close or compact it is little.
   package static let ballastFromLogBytes = 4 << 20

@@ -10,8 +10,9 @@
 /// Built on `Synchronization.Mutex`; with ThreadSanitizer on a mutex of the C library, since
 /// the sanitizer does not see how `Mutex` orders memory on Linux and reports races that are none.
 /// A state that must not leave the lock is best not copyable: then the compiler refuses it.
-/// Inlined in other modules, too: a call of the generic code takes several times as long as the
-/// mutex.
+///
+/// `withLock` is inlinable, since its unspecialized generic code, which other modules would call,
+/// takes several times as long as the mutex.
 @usableFromInline
 package final class Lock<State: ~Copyable>: @unchecked Sendable {
   #if TIDEMARK_TSAN

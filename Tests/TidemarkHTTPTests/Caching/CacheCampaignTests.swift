@@ -4,12 +4,12 @@ import Testing
 /// Each trial has a process of its own, of whose tasks the trial's queue runs all.
 @Suite("Short campaigns against the caches")
 struct CacheCampaignTests {
-  @Test("a cache keeps an answer only if nothing was written since, over random calls")
+  @Test("a fetched value is stored only if its key was not written during the fetch, at random")
   func reads() async {
     await #expect(processExitsWith: .success) { try await run(.reads, seeds: 200) }
   }
 
-  @Test("an HTTP cache serves no answer from before it was emptied, over random calls")
+  @Test("an HTTP cache serves no response fetched before removeAll, in random call orders")
   func exchanges() async {
     await #expect(processExitsWith: .success) { try await run(.exchanges, seeds: 200) }
   }
@@ -19,7 +19,7 @@ struct CacheCampaignTests {
     await #expect(processExitsWith: .success) { try await run(.rules, seeds: 200) }
   }
 
-  @Test("the directory of bounded caches stays within its limit over random launches")
+  @Test("a store of bounded caches stays within its disk limit over random opens and closes")
   func launches() async {
     await #expect(processExitsWith: .success) { try await run(.launches, seeds: 2) }
   }

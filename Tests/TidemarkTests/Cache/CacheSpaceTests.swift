@@ -68,13 +68,18 @@ struct CacheSpaceTests {
     #expect(most <= bound + bound / 4 + (8 << 20), "\(content), \(ending): \(most >> 10) KiB")
   }
 
+  /// A store on a disk of 3 MiB, with a cache of 2 MiB.
+  private func smallDisk() throws -> (Store, Cache<[UInt8]>) {
+    let store = try machine.open()
+    machine.disk.capacity = 3 << 20
+    let policy = CachePolicy(capacity: nil, bytes: 2 << 20)
+    return (store, try store.cache(prefix: "image/", policy: policy))
+  }
+
   @Test(
     "on a disk hardly larger than its cache no content is refused", arguments: [20_000, 100_000])
   func smallDisk(length: Int) async throws {
-    let store = try machine.open()
-    machine.disk.capacity = 3 << 20
-    let cache = try store.cache(
-      prefix: "image/", policy: CachePolicy(capacity: nil, bytes: 2 << 20))
+    let (store, cache) = try smallDisk()
     for number in 0..<(4_000_000 / length) {
       let staged = try await store.attach(content(number, length))
       try await cache.put("\(number)", Array("{}".utf8), attachment: staged)
@@ -142,10 +147,7 @@ struct CacheSpaceTests {
     "on a disk hardly larger than its cache no value of the log is refused",
     arguments: [2_000, 8_000, 20_000, 100_000])
   func smallDiskOfValues(length: Int) async throws {
-    let store = try machine.open()
-    machine.disk.capacity = 3 << 20
-    let cache = try store.cache(
-      prefix: "image/", policy: CachePolicy(capacity: nil, bytes: 2 << 20))
+    let (store, cache) = try smallDisk()
     for number in 0..<(5_000_000 / length) {
       try await cache.put("\(number)", content(number, length))
     }
@@ -154,14 +156,11 @@ struct CacheSpaceTests {
   }
 
   @Test(
-    "on a disk hardly larger than its cache images are taken as values of the log, too",
+    "on a disk hardly larger than its cache values of random lengths are stored in the log",
     arguments: [3_000, 30_000, 150_000, 300_000], UInt64(1)...2)
   func smallDiskOfImages(longest: Int, seed: UInt64) async throws {
     var chance = SeededGenerator(seed: seed)
-    let store = try machine.open()
-    machine.disk.capacity = 3 << 20
-    let cache = try store.cache(
-      prefix: "image/", policy: CachePolicy(capacity: nil, bytes: 2 << 20))
+    let (store, cache) = try smallDisk()
     for number in 0..<max(300, 15_000_000 / longest) {
       let length = chance.int(in: 1_000...longest)
       try await cache.put("\(number)", content(number, length))
@@ -171,14 +170,11 @@ struct CacheSpaceTests {
   }
 
   @Test(
-    "on a disk hardly larger than its cache what was used lately stays, and plain puts are taken",
+    "on a disk hardly larger than its cache recently used values stay, and plain puts succeed",
     arguments: [2_000, 60_000], UInt64(1)...2)
   func smallDiskInUse(longest: Int, seed: UInt64) async throws {
     var chance = SeededGenerator(seed: seed)
-    let store = try machine.open()
-    machine.disk.capacity = 3 << 20
-    let cache = try store.cache(
-      prefix: "image/", policy: CachePolicy(capacity: nil, bytes: 2 << 20))
+    let (store, cache) = try smallDisk()
     var lengths: [String: Int] = [:]
     for number in 0..<(10_000_000 / longest) {
       let length = chance.int(in: 500...longest)

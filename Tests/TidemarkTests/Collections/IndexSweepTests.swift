@@ -3,7 +3,7 @@ import TidemarkTestKit
 
 @Suite("Crashes while indexes are kept up")
 struct IndexSweepTests {
-  @Test("the rows of indexes equal those made of the objects after a crash at any file operation")
+  @Test("index rows match their objects after a crash at any file operation")
   func sweep() throws {
     var between = 0
     for seed in 1...6 {

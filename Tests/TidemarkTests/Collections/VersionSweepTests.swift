@@ -4,7 +4,7 @@ import TidemarkTestKit
 @Suite("Two versions of a program over one store")
 struct VersionSweepTests {
   @Test(
-    "an older program moves no field to another element, and no list lacks objects untold",
+    "updates by an older schema move no unknown field, and queries report unreadable objects",
     arguments: 1...40)
   func sweep(seed: Int) throws {
     var sweep = VersionSweep(seed: UInt64(seed))
@@ -12,7 +12,7 @@ struct VersionSweepTests {
     #expect(report.statesChecked > 0, "seed \(seed)")
   }
 
-  @Test("an older program keeps fields in their place with a random seed, too")
+  @Test("updates by an older schema keep unknown fields in their elements, for a random seed")
   func random() throws {
     let seed = UInt64.random(in: 0 ... .max)
     print("seed \(seed)")

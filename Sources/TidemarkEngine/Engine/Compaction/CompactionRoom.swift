@@ -5,8 +5,8 @@ struct CompactionRoom: Sendable, Hashable {
   /// Entries get no smaller than a sixteenth, but for rare ones.
   private static let mostCompression = 16
 
-  /// A file has so much besides its entries: header, locator and footer.
-  private static let frameBytes = 2 * FormatConstants.segmentHeaderBytes
+  /// Bytes of a segment file that are no entries: its header, locator and footer.
+  private static let overheadBytes = 2 * FormatConstants.segmentHeaderBytes
 
   /// With less there is no use to begin.
   private(set) var least = 0
@@ -19,7 +19,7 @@ struct CompactionRoom: Sendable, Hashable {
   ///   - windowBytes: raw bytes that are put in order in memory; of more, runs are written first.
   init(_ group: CompactionPlan.Group, superseded: [UInt64: Int]?, windowBytes: Int) {
     var appended = (least: 0, most: 0, memory: 0)
-    var bounded = Self.frameBytes
+    var bounded = Self.overheadBytes
     for (segment, row) in zip(group.segments, group.rows) {
       let length = segment.usedLength()
       let smallest = min(length, row.rawBytes / Self.mostCompression)
@@ -33,7 +33,7 @@ struct CompactionRoom: Sendable, Hashable {
       appended.most += length
       appended.memory += CompactionPlan.boundedBytes(row)
     }
-    // Files of a few entries are far longer than these.
+    // Merged segments of few entries need far less than their files take, since one overhead stays.
     most = min(most, bounded)
     guard appended.memory > windowBytes else { return }
     least += appended.least

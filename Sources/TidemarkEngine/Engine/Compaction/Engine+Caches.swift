@@ -66,8 +66,9 @@ extension Engine {
   /// Bytes that are free on the disk; nil where that is not known.
   package var freeBytes: Int? { environment.fileSystem.freeBytes(path) }
 
-  /// Bytes that are not free for a batch of so many and for compacting a log of caches after it, on
-  /// a disk that is hardly larger than these; 0 on others.
+  /// Bytes of free disk space that are missing for a write and for the compaction after it; 0 on a
+  /// disk with much more room than the caches take.
+  /// - Parameter bytes: how much the write appends to the log at most.
   package func lackingBytes(for bytes: Int) -> Int {
     guard writer.withLock({ $0.compactor.keepsReserve }), !keepsCached, let free = freeBytes else {
       return 0
@@ -75,7 +76,8 @@ extension Engine {
     return max(0, bytes + Limits.cacheReserveBytes - free)
   }
 
-  /// Bytes that the log may give back or has set aside, at most.
+  /// An upper bound, in bytes, of what a compaction frees of evicted data, and of the space that is
+  /// allocated to the active segment ahead of its end.
   package var looseBytes: Int {
     reading.withLock { read in
       let length = read.segments.reduce(0) { $0 + $1.usedLength() }
@@ -85,7 +87,7 @@ extension Engine {
 
   /// Gives back what it can of cached data in the log that was given up, segment by segment, with
   /// what room there is.
-  /// - Parameter seals: whether the segment that is being written is sealed for it.
+  /// - Parameter seals: whether to seal the active segment where the others free nothing.
   /// - Returns: whether the log is shorter now.
   package func purgeCaches(seals: Bool) throws(TidemarkError) -> Bool {
     try countMissingUsage()
@@ -126,8 +128,9 @@ extension Engine {
     }
   }
 
-  /// The groups of a purge by steps: from the first segment on those of which at least half the
-  /// usual share can go, and everywhere those of many short segments, which purges leave.
+  /// The groups of segments that a purge rewrites, each in a step of its own. From `first` on these
+  /// are groups in which the share of evicted bytes is at least half the average. Besides, short
+  /// segments, which purges leave behind, are merged wherever many stand side by side.
   func purgeGroups(
     _ segments: [Segment], _ rows: [Manifest.Segment], _ usage: SpaceUsage, from first: UInt64,
     stepBytes: Int

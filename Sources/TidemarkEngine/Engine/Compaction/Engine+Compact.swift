@@ -146,7 +146,7 @@ extension Engine {
         ) { read.isDone($0, options, limit) }
         return (plan.groups, true)
       }
-      // Little is left of segments that were purged before; such ones are merged.
+      // A purge leaves short segments behind, which the next one merges. So it sees all segments.
       if let step = automatic.stepBytes {
         let groups = purgeGroups(
           read.segments, read.manifest.segments, read.usage, from: automatic.first,

@@ -165,7 +165,7 @@ struct RuleModel {
     let isUnstored = Self.directives(request["cache-control"])["no-store"] != nil
     let isForbidden = Self.directives(answer.headers["cache-control"])["no-store"] != nil
     if isUnstored, !isForbidden { return }
-    // A cache may remove all responses of an address once one of them says `no-store`.
+    // After a response with `no-store` a cache is free to drop the other variants of the URL, too.
     if isForbidden { plain[path] = nil }
     if responses[path]?.contains(where: { $0.body == body }) != true {
       // The cache has kept what it could have given up.

@@ -37,13 +37,13 @@ struct AccessOptions: ParsableArguments {
   /// The file with the tokens, if there is one.
   var tokenPath: String? { tokenFile ?? Setting.text("TOKEN_FILE") }
 
-  /// Whether any of the keys of web tokens come out of files.
+  /// Whether a key of JSON Web Tokens is read from a file, and so can change while the server runs.
   var hasKeyFiles: Bool { secretPath != nil || keyPath != nil }
 
   private var secretPath: String? { secretFile ?? Setting.text("JWT_HS256_SECRET_FILE") }
   private var keyPath: String? { keyFile ?? Setting.text("JWT_ES256_KEY_FILE") }
 
-  /// The keys of web tokens, as their files are now.
+  /// Reads the keys and expected claims of JSON Web Tokens from options, files and environment.
   func webTokens() throws -> WebTokenSettings {
     var settings = WebTokenSettings()
     settings.secret =

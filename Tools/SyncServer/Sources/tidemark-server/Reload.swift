@@ -3,8 +3,8 @@ internal import ServiceLifecycle
 internal import SyncServerKit
 internal import UnixSignals
 
-/// Reads the files with tokens, keys of web tokens and certificates again at each SIGHUP. Where
-/// there are none the signal ends the server, as it does when its terminal is closed.
+/// At each SIGHUP, reads the token file, the key files of JSON Web Tokens and the certificates
+/// again. A server without such files ends at SIGHUP, as other programs do.
 struct Reload: Service {
   let access: AccessOptions
   let hasCertificates: Bool

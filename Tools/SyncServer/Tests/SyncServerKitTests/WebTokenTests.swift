@@ -127,7 +127,9 @@
       }
     }
 
-    @Test("issuer and audience are those of the settings byte by byte", arguments: [true, false])
+    @Test(
+      "web tokens with an issuer or audience of other bytes than in the settings are refused",
+      arguments: [true, false])
     func looksAlike(isAudience: Bool) async throws {
       let names = ["caf\u{e9}", "cafe\u{301}", "\u{212B}", "\u{C5}", "A\u{30A}", "caf\u{e9} "]
       for name in names {
@@ -145,7 +147,7 @@
       }
     }
 
-    @Test("a token with a name twice is refused, since others may read the other value")
+    @Test("web tokens with two members of one name in header or claims are refused")
     func twice() async throws {
       try await run { server, shared, _ in
         let valid = Self.claims()
@@ -160,7 +162,7 @@
       }
     }
 
-    @Test("keys that are replaced count from then on, and end the waiting by others")
+    @Test("web tokens signed by a replaced key are refused, and their long polls end")
     func replaced() async throws {
       let later = TokenSigner.hs256(Array(String(repeating: "b secret ", count: 8).utf8))
       try await TestServer.run {

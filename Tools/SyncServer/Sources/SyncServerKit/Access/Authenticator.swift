@@ -7,7 +7,7 @@ struct Authenticator: Sendable {
   private let isOpen: Bool
   private var tokens: StaticTokens
   private var webTokens: WebTokens?
-  /// How often the tokens, or the keys of web tokens, were replaced.
+  /// Counts how often static tokens, or the keys of JSON Web Tokens, were replaced.
   private(set) var generation = 0
 
   /// Longest bearer token.
@@ -30,8 +30,8 @@ struct Authenticator: Sendable {
     generation += 1
   }
 
-  /// Takes other keys for web tokens.
-  /// - Throws: where there were none; nothing has changed in that case.
+  /// Replaces the keys that JSON Web Tokens are verified with.
+  /// - Throws: if the server was started without such keys; then nothing changes.
   mutating func replace(_ webTokens: WebTokens) throws(SettingsError) {
     guard self.webTokens != nil else { throw SettingsError("the server takes no web tokens") }
     self.webTokens = webTokens

@@ -48,6 +48,6 @@ struct Caller: Sendable {
   var grant: Grant
   /// For how long its token is valid still, if that has an end.
   var validFor: Duration?
-  /// How often tokens or keys had been replaced when its own token was looked at; nil without one.
+  /// The authenticator's `generation` when the caller's token was verified; nil without a token.
   var generation: Int?
 }

@@ -21,7 +21,7 @@ internal import Logging
         var configuration = TLSConfiguration.makeServerConfiguration(
           certificateChain: chain, privateKey: key)
         configuration.minimumTLSVersion = .tlsv12
-        // Suites with a key for each connection and without CBC; TLS 1.3 has no others.
+        // Suites with forward secrecy and authenticated encryption; TLS 1.3 has no others.
         configuration.cipherSuiteValues = [
           .TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256, .TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,
           .TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384, .TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384,
@@ -87,8 +87,8 @@ internal import Logging
       return content
     }
 
-    /// Says which certificates no client takes now. The server runs with them all the same: clocks
-    /// may be wrong, and who is to renew them may need it.
+    /// Logs a warning for each certificate that has expired or is not valid yet. The server starts
+    /// all the same: its clock may be wrong, or the certificate may be renewed through the server.
     private static func tell(_ chain: [NIOSSLCertificate], _ path: String, _ logger: Logger) {
       let now = Int(Date().timeIntervalSince1970)
       for (place, certificate) in chain.enumerated() {

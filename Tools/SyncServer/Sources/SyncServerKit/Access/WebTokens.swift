@@ -54,7 +54,8 @@ public struct WebTokenSettings: Sendable {
       let access: String?
     }
 
-    /// A JSON object that has no name twice: of two, each reader may take another.
+    /// A JSON object whose member names are unique. Parsers differ in which of two members of one
+    /// name they take, so that the issuer may have meant other claims than the server reads.
     private struct Unambiguous<Value: Codable & Sendable>: Codable {
       struct Name: CodingKey {
         let stringValue: String
@@ -123,7 +124,8 @@ public struct WebTokenSettings: Sendable {
         validFor: .seconds(min(claims.exp - now, 1e9)))
     }
 
-    /// Whether names are the same, byte by byte: for `==` those are that only look alike.
+    /// Whether names have the same bytes. For `==` of strings those are equal, too, that are
+    /// canonically equivalent in Unicode, as `é` in one scalar and in two.
     private static func isSame(_ one: String?, _ other: String?) -> Bool {
       one.map { Array($0.utf8) } == other.map { Array($0.utf8) }
     }

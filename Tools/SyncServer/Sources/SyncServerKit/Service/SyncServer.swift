@@ -64,10 +64,10 @@ public struct SyncServer: Service {
     try service.replace { (current) throws(SettingsError) in try current.replace(tokens) }
   }
 
-  /// Takes other keys for web tokens, while it runs: those that none of them signed are refused
-  /// from then on.
+  /// Replaces the keys that JSON Web Tokens are verified with, while the server runs. Tokens that
+  /// were signed by other keys are refused from then on.
   /// - Parameter settings: as ``ServerOptions/webTokens``.
-  /// - Throws: for keys with which it would not start; the former ones count still.
+  /// - Throws: for keys with which the server would not start; then the former keys stay.
   public func replaceWebTokenKeys(_ settings: WebTokenSettings) throws(SettingsError) {
     let webTokens = try WebTokens(settings)
     try service.replace { (current) throws(SettingsError) in try current.replace(webTokens) }

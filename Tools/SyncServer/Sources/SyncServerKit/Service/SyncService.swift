@@ -138,13 +138,13 @@ final class SyncService: Sendable {
     return caller
   }
 
-  /// Takes other tokens, or other keys for web tokens. Whoever waits is answered with nothing, and
-  /// comes again if it still may.
+  /// Replaces the static tokens, or the keys that JSON Web Tokens are verified with. All long polls
+  /// are answered without entries, since the tokens of some may not be valid any more.
   func replace(
     _ change: (inout Authenticator) throws(SettingsError) -> Void
   ) throws(SettingsError) {
     try authenticator.withLock { (current) throws(SettingsError) in try change(&current) }
-    waiters.end { _ in true }
+    waiters.end()
   }
 
   /// Ends the waiting of a caller whose token was replaced between the look at it and now.

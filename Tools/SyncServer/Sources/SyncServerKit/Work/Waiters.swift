@@ -103,21 +103,15 @@ final class Waiters: Sendable {
     state.byCaller[waiter.caller] = left > 0 ? left : nil
   }
 
-  /// Ends the waiting of some callers, by their ids.
-  func end(where isMeant: (String) -> Bool) {
-    let waiters = state.withLock { state in
-      state.rows.values.flatMap(\.all).filter { isMeant($0.caller) }
-    }
-    for waiter in waiters { waiter.end() }
+  /// Ends all waiting.
+  func end() {
+    for waiter in state.withLock({ $0.rows.values.flatMap(\.all) }) { waiter.end() }
   }
 
   /// Ends all waiting, and lets nobody begin.
   func endAll() {
-    let waiters = state.withLock { state in
-      state.isEnding = true
-      return state.rows.values.flatMap(\.all)
-    }
-    for waiter in waiters { waiter.end() }
+    state.withLock { $0.isEnding = true }
+    end()
   }
 
   // MARK: News
