@@ -11,6 +11,8 @@ extension Forming {
     if let from = heldKeys[change.key], from < change.sequence { return true }
     if change.attributes.atomicGroup == 0, try isPreceded(change) { return true }
     guard !change.attributes.after.isEmpty else { return false }
+    // It did not go in the place of the older one; a peer may take a batch in any order.
+    if change.attributes.atomicGroup == 0, taken.sends(change.key) { return true }
     for target in change.attributes.after where target < change.sequence {
       if try isOutstanding(target, with: last) {
         holdKey(of: change)
@@ -22,18 +24,18 @@ extension Forming {
     return false
   }
 
-  /// Whether an entry that others come after is neither with the peer nor before them in this
-  /// batch. What was replaced before it was sent counts as what goes in its place; what else its
-  /// key was given later may itself wait for what comes after it.
+  /// Whether there is no verdict yet on an entry that others come after: it may be refused, so that
+  /// they cannot go along, but for what applies together with it. What was replaced before it was
+  /// sent counts as what goes in its place; what else its key was given later may itself wait for
+  /// what comes after it.
   private func isOutstanding(
-    _ target: UInt64, with last: [[UInt8]: UInt64], isHeldByIt: Bool = false
+    _ target: UInt64, with last: [[UInt8]: UInt64]
   ) throws(TidemarkError) -> Bool {
     guard let change = try session.log.change(at: target), change.isOwn,
       session.position(of: change) == nil
     else { return false }
-    // A change held by one that was refused waits for the verdict on what replaced that.
-    if isHeldByIt, taken[change.key] ?? 0 > target { return true }
-    if max(taken[change.key] ?? 0, last[change.key] ?? 0) >= target { return false }
+    if taken.sends(change.key) { return true }
+    if last[change.key] ?? 0 >= target { return false }
     let newest = try newest(inPlaceOf: change)
     // A change that waits for the user is never sent once there is a newer one.
     let isReplaced =
@@ -56,14 +58,12 @@ extension Forming {
     return true
   }
 
-  /// Finds what comes after others that are with the peer or in this batch now.
-  func release() throws(TidemarkError) -> SequenceSet {
-    var freed = SequenceSet()
+  /// Lets go what comes after others on which there is a verdict now.
+  func release() throws(TidemarkError) {
     for target in session.setAside.targets(outside: progress.again).sequences
-    where try !isOutstanding(target, with: [:], isHeldByIt: true) {
-      freed.formUnion(session.setAside.release(target))
+    where try !isOutstanding(target, with: [:]) {
+      session.setAside.release(target)
     }
-    return freed
   }
 
   /// Takes what is more urgent than what was written before it.
@@ -230,12 +230,10 @@ struct SetAside {
   /// waits.
   func targets(outside again: SequenceSet) -> SequenceSet { targets.subtracting(again) }
 
-  /// - Returns: what came after an entry.
-  mutating func release(_ target: UInt64) -> SequenceSet {
+  /// Lets go what comes after an entry.
+  mutating func release(_ target: UInt64) {
     targets.remove(target)
-    let freed = behind.removeValue(forKey: target) ?? SequenceSet()
-    held = held.subtracting(freed)
-    return freed
+    held = held.subtracting(behind.removeValue(forKey: target) ?? SequenceSet())
   }
 
   /// Forgets what is not to be sent again.

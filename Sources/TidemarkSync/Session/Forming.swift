@@ -64,7 +64,7 @@ struct Forming {
   }
 
   private mutating func pass() throws(TidemarkError) {
-    _ = try release()
+    try release()
     held = session.setAside.held
     held.formUnion(session.outgoing.sequences)
     held = held.intersection(progress.again)
@@ -77,13 +77,7 @@ struct Forming {
     guard try takeAgain(first, isLast: false), least ?? 0 <= 0, try takeNew(), least == nil else {
       return
     }
-    var rest = progress.again.intersection(session.setAside.low)
-    // A change that came after others that are in this batch now can go, too.
-    while try takeAgain(rest, isLast: true) {
-      rest = try release()
-      guard !rest.isEmpty else { return }
-      held = held.subtracting(rest)
-    }
+    _ = try takeAgain(progress.again.intersection(session.setAside.low), isLast: true)
   }
 
   /// Takes what is to be sent again.

@@ -64,6 +64,8 @@ extension SyncSession {
   /// The batch is done with, and its keys are not under way any more.
   private func pass(_ batch: FormedBatch, _ end: Position?) {
     inFlight = nil
+    // Its verdicts may let go what was held back.
+    held = SequenceSet()
     progress.number = batch.number
     progress.batchID = batch.batchID
     // There is nothing behind the cursor but what was sent.

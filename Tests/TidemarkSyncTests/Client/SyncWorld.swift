@@ -153,8 +153,11 @@ final class SyncWorld {
       session.disconnect()
       return true
     }
-    // As a replicator does while the batch travels.
-    if call.kind == .pushRequest { try session.prepareBatch() }
+    if case .pushRequest(let push) = call {
+      try session.expectOrder(push, "seed \(seed)")
+      // As a replicator does while the batch travels.
+      try session.prepareBatch()
+    }
     do {
       let access = devices[index].access
       if weather == .doubled { _ = try answer(call, access) }
@@ -221,6 +224,24 @@ final class SyncWorld {
 
   private func hasAllHead(_ only: Int?) -> Bool {
     devices.indices.allSatisfy { (only != nil && only != $0) || devices[$0].session.isAtRest }
+  }
+}
+
+extension SyncSession {
+  /// The changes of a batch come after nothing that has no verdict yet, but for what applies
+  /// together with them.
+  func expectOrder(_ push: PushRequest, _ comment: Comment? = nil) throws {
+    let sent = Set(push.changes.map(\.sequence))
+    for item in push.changes {
+      guard let change = try log.change(at: item.sequence) else { continue }
+      for target in change.attributes.after {
+        let other = try log.change(at: target)
+        let group = change.attributes.atomicGroup
+        if group != 0, other?.attributes.atomicGroup == group { continue }
+        let isTogether = sent.contains(target)
+        #expect(!isTogether && !isPending(target), comment)
+      }
+    }
   }
 }
 
