@@ -81,6 +81,16 @@ package struct ReplicationLog {
     return members
   }
 
+  /// Whether a change's key was taken away from this store since: it is nobody's any more.
+  func isEvicted(_ change: LoggedChange) throws(TidemarkError) -> Bool {
+    var version = try newestChange(ofKey: change.key)
+    while let found = version, found.sequence > change.sequence {
+      if found.kind == .evict { return true }
+      version = try self.change(at: found.previous)
+    }
+    return false
+  }
+
   // MARK: Content of attachments
 
   func hasContent(_ id: AttachmentID) throws(TidemarkError) -> Bool {
@@ -231,5 +241,16 @@ extension OperationBatch {
     try add(
       .put, key: key.rawSpan, value: content.value.rawSpan, labelSet: labels,
       attributes: attributes, condition: condition)
+  }
+
+  /// Takes an entry's key away from this store, and from nobody else.
+  mutating func evict(_ entry: FeedEntry, upon slot: Slot) throws(TidemarkError) {
+    var attributes = EntryAttributes()
+    attributes.origin = EntryAttributes.Origin(
+      replica: entry.operation.replica.bytes, sequence: entry.operation.sequence)
+    attributes.base = .position(epoch: entry.position.epoch, offset: entry.position.offset)
+    try add(
+      .evict, key: entry.key.rawSpan, attributes: attributes,
+      condition: addCondition(.entry(slot.sequence)))
   }
 }

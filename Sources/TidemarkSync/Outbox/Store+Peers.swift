@@ -38,7 +38,8 @@ extension Store {
 
   /// Forgets a peer: what was sent to it and taken from it, what it refused and what is in
   /// conflict with it, what it calls the keys, and what compactions keep for it. All data stays. If
-  /// it is replicated with again, everything is compared as at the first time.
+  /// it is replicated with again, everything is compared as at the first time. Before somebody else
+  /// signs in use ``Replicator/signOut(_:keeping:)``: what stays counts as unsent.
   /// - Throws: `invalidArgument` when a replicator of this process has it, or nobody knows it.
   public func forget(peer name: String) async throws(TidemarkError) {
     try await onSyncThread { try $0.forget(peer: name) }
@@ -57,10 +58,8 @@ extension Store.Blocking {
 
   /// The names of all peers, in byte order.
   func peerNames() throws(TidemarkError) -> [String] {
-    let table = try RecordTable(store.engine)
-    let names = table.keys(of: .peerProgress) + table.keys(of: .peerStatus)
-    let all = Set(names + PeerRecords.pinned(in: table))
-    return all.map { String(decoding: $0, as: UTF8.self) }.sorted()
+    let names = PeerRecords.names(in: try RecordTable(store.engine))
+    return names.map { String(decoding: $0, as: UTF8.self) }.sorted()
   }
 
   /// Forgets a peer; see ``Tidemark/Store/forget(peer:)``.

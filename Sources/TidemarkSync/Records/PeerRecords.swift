@@ -94,7 +94,7 @@ package final class PeerRecords {
     do { return try decode(value.rawSpan) } catch { throw Self.unreadable(error) }
   }
 
-  private static func unreadable(_ error: FormatError) -> TidemarkError {
+  static func unreadable(_ error: FormatError) -> TidemarkError {
     TidemarkError(
       error.isNewer ? .formatTooNew : .damaged,
       "a record of replication cannot be read: \(error.reason)", cause: error)
@@ -157,10 +157,12 @@ package final class PeerRecords {
   }
 
   /// Writes a record of the peer's by itself.
-  func record(_ type: RecordType, _ value: [UInt8]) throws(TidemarkError) {
+  func record(
+    _ type: RecordType, _ value: [UInt8], durability: Durability = .buffered
+  ) throws(TidemarkError) {
     var batch = OperationBatch()
     try RecordTable.add(type, key: name, value: value, to: &batch)
-    try note(batch, try log.commit(batch, durability: .buffered))
+    try note(batch, try log.commit(batch, durability: durability))
   }
 
   /// Takes note of a batch that was committed, and lists the records when it is time.
@@ -172,10 +174,11 @@ package final class PeerRecords {
   var pinKey: [UInt8] { Self.pinPrefix + name }
   private static let pinPrefix = Array("peer ".utf8)
 
-  /// The peers for which something is kept.
-  static func pinned(in table: RecordTable) -> [[UInt8]] {
-    table.keys(of: .pin).filter { $0.starts(with: pinPrefix) }
+  /// The peers that a store knows, or keeps something for.
+  static func names(in table: RecordTable) -> Set<[UInt8]> {
+    let pinned = table.keys(of: .pin).filter { $0.starts(with: pinPrefix) }
       .map { Array($0.dropFirst(pinPrefix.count)) }
+    return Set(table.keys(of: .peerProgress) + table.keys(of: .peerStatus) + pinned)
   }
 
   package func removePin(into batch: inout OperationBatch) throws(TidemarkError) {
@@ -187,6 +190,7 @@ package final class PeerRecords {
   func removeAll(isLast: Bool, into batch: inout OperationBatch) throws(TidemarkError) {
     let kept: [(RecordType, [[UInt8]])] = [
       (.peerProgress, [name]), (.peerStatus, [name]), (.peerBudget, [name]), (.pin, [pinKey]),
+      (.signOut, [name]),
       (.peerSettled, numbered(.peerSettled, bytes: Self.settledBytes).map(\.key)),
       (.peerWaiting, numbered(.peerWaiting, bytes: Self.waitingBytes).map(\.key)),
       (.alias, aliasNames), (.remoteState, isLast ? table.keys(of: .remoteState) : []),
@@ -213,6 +217,8 @@ extension RecordType {
   package static let peerBudget = RecordType(rawValue: 38)
   /// Why an undecided own entry is not sent; the key is u64 sequence and the peer's name.
   package static let peerWaiting = RecordType(rawValue: 39)
+  /// A sign-out that is under way; the key is the peer's name.
+  package static let signOut = RecordType(rawValue: 40)
 }
 
 /// Aliases are records by themselves: named by the peer and the alias, so that an alias never has

@@ -103,7 +103,8 @@ extension Replicator {
   }
 
   private func endSession() async {
-    _ = try? await host.perform { state in
+    _ = try? await host.perform { [owner] state in
+      try state.check(owner)
       // The next driver says hello anew.
       try state.session().disconnect()
       try state.session().writeDown()
@@ -153,7 +154,8 @@ extension Replicator {
       try Task.checkCancellation()
       let received = answer
       hasAnswer = hasAnswer || received != nil
-      let (next, session, totals, left) = try await host.perform { state in
+      let (next, session, totals, left) = try await host.perform { [owner] state in
+        try state.check(owner)
         let next = try state.advance(received, direction, budget, until: isDone)
         return (next, state.sessions, state.totals, try state.session().entriesToTake)
       }
@@ -187,7 +189,10 @@ extension Replicator {
   func giveUp(_ error: any Error) async throws -> Never {
     // Any error may come from a peer. What is unknown may pass, so that nothing is given up for it.
     let failure = error as? PeerError ?? PeerError(.unavailable, "\(error)")
-    try await host.perform { try $0.session().failed(failure) }
+    try await host.perform { [owner] state in
+      try state.check(owner)
+      try state.session().failed(failure)
+    }
     try Task.checkCancellation()
     throw failure
   }

@@ -62,8 +62,9 @@ extension Replicator {
   ) async throws -> (PullAnswer, session: Int)? {
     let (direction, budget) = (configuration.direction, configuration.budget)
     let wait = UInt32(clamping: configuration.longPoll.wholeMilliseconds)
-    let (request, session) = try await host.perform { state in
-      (try state.session().pullRequest(waitMilliseconds: wait), state.sessions)
+    let (request, session) = try await host.perform { [owner] state in
+      try state.check(owner)
+      return (try state.session().pullRequest(waitMilliseconds: wait), state.sessions)
     }
     let result = Lock<Result<PullAnswer, any Error>?>(nil)
     let call = Task { [peer, news] in
@@ -145,7 +146,8 @@ extension Replicator {
     let noted = failure(error)
     change { $0.lastError = noted }
     let isOwn = error is TidemarkError
-    _ = try? await host.perform { state in
+    _ = try? await host.perform { [owner] state in
+      try state.check(owner)
       if isOwn {
         // The session's memory may differ from the log.
         state.reopen()

@@ -64,6 +64,8 @@ public final class Replicator: Sendable {
   let peer: any Peer
   let configuration: Configuration
   let host: SyncHost
+  /// Its number as the owner of the host.
+  let owner: Int
   let state = Lock(State())
   /// Raised by writes, pokes and whatever else ends the waiting.
   let news = Signal()
@@ -114,7 +116,7 @@ public final class Replicator: Sendable {
     self.peer = peer
     self.configuration = configuration
     let host = try SyncHost.of(store, name: name)
-    try host.take(
+    owner = try host.take(
       HostState.Settings(
         scope: scope, resolver: resolver, capabilities: peer.capabilities,
         attachments: configuration.attachments, target: configuration.target))
@@ -126,7 +128,7 @@ public final class Replicator: Sendable {
     for observer in state.withLock({ Array($0.observers.values) }) {
       observer.finish()
     }
-    host.release()
+    host.release(owner)
   }
 
   private static let nameBytes = 1024

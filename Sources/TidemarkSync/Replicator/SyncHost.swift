@@ -46,8 +46,9 @@ final class SyncHost: Sendable {
     }
   }
 
+  /// - Returns: the number of the owner, to release it with.
   /// - Throws: `invalidArgument` when another one has it.
-  func take(_ settings: HostState.Settings) throws(TidemarkError) {
+  func take(_ settings: HostState.Settings) throws(TidemarkError) -> Int {
     try toldHere { state in
       guard state.settings == nil else {
         throw TidemarkError(
@@ -56,10 +57,11 @@ final class SyncHost: Sendable {
             + "let go of the other")
       }
       state.configure(settings)
+      return state.owner
     }
   }
 
-  func release() { state.withLock { $0.configure(nil) } }
+  func release(_ owner: Int) { state.withLock { $0.release(owner) } }
 
   // MARK: Working
 
@@ -107,6 +109,8 @@ struct HostState {
   let name: String
   /// Nil where no replicator has the host: then the scope that was written down counts.
   private(set) var settings: Settings?
+  /// The number of the replicator that has the host, or had it last.
+  private(set) var owner = 0
   private var opened: SyncSession?
   /// How many sessions there have been: answers to the calls of an earlier one do not count.
   private(set) var sessions = 0
@@ -134,7 +138,18 @@ struct HostState {
     // The next session reads from the log what this one knows.
     try? opened?.writeDown()
     self.settings = settings
+    owner += 1
     reopen()
+  }
+
+  /// Lets go of the replicator, unless another one has the host by now.
+  mutating func release(_ owner: Int) { if owner == self.owner { configure(nil) } }
+
+  /// - Throws: `closed` for a replicator that does not have the host any more.
+  func check(_ owner: Int) throws(TidemarkError) {
+    guard owner == self.owner, settings != nil else {
+      throw TidemarkError(.closed, "the user of this replicator has signed out; make another one")
+    }
   }
 
   mutating func change(_ scope: SyncScope) throws {
@@ -150,6 +165,11 @@ struct HostState {
   mutating func session() throws(TidemarkError) -> SyncSession {
     if let opened { return opened }
     var session = try newSession(settings ?? Settings())
+    if engine.configuration.access != .readOnly,
+      try SignOut.finish(session.records.table, in: log)
+    {
+      session = try newSession(settings ?? Settings())
+    }
     // One that cannot be read counts for nothing.
     if let value = try session.records.table.value(of: .peerStatus, key: session.name),
       let known = try? PeerStatus(decoding: value.rawSpan)
@@ -292,10 +312,7 @@ struct PeerStatus: Sendable, Hashable {
     var writer = ByteWriter()
     writer.u8(Self.version)
     writer.text(target)
-    writer.varint(UInt64(scope.labels.count))
-    for label in scope.labels { writer.blob(label.bytes) }
-    writer.varint(UInt64(scope.prefixBytes.count))
-    for prefix in scope.prefixBytes { writer.blob(prefix) }
+    scope.encode(into: &writer)
     writer.varint(head)
     writer.varint(lastSuccess)
     writer.varint(leaseEnds)
@@ -310,15 +327,7 @@ extension PeerStatus {
     var reader = ByteReader(bytes)
     try reader.version(Self.version)
     target = try reader.text()
-    var labels: [EntryLabel] = []
-    for _ in 0..<(try reader.varint(atMost: reader.remaining)) {
-      labels.append(EntryLabel(try reader.blob()))
-    }
-    var prefixes: [[UInt8]] = []
-    for _ in 0..<(try reader.varint(atMost: reader.remaining)) {
-      prefixes.append(try reader.blob())
-    }
-    scope = SyncScope(labels: labels, prefixBytes: prefixes)
+    scope = try SyncScope(from: &reader)
     head = try reader.varint()
     lastSuccess = try reader.varint()
     leaseEnds = try reader.varint()

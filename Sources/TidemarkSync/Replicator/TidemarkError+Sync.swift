@@ -11,6 +11,9 @@ extension TidemarkError.Code {
   public static let undecidedDeletions = TidemarkError.Code("undecidedDeletions")
   /// So many entries are parked that nothing more is sent: the error's cause is ``TooManyParked``.
   public static let tooManyParked = TidemarkError.Code("tooManyParked")
+  /// Somebody signs out whose entries are not all at the peer: the error's cause is
+  /// ``UnsentChanges``.
+  public static let unsentChanges = TidemarkError.Code("unsentChanges")
 }
 
 extension TidemarkError {
@@ -34,6 +37,8 @@ extension TidemarkError {
       self.init(.undecidedDeletions, error.description, cause: error)
     case let error as TooManyParked:
       self.init(.tooManyParked, error.description, cause: error)
+    case let error as UnsentChanges:
+      self.init(.unsentChanges, error.description, cause: error)
     case is CancellationError: self.init(.cancelled, "the task was cancelled")
     default:
       // A peer of the program's own may throw anything.

@@ -248,7 +248,11 @@ struct SetAside {
 extension Forming {
   /// Takes all of an atomic group that is pending, into one batch.
   mutating func takeGroup(of change: LoggedChange) throws(TidemarkError) {
-    let members = try session.log.atomicGroup(of: change).filter(\.isOwn)
+    var members: [LoggedChange] = []
+    for member in try session.log.atomicGroup(of: change) where member.isOwn {
+      if try !session.log.isEvicted(member) { members.append(member) }
+    }
+    guard members.contains(where: { $0.sequence == change.sequence }) else { return }
     // It is in this batch already.
     guard !members.contains(where: { taken[$0.key] == $0.sequence }) else { return }
     for member in members where try session.isInFlight(member.key) {
@@ -329,7 +333,7 @@ extension Forming {
         continue
       }
       let why = "it was to apply together with others, of which one did not"
-      progress.wait(member, for: .parked(Rejection(code: "aborted", message: why)))
+      progress.wait(member, for: .parked(Rejection(code: Rejection.ofGroup, message: why)))
     }
   }
 }

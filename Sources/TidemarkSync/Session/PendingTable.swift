@@ -253,6 +253,9 @@ extension PeerProgress.Waiting {
 
   var isParked: Bool { if case .parked = self { true } else { false } }
 
+  /// The code of the rejection; nil for what waits otherwise.
+  var code: String? { if case .parked(let rejection) = self { rejection.code } else { nil } }
+
   var state: PendingState {
     switch self {
     case .conflict, .lost: .conflict

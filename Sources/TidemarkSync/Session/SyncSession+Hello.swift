@@ -200,6 +200,7 @@ extension SyncSession {
     let isFirst = progress.cursor == .beginning && (!isOfAnotherReach || settled.isEmpty)
     if !isFirst { try beginResync(seenThrough: 0) }
     let passed = try passedOver()
+    let refused = isOfAnotherReach ? try refusedForReach() : []
     try commit { _ in
       progress.scope = Self.fingerprint(of: scope)
       progress.reach = answer.reach ?? progress.reach
@@ -209,8 +210,24 @@ extension SyncSession {
       progress.resync = progress.resync ?? Resync()
       progress.resync?.adopts = true
       if isOfAnotherReach || progress.reach != 0 { progress.resync?.evict() }
-      for sequence in passed { progress.again.insert(sequence) }
+      for sequence in refused { progress.waiting.remove(sequence) }
+      for sequence in passed + refused { progress.again.insert(sequence) }
     }
+  }
+
+  /// Changes that were refused since the authorization did not reach them, with what was given up
+  /// since it was to apply together with them: another reach may be the right one.
+  private func refusedForReach() throws(TidemarkError) -> [UInt64] {
+    var found: [UInt64] = []
+    for entry in progress.waiting.entries.values where entry.reason.code == Rejection.outOfReach {
+      found.append(entry.sequence)
+      guard entry.isOfGroup, let change = try log.change(at: entry.sequence) else { continue }
+      for member in try log.atomicGroup(of: change)
+      where progress.waiting[member.sequence]?.code == Rejection.ofGroup {
+        found.append(member.sequence)
+      }
+    }
+    return found
   }
 
   /// Own changes that nobody has heard of since they lay outside of the scope, and do no more.

@@ -160,13 +160,7 @@ extension SyncSession {
       let newest = try log.newestChange(ofKey: entry.key), !isPending(newest),
       !isUnheard(newest), newest.attributes.entryClass == .owned
     else { return }
-    var attributes = EntryAttributes()
-    attributes.origin = EntryAttributes.Origin(
-      replica: entry.operation.replica.bytes, sequence: entry.operation.sequence)
-    attributes.base = .position(epoch: entry.position.epoch, offset: entry.position.offset)
-    try operations.add(
-      .evict, key: entry.key.rawSpan, attributes: attributes,
-      condition: operations.addCondition(.entry(slot.sequence)))
+    try operations.evict(entry, upon: slot)
     // The state that was laid beside it may be the same value once more.
     try records.forgetRemote(ofKey: entry.key, into: &operations)
   }

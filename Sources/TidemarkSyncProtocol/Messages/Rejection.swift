@@ -21,8 +21,13 @@ extension Rejection {
 
   /// For a change of what the authorization does not reach.
   package static func outOfScope(_ message: String) -> Rejection {
-    Rejection(code: "outOfScope", message: message)
+    Rejection(code: outOfReach, message: message)
   }
+
+  /// The code of what lies out of the authorization's reach.
+  package static let outOfReach = "outOfScope"
+  /// The code of what was to apply together with something that did not.
+  package static let ofGroup = "aborted"
 
   /// For content that is larger than a peer takes.
   package static func tooLarge(_ attachment: AttachmentReference, most: Int) -> Rejection {

@@ -77,9 +77,41 @@ struct ReachTests {
     }
     #expect(rejection.code == "outOfScope")
     world.devices[0].access = .everything
-    try world.put(0, "b/1", "mine again")
     try world.settle()
     try world.expectEqual()
+    #expect(try world.serverState()["b/1"] == "mine ")
+  }
+
+  @Test(
+    "a change that was refused for its reach goes by itself with a wider one",
+    arguments: ["put", "delete", "group", "follower", "again"])
+  func refusedForReach(kind: String) throws {
+    let world = try world(reaching: .everything)
+    world.devices[0].access = Self.to("a/")
+    try world.settle()
+    switch kind {
+    case "delete": try world.delete(0, "b/1")
+    case "group": try world.writeTogether(0, [("a/new", "1"), ("b/new", "1")])
+    case "follower":
+      let first = try world.write(0, "b/new", "1")
+      try world.write(0, "a/new", "1", after: [first])
+    default: try world.put(0, "b/new", "1")
+    }
+    try world.settle()
+    let before = try world.serverState()
+    #expect(before.keys.allSatisfy { !$0.hasSuffix("new") })
+    #expect(codes(world).isEmpty == (kind == "delete"))
+    try world.restart(0)
+    if kind == "again" {
+      world.devices[0].access = Self.to("a/", "c/")
+      try world.settle()
+      #expect(codes(world) == ["outOfScope"])
+    }
+    world.devices[0].access = Self.to("a/", "b/")
+    try world.settle()
+    try world.expectEqual()
+    #expect(codes(world).isEmpty)
+    if kind != "delete" { #expect(try world.serverState()["b/new"] == "1 ") }
   }
 
   @Test("a change between two pulls is noticed by the page, of which nothing is taken")

@@ -43,6 +43,13 @@ final class SwitchedPeer: Peer {
     inner = HandlerPeer(handler)
   }
 
+  /// Another user of the same server.
+  init(sharing other: SwitchedPeer, access: SyncAccess = .everything) {
+    store = other.store
+    handler = other.handler
+    inner = HandlerPeer(handler, access: access)
+  }
+
   var capabilities: PeerCapabilities { inner.capabilities }
   var isOn: Bool {
     get { state.withLock { $0.isOn } }

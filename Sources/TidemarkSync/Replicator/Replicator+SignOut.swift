@@ -1,0 +1,105 @@
+public import Tidemark
+public import TidemarkEngine
+internal import TidemarkSyncProtocol
+
+/// The fate of changes that are not sent when a user signs out.
+public enum SignOutMode: Sendable, Hashable {
+  /// They are sent first. If one cannot be until then, since the peer is not there, has refused it
+  /// or is at odds with it, nobody is signed out.
+  case send(until: ContinuousClock.Instant)
+  /// They are given up. Those that are under way may have arrived all the same.
+  case discard
+}
+
+/// Entries that would be lost by signing out, as nobody has them but this store. Nothing has
+/// changed: what is parked can be retried or discarded, a conflict be decided, and then the user
+/// signs out again. It is the cause of an error with the code `unsentChanges`.
+public struct UnsentChanges: Error, Sendable, Hashable, CustomStringConvertible {
+  /// How many entries.
+  public var entries: Int
+  /// The keys of the first hundred, in the order of the log.
+  public var keys: [Key]
+
+  /// The reason, for people.
+  public var description: String {
+    "\(entries) entries are not at the peer, such as \(keys.first.map { "\($0)" } ?? "-"); send, "
+      + "retry or discard them, or sign out with .discard"
+  }
+}
+
+extension Replicator {
+  /// Ends what a user has in this store, before somebody else signs in: the data goes from this
+  /// device and stays at the peer, where the next replicator finds what its user may read.
+  ///
+  /// ```swift
+  /// try await replicator.signOut(.send(until: .now + .seconds(30)))
+  /// replicator = try store.replicator(named: "home", peer: peerOfTheNextUser)
+  /// ```
+  /// All entries of class `owned` go that were written up to the call, with what the store knows of
+  /// the peer, and this store takes another name. So nothing that was written before is ever sent
+  /// by a later replicator, of this name or another one. Entries that another known peer's scope
+  /// covers stay, and so do caches. Once it has begun it is carried out to its end, before anything
+  /// else is replicated, also after the process was killed.
+  ///
+  /// This replicator makes no calls any more: those that are under way end, and what they bring is
+  /// not taken. What was deleted so stands in the log's history until a compaction drops it:
+  /// `store.compact(dropHistory: true)` does so at once.
+  /// - Parameters:
+  ///   - mode: what becomes of changes that are not sent.
+  ///   - kept: entries that stay all the same, being the device's and not the user's. What of these
+  ///     is not sent the next replicator may send.
+  /// - Throws: `unsentChanges` where something cannot be sent, `cancelled`, and whatever else
+  ///   ``syncOnce(deadline:)`` throws, with everything as it was; `invalidArgument` where another
+  ///   peer's scope is everything, which has to be forgotten first; what the own store throws.
+  public func signOut(
+    _ mode: SignOutMode, keeping kept: SyncScope? = nil
+  ) async throws(TidemarkError) {
+    var scopes = kept.map { [$0] } ?? []
+    for peer in try await store.peers() where peer.name != name {
+      guard !peer.scope.isEverything else {
+        throw TidemarkError(
+          .invalidArgument,
+          "the peer \(peer.name) has all entries, too; let go of its replicator and forget it first"
+        )
+      }
+      scopes.append(peer.scope)
+    }
+    let (owner, others) = (owner, scopes)
+    switch mode {
+    case .discard: try await host.told { try $0.signOut(owner, keeping: others, isForced: true) }
+    case .send(let deadline):
+      do {
+        try await host.told { try $0.signOut(owner, keeping: others, isForced: false) }
+      } catch {
+        guard error.code == .unsentChanges else { throw error }
+        _ = try await syncOnce(deadline: deadline)
+        try await host.told { try $0.signOut(owner, keeping: others, isForced: false) }
+      }
+    }
+    host.changed.raise()
+    poke()
+    await stop()
+    // It is carried out by the session that is made first.
+    try await host.told { _ = try $0.session() }
+  }
+}
+
+extension HostState {
+  /// Makes up its mind durably, and lets go of the replicator.
+  fileprivate mutating func signOut(
+    _ owner: Int, keeping kept: [SyncScope], isForced: Bool
+  ) throws {
+    try check(owner)
+    let session = try session()
+    let signOut = SignOut(through: log.head, kept: kept)
+    let unsent = isForced ? [] : try session.unsent(signOut)
+    guard unsent.isEmpty else {
+      throw UnsentChanges(entries: unsent.count, keys: unsent.prefix(100).map { Key($0) })
+    }
+    try session.records.record(.signOut, signOut.encoded, durability: .durable)
+    status = PeerStatus()
+    recorded = nil
+    (ledger, recordedLedger) = (nil, nil)
+    release(owner)
+  }
+}

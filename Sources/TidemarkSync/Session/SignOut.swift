@@ -1,0 +1,150 @@
+internal import Tidemark
+internal import TidemarkEngine
+internal import TidemarkSyncProtocol
+
+/// A user's sign-out that is under way: a record in the log, under the peer's name. Nothing is
+/// replicated by anybody before it is carried out, whenever the process ends.
+struct SignOut: Sendable, Hashable {
+  private static let version: UInt8 = 1
+  private static let perCommit = 256
+  private static let attempts = 64
+
+  /// Entries up to here go; later ones are the next user's.
+  var through: UInt64
+  /// Entries within one of these stay.
+  var kept: [SyncScope]
+
+  /// Carries out what is under way.
+  /// - Parameter table: the store's records.
+  /// - Returns: whether anything was.
+  static func finish(_ table: RecordTable, in log: ReplicationLog) throws(TidemarkError) -> Bool {
+    for name in table.keys(of: .signOut) {
+      guard let value = try table.value(of: .signOut, key: name) else { continue }
+      let signOut: SignOut
+      do throws(FormatError) { signOut = try SignOut(decoding: value.rawSpan) } catch {
+        throw PeerRecords.unreadable(error)
+      }
+      try signOut.carryOut(of: name, in: log)
+    }
+    return table.has(.signOut)
+  }
+
+  private func carryOut(of peer: [UInt8], in log: ReplicationLog) throws(TidemarkError) {
+    let records = try PeerRecords(log, peer: peer)
+    // The feed's entries of the former name come to the next user as somebody else's: with values.
+    try log.changeReplica()
+    var keys: [[UInt8]] = []
+    var cursor = log.entries(from: 1, through: through)
+    while let entry = try cursor.next() {
+      guard entry.head.kind == .put || entry.head.kind == .delete,
+        let newest = try log.newestChange(ofKey: entry.key), newest.sequence == entry.sequence,
+        try covers(newest, log)
+      else { continue }
+      keys.append(entry.key)
+      guard keys.count == Self.perCommit else { continue }
+      try evict(keys, records)
+      keys = []
+    }
+    try evict(keys, records)
+    var batch = OperationBatch()
+    let others = PeerRecords.names(in: records.table).subtracting([peer])
+    try records.removeAll(isLast: others.isEmpty, into: &batch)
+    _ = try log.commit(batch, durability: .durable)
+  }
+
+  /// Whether an entry goes, a delete as well: it could be sent, or brought back, by the next user.
+  func covers(_ change: LoggedChange, _ log: ReplicationLog) throws(TidemarkError) -> Bool {
+    guard change.sequence <= through, change.attributes.entryClass == .owned else { return false }
+    let labels =
+      change.kind == .delete
+      ? try log.change(at: change.previous)?.labels ?? [] : change.labels
+    return !kept.contains { $0.contains(key: change.key, labels: labels) }
+  }
+
+  private func evict(_ keys: [[UInt8]], _ records: PeerRecords) throws(TidemarkError) {
+    for _ in 0..<Self.attempts {
+      var batch = OperationBatch()
+      for key in keys {
+        // Somebody may have written in between.
+        guard let slot = try records.log.slot(ofKey: key),
+          let newest = try records.log.newestChange(ofKey: key), newest.sequence <= through
+        else { continue }
+        try batch.evict(.nothing(key, at: .beginning, .left), upon: slot)
+        try records.forgetRemote(ofKey: key, into: &batch)
+      }
+      if batch.isEmpty { return }
+      do throws(TidemarkError) {
+        return try records.note(batch, records.log.commit(batch, durability: .buffered))
+      } catch {
+        guard error.code == .conflict else { throw error }
+      }
+    }
+    throw TidemarkError(.conflict, "others write the same keys all the time; sign out again")
+  }
+
+  /// u8 version; varint the last entry that goes; varint count of scopes; each as in the status.
+  var encoded: [UInt8] {
+    var writer = ByteWriter()
+    writer.u8(Self.version)
+    writer.varint(through)
+    writer.varint(UInt64(kept.count))
+    for scope in kept { scope.encode(into: &writer) }
+    return writer.bytes
+  }
+
+  init(through: UInt64, kept: [SyncScope]) {
+    self.through = through
+    self.kept = kept
+  }
+
+  init(decoding bytes: RawSpan) throws(FormatError) {
+    var reader = ByteReader(bytes)
+    try reader.version(Self.version)
+    through = try reader.varint()
+    kept = []
+    for _ in 0..<(try reader.varint(atMost: reader.remaining)) {
+      kept.append(try SyncScope(from: &reader))
+    }
+  }
+}
+
+extension SyncSession {
+  /// The keys of own entries that would go with a sign-out although the feed does not hold them.
+  func unsent(_ signOut: SignOut) throws(TidemarkError) -> [[UInt8]] {
+    var keys: [[UInt8]] = []
+    var cursor = log.entries(from: 1, through: signOut.through)
+    while let entry = try cursor.next() {
+      guard entry.head.kind == .put || entry.head.kind == .delete else { continue }
+      let change = try LoggedChange(entry)
+      guard change.isOwn, position(of: change) == nil,
+        try log.newestChange(ofKey: change.key)?.sequence == change.sequence,
+        try signOut.covers(change, log)
+      else { continue }
+      if change.kind == .delete, try !isWorthSending(change) { continue }
+      keys.append(change.key)
+    }
+    return keys
+  }
+}
+
+extension SyncScope {
+  /// Varint count of labels, blobs; varint count of key prefixes, blobs.
+  func encode(into writer: inout ByteWriter) {
+    writer.varint(UInt64(labels.count))
+    for label in labels { writer.blob(label.bytes) }
+    writer.varint(UInt64(prefixBytes.count))
+    for prefix in prefixBytes { writer.blob(prefix) }
+  }
+
+  init(from reader: inout ByteReader) throws(FormatError) {
+    var labels: [EntryLabel] = []
+    for _ in 0..<(try reader.varint(atMost: reader.remaining)) {
+      labels.append(EntryLabel(try reader.blob()))
+    }
+    var prefixes: [[UInt8]] = []
+    for _ in 0..<(try reader.varint(atMost: reader.remaining)) {
+      prefixes.append(try reader.blob())
+    }
+    self.init(labels: labels, prefixBytes: prefixes)
+  }
+}
