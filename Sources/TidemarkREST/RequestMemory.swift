@@ -34,6 +34,11 @@ struct RequestMemory: Sendable {
   private static let mostKeys = 4_096
   private static let mostTokens = 64
 
+  /// Times the rests of changes.
+  let clock: any WallClock
+
+  init(clock: any WallClock) { self.clock = clock }
+
   var isClosed = false
   private var hasBegun = false
   /// The last offset given out.

@@ -93,7 +93,7 @@ extension RequestMemory {
         verdicts: Array(repeating: nil, count: request.changes.count))
     }
     let verdicts = partial[request.replica]?.verdicts ?? []
-    let now = SystemClock().monotonicNanoseconds()
+    let now = clock.monotonicNanoseconds()
     return verdicts.indices.filter { index in
       let operation = OperationID(
         replica: request.replica, sequence: request.changes[index].sequence)
@@ -133,7 +133,7 @@ extension RequestMemory {
       let rest = min(max(seconds ?? Self.restSeconds, 1), Self.longestRestSeconds)
       if retryAt.count >= Self.mostRests { retryAt = [:] }
       retryAt[change.operation] =
-        SystemClock().monotonicNanoseconds() + UInt64(rest) * 1_000_000_000
+        clock.monotonicNanoseconds() + UInt64(rest) * 1_000_000_000
       return
     }
     partial[replica]?.verdicts[index] = verdict
@@ -168,7 +168,7 @@ extension RequestMemory {
     if !batch.wasDeferred, !batch.verdicts.isEmpty, batch.verdicts.allSatisfy({ $0 == nil }) {
       batch.wasDeferred = true
       partial[request.replica] = batch
-      let now = SystemClock().monotonicNanoseconds()
+      let now = clock.monotonicNanoseconds()
       let first = request.changes.compactMap { change in
         retryAt[OperationID(replica: request.replica, sequence: change.sequence)]
       }.min()

@@ -1,5 +1,5 @@
 public import Tidemark
-internal import TidemarkEngine
+package import TidemarkEngine
 internal import TidemarkSyncProtocol
 
 /// The program's own back end as the remote end: one request for each change, such as a `PUT` of
@@ -57,7 +57,7 @@ public final class RequestPeer: Peer {
   let fetch: Fetch?
   let read: Read?
   let newKey: NewKey
-  let state = Lock(RequestMemory())
+  let state: Lock<RequestMemory>
 
   /// A back end.
   /// - Parameters:
@@ -71,10 +71,21 @@ public final class RequestPeer: Peer {
   ///   - newKey: makes the key of what others have created, where `fetch` gives only the alias; by
   ///     default the key is the alias. It must not be a key that has another alias, and the same
   ///     alias must always give the same key.
-  public init(
+  public convenience init(
     named name: String, options: Options = Options(), send: @escaping Send, fetch: Fetch? = nil,
     read: Read? = nil, newKey: @escaping NewKey = { Key($0.bytes) }
   ) {
+    self.init(
+      named: name, options: options, clock: SystemClock(), send: send, fetch: fetch, read: read,
+      newKey: newKey)
+  }
+
+  /// The same with a clock of one's own, so that simulations repeat.
+  package init(
+    named name: String, options: Options, clock: any WallClock, send: @escaping Send,
+    fetch: Fetch?, read: Read?, newKey: @escaping NewKey
+  ) {
+    state = Lock(RequestMemory(clock: clock))
     self.options = options
     places = RequestPlaces(name: name)
     self.send = send
@@ -97,7 +108,7 @@ public final class RequestPeer: Peer {
       return HelloAnswer(
         feed: places.feed, range: places.range(head: memory.head),
         mark: memory.marks[request.replica] ?? ReplicaMark(),
-        time: SystemClock().now().sinceEpoch, limits: capabilities.limits)
+        time: memory.clock.now().sinceEpoch, limits: capabilities.limits)
     }
   }
 
