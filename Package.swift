@@ -124,7 +124,8 @@ let package = Package(
     .target(
       name: "TidemarkSyncTestKit",
       dependencies: [
-        "Tidemark", "TidemarkEngine", "TidemarkSync", "TidemarkSyncServer", "TidemarkTestKit",
+        "Tidemark", "TidemarkEngine", "TidemarkREST", "TidemarkSync", "TidemarkSyncServer",
+        "TidemarkTestKit",
       ],
       swiftSettings: strict),
     .target(

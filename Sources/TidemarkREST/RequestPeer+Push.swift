@@ -61,7 +61,7 @@ extension RequestPeer {
     let pushed = request.changes[index]
     let change = places.request(pushed, of: request.replica, alias: alias(of: pushed, request))
     let outcome: RequestOutcome =
-      pushed.atomicGroup == 0
+      pushed.atomicGroup == 0 || PlantedSyncBug.isOn(.groupSentInParts)
       ? try await ask { try await send(change) }
       : .rejected(
         Rejection(code: "atomic", message: "the back end takes changes one by one only"))
@@ -146,7 +146,7 @@ extension RequestMemory {
     let replica = change.operation.replica
     note(change)
     note(nil, heldBy: change.key.bytes)
-    let kept = change.kind == .put ? alias : nil
+    let kept = change.kind == .put && !PlantedSyncBug.isOn(.aliasForgotten) ? alias : nil
     note(kept, ofKey: change.key.bytes, replica)
     partial[replica]?.aliases[index] = kept
     return places.position(nextOffset())

@@ -44,7 +44,7 @@ struct RequestPlaces: Sendable {
     var key = operation.idempotencyKey
     // A back end answers a key that it knows as before: that of a conflict would stay one.
     if case .position(let base) = change.base, base.offset > 0,
-      Self.isConflict(base.offset)
+      Self.isConflict(base.offset), !PlantedSyncBug.isOn(.conflictKeyKept)
     {
       key += "-\(base.offset)"
     }

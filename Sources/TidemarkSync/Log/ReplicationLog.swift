@@ -178,7 +178,7 @@ package struct ReplicationLog {
 
 /// An entry of the log as replication sees it.
 package struct LoggedChange {
-  var sequence: UInt64
+  package var sequence: UInt64
   var kind: EntryKind
   var key: [UInt8]
   var previous: UInt64
@@ -190,7 +190,7 @@ package struct LoggedChange {
   var attributes: EntryAttributes
 
   /// Whether this store wrote it, and replication is to carry it.
-  var isOwn: Bool {
+  package var isOwn: Bool {
     attributes.origin == nil && attributes.entryClass == .owned
       && (kind == .put || kind == .delete)
   }

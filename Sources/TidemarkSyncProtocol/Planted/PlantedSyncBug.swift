@@ -62,6 +62,20 @@ package enum PlantedSyncBug: String, Sendable, CaseIterable {
   /// The content of an attachment is released when it has come, before its entry is acknowledged.
   case releasedEarly
 
+  /// Members of an atomic group are sent one by one.
+  case groupSentInParts
+  /// A change that is sent again after a conflict has the idempotency key of before.
+  case conflictKeyKept
+  /// The id in an answer is forgotten.
+  case aliasForgotten
+  /// An answer of a box on the way is taken for the back end's.
+  case boxBelieved
+
+  /// The mistakes that a store makes with a peer of requests.
+  package static let ofRequests: [PlantedSyncBug] = [
+    .groupSentInParts, .conflictKeyKept, .aliasForgotten, .boxBelieved,
+  ]
+
   #if TIDEMARK_PLANTED
     private static let planted = Lock<PlantedSyncBug?>(nil)
 

@@ -6,7 +6,17 @@ internal import TidemarkSync
   /// The names of all there are; none in a build without `TIDEMARK_PLANTED=1`.
   public static var all: [String] {
     #if TIDEMARK_PLANTED
-      PlantedSyncBug.allCases.map(\.rawValue) + cacheBugs.map(\.rawValue)
+      PlantedSyncBug.allCases.filter { !PlantedSyncBug.ofRequests.contains($0) }.map(\.rawValue)
+        + cacheBugs.map(\.rawValue)
+    #else
+      []
+    #endif
+  }
+
+  /// The names of the mistakes that a store makes with a peer of requests.
+  public static var ofRequests: [String] {
+    #if TIDEMARK_PLANTED
+      PlantedSyncBug.ofRequests.map(\.rawValue)
     #else
       []
     #endif

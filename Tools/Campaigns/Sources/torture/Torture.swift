@@ -13,7 +13,7 @@ struct Torture: AsyncParsableCommand {
   @Argument(
     help: """
       One of crash, recover, errors, reads, bits, model, soak, manifest, indexes, versions, \
-      collection, kill, sync, caches, planted, planted-sync.
+      collection, kill, sync, rest, caches, planted, planted-sync, planted-rest.
       """)
   var campaign: String
 
@@ -62,7 +62,7 @@ struct Torture: AsyncParsableCommand {
     }
     let others = [
       "kill", "kill-child", "collection", "collection-child", "caches", "planted", "sync",
-      "planted-sync",
+      "planted-sync", "rest", "planted-rest",
     ]
     guard others.contains(campaign) || Campaign(rawValue: campaign) != nil else {
       throw ValidationError("there is no campaign \(campaign)")
@@ -80,6 +80,13 @@ struct Torture: AsyncParsableCommand {
         firstSeed: seed, runs: runs ?? (minutes == nil ? 100 : nil), minutes: minutes,
         workers: workers ?? Cores.count, bug: bug, directory: directory, showsTrace: trace
       ).run(replay: replay)
+    case "rest", "planted-rest":
+      let isPlanted = campaign == "planted-rest"
+      let run = RestRun(
+        firstSeed: seed, runs: runs ?? (isPlanted ? 400 : minutes == nil ? 100 : nil),
+        minutes: minutes, workers: workers ?? Cores.count, bug: bug, directory: directory,
+        showsTrace: trace)
+      if isPlanted { try await run.runPlanted() } else { try await run.run(replay: replay) }
     case "caches":
       try await CacheRun(
         firstSeed: seed, runs: runs ?? (minutes == nil ? 100 : nil), minutes: minutes,
