@@ -100,7 +100,7 @@ final class RestDevice {
         write.kind == .delete ? .delete : .put, key: Array(write.key.utf8).rawSpan,
         value: Array(write.value.utf8).rawSpan, attributes: attributes)
     }
-    let last = try engine.commit(batch, durability: .durable).sequences.upperBound
+    let last = try engine.commit(batch, durability: .durable).lastSeen
     return (1...UInt64(writes.count)).map { last - UInt64(writes.count) + $0 }
   }
 
