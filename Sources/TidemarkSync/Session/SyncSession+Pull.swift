@@ -15,9 +15,10 @@ extension SyncSession {
       return try rename()
     }
     // Only the last of several entries of a key in one page is the key's state.
+    let own = try ownChanges(of: page)
     let last = Dictionary(
-      page.entries.indices.filter { page.entries[$0].kind != .own }
-        .map { (page.entries[$0].key, $0) }
+      page.entries.indices.filter { page.entries[$0].kind != .own || own[$0] != nil }
+        .map { (own[$0]?.key ?? page.entries[$0].key, $0) }
     ) { $1 }
     if PlantedSyncBug.isOn(.cursorBeforeData) {
       try commit { _ in progress.cursor = page.cursor }
@@ -32,6 +33,9 @@ extension SyncSession {
           continue
         }
         try confirm(sequence, at: entry.position)
+      }
+      for (index, change) in own where last[change.key] == index {
+        try takeBack(change, at: page.entries[index].position, into: &operations)
       }
       for (index, entry) in page.entries.enumerated() where entry.kind != .own {
         guard last[entry.key] == index, try !isKnown(entry) else { continue }
@@ -51,6 +55,27 @@ extension SyncSession {
     }
     totals.pulled += page.entries.count { $0.kind != .own }
     try resolveWaiting()
+  }
+
+  /// The own changes of a page by their place in it, where the feed gives them other positions than
+  /// their verdicts did: others' may lie between.
+  private func ownChanges(of page: PullAnswer) throws(TidemarkError) -> [Int: LoggedChange] {
+    guard !capabilities.isNumbered else { return [:] }
+    var changes: [Int: LoggedChange] = [:]
+    for (index, entry) in page.entries.enumerated() where entry.kind == .own {
+      changes[index] = try log.change(at: entry.operation.sequence)
+    }
+    return changes
+  }
+
+  /// Gives a key back what an own change gave it that stands in the feed behind another's.
+  private func takeBack(
+    _ change: LoggedChange, at position: Position, into operations: inout OperationBatch
+  ) throws {
+    guard let newest = try log.newestChange(ofKey: change.key), newest.sequence > change.sequence,
+      let other = newest.position, other.offset < position.offset
+    else { return }
+    try meet(change.key, remoteState(of: change, at: position), into: &operations)
   }
 
   /// Whether an entry, or a later one of its key, has come before.

@@ -94,7 +94,7 @@ struct RestLedger: Sendable {
     guard traits.contains(.givesIDs) else { return }
     if request.method == .post {
       if !created.insert(request.body).inserted, request.body.hasPrefix("v"),
-        traits.contains(.keepsKeys), !(hasCopies && gone.contains(request.body))
+        !(hasCopies && gone.contains(request.body))
       {
         blame("\(request.text) was created twice")
       }

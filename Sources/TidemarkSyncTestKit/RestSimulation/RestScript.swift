@@ -90,8 +90,8 @@ public struct RestScript: Sendable, Hashable, CustomStringConvertible {
     resolver = generator.int(below: 3)
     traits = RestTraits(rawValue: UInt32(truncatingIfNeeded: generator.next()))
       .intersection(RestTraits(rawValue: (1 << 11) - 1))
-    // Without idempotency keys changes are doubled; that is seen often enough.
-    if generator.chance(0.7) { traits.insert(.keepsKeys) }
+    // Without idempotency keys changes are made twice, which creates two records.
+    if generator.chance(0.7) || traits.contains(.givesIDs) { traits.insert(.keepsKeys) }
     while events.count < count {
       let kind = Self.kinds[generator.int(below: Self.kinds.count)]
       events.append(

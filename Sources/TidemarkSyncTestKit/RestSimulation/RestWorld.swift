@@ -178,9 +178,10 @@ final class RestWorld {
   /// In fair weather everybody syncs, and everything comes to all within a bounded number of
   /// rounds, however the one bad record fares.
   func finish() async throws {
+    let expires = script.events.contains { $0.kind == .expire }
     back.state.withLock {
       ($0.fromBox, $0.busy, $0.down, $0.stuck) = (0, 0, 0, 0)
-      $0.oldest = $0.changes.count
+      if expires { $0.oldest = $0.changes.count }
     }
     var fault: String?
     var calm = 0

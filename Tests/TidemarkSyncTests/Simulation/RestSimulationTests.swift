@@ -37,4 +37,23 @@ struct RestSimulationTests {
     let script = RestScript(seed: seed)
     #expect(try RestScript(parsing: "\(script)") == script)
   }
+
+  @Test(
+    "an own change that is listed behind another's is what all devices end up with",
+    arguments: ["toggle 3 23", "edit 3 0", "delete 3 0"])
+  func listOfVersions(event: String) async throws {
+    // The change is under way while somebody else writes, in a list of every version.
+    let script = """
+      rest 1 4 3 1 2 574
+      share 3 6
+      sync 3 0
+      busy 3 19
+      bad 2 6
+      sync 2 0
+      \(event)
+      sync 3 0
+      edit 2 17
+      """
+    try await RestSimulation(RestScript(parsing: script)).run()
+  }
 }
