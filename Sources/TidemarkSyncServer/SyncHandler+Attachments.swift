@@ -8,7 +8,7 @@ extension SyncHandler {
   ///
   /// Content that the store has is not wanted once more, unless the caller's authorization reaches
   /// only a part of the entries: who knows a hash need not have the content. It has to be sent then
-  /// by this replica, or be what the key's entry names already.
+  /// by this replica with an authorization for the same, or be what the key's entry names already.
   /// - Throws: ``PeerError``: `malformed` for what makes no sense, and for content that is not what
   ///   its hash says; `forbidden`, `busy`, `unavailable`.
   public func attach(
@@ -70,7 +70,8 @@ extension SyncHandler {
   ) throws(TidemarkError) -> Bool {
     guard let state = try feed.states(of: [key])[0], !state.isDeleted else { return false }
     return state.head.attributes.attachment == id
-      && access.reaches(key: key, labels: state.head.labels)
+      && (access.reaches(key: key, labels: state.head.labels)
+        || PlantedSyncBug.isOn(.attachmentLent))
   }
 
   /// Whether a caller may name content that the store has.
@@ -95,50 +96,61 @@ extension SyncHandler {
     _ request: AttachRequest, _ access: SyncAccess, _ engine: Engine
   ) throws -> Int {
     let id = request.attachment.engineID
-    let name = ArrivingAttachments.Name(replica: request.replica, attachment: id)
+    let owner = ArrivingAttachments.owner(request.replica, access)
+    let name = ArrivingAttachments.Name(id: id, owner: owner)
     if try mayName(id, for: request.key, access), try engine.holdContent(of: id) != nil {
       return request.attachment.length
     }
-    let begins = !request.bytes.isEmpty || request.attachment.length == 0
-    if begins { try makeRoom(for: request, name, engine) }
-    guard
-      let part = try engine.attachmentPart(of: id, for: request.replica.bytes, begins: begins)
-    else { return 0 }
-    feed.arriving.withLock { $0[name] = part }
+    var part = feed.arriving.withLock { $0[name] }
+    if !request.bytes.isEmpty || (request.attachment.length == 0 && part == nil) {
+      try makeRoom(for: request, name, engine)
+      part = try engine.attachmentPart(of: id, for: owner, begins: true)
+      feed.arriving.withLock { $0[name] = part }
+    }
+    guard let part else { return 0 }
     do throws(TidemarkError) {
       if try part.look(most: Self.bytesPerLook) {
-        return try part.append(request.bytes, at: request.offset, now: feed.now.sinceEpoch)
+        let now = feed.now.sinceEpoch
+        let received = try part.append(request.bytes, at: request.offset, now: now)
+        feed.arriving.withLock { $0.notePart(of: name, at: now) }
+        return received
       }
     } catch {
-      if part.isOver { feed.arriving.withLock { $0.forget(part, of: request.replica) } }
+      if part.isOver { feed.arriving.withLock { $0.forget(part, of: owner) } }
       guard error.code == .damaged else { throw error }
       throw PeerError(.malformed, "a content is not what its hash says")
     }
     throw Self.isBeingRead
   }
 
-  /// An upload that goes on is left alone: a newcomer that took its room would lose it in turn. One
-  /// that nobody has gone on with for so long goes.
-  private static let millisecondsUndisturbed: UInt64 = 60_000
+  /// An upload that goes on is left alone for so long: a newcomer that took its room would lose it
+  /// in turn. One that makes no progress goes.
+  static let millisecondsUndisturbed: UInt64 = 60_000
   static let millisecondsKept: UInt64 = 7 * 86_400_000
 
   private func makeRoom(
     for request: AttachRequest, _ name: ArrivingAttachments.Name, _ engine: Engine
   ) throws {
     let idle = feed.time(before: Self.millisecondsUndisturbed)
+    let most = options.attachmentUploads
     try feed.arriving.withLock { (arriving: inout ArrivingAttachments) throws(PeerError) in
       dropOldContent(&arriving, but: name)
-      func isFull() -> Bool {
-        if arriving.bytes + request.bytes.count > options.attachmentUploadBytes { return true }
-        // Whole contents wait for their batch, which may name as many.
-        return arriving[name] == nil
-          && (arriving.unfinished >= options.attachmentUploads
-            || arriving.count >= options.attachmentUploads + options.limits.changes)
-      }
-      guard isFull() else { return }
-      for old in arriving.untouched(since: idle, but: name) where isFull() { arriving.drop(old) }
-      guard !isFull() else {
-        throw PeerError(.busy, "too many contents are on their way", retryAfter: .seconds(10))
+      let isNew = arriving[name] == nil ? 1 : 0
+      // Whole contents wait for their batch, which may name as many.
+      let bounds: [(most: Int, more: Int, measure: (AttachmentPartFile) -> Int)] = [
+        (most, isNew, { $0.mayBeWhole ? 0 : 1 }),
+        (most + options.limits.changes, isNew, { _ in 1 }),
+        (options.attachmentUploadBytes, request.bytes.count, { $0.storedBytes }),
+      ]
+      for bound in bounds where bound.more > 0 {
+        while arriving.total(bound.measure) + bound.more > bound.most {
+          guard
+            arriving.dropSlow(since: idle, but: name, bound.measure)
+              || arriving.dropSurplus(for: name.owner, bound.more, bound.measure)
+          else {
+            throw PeerError(.busy, "too many contents are on their way", retryAfter: .seconds(10))
+          }
+        }
       }
     }
     let rest = request.attachment.length - request.offset
@@ -152,63 +164,6 @@ extension SyncHandler {
   func dropOldContent(
     _ arriving: inout ArrivingAttachments, but name: ArrivingAttachments.Name? = nil
   ) {
-    let time = feed.time(before: Self.millisecondsKept)
-    for old in arriving.untouched(since: time, but: name) { arriving.drop(old) }
-  }
-}
-
-/// The content that comes, or has come, for changes that a feed does not have yet: attachments, and
-/// values that are too large to travel with their changes.
-package struct ArrivingAttachments: Sendable {
-  struct Name: Sendable, Hashable {
-    var replica: ReplicaID
-    var attachment: AttachmentID
-  }
-
-  private var parts: [Name: AttachmentPartFile] = [:]
-
-  package init() {}
-
-  /// Finds what an earlier opening has left.
-  init(_ engine: Engine) throws(TidemarkError) {
-    guard engine.configuration.access != .readOnly else { return }
-    for (name, part) in try engine.attachments.parts() {
-      // Contents that this store fetches itself come for nobody.
-      guard let replica = ReplicaID(name.owner), replica != .none else { continue }
-      part.capTouched(at: engine.environment.clock.now().sinceEpoch)
-      parts[Name(replica: replica, attachment: part.id)] = part
-    }
-  }
-
-  /// How many there are.
-  var count: Int { parts.count }
-  /// How many of them are on their way.
-  var unfinished: Int { parts.values.count { !$0.mayBeWhole } }
-  /// Their bytes on the disk.
-  var bytes: Int { parts.values.reduce(0) { $0 + $1.storedBytes } }
-
-  /// The same of those that nobody has gone on with since.
-  func bytes(untouchedSince time: UInt64) -> Int {
-    parts.values.reduce(0) { $0 + ($1.touched < time ? $1.storedBytes : 0) }
-  }
-
-  subscript(name: Name) -> AttachmentPartFile? {
-    get { parts[name] }
-    set { parts[name] = newValue }
-  }
-
-  /// Contents that nobody has gone on with since, the longest idle first.
-  func untouched(since time: UInt64, but name: Name? = nil) -> [Name] {
-    parts.map { ($0.key, $0.value.touched) }.filter { $0.1 < time && $0.0 != name }
-      .sorted { $0.1 < $1.1 }.map(\.0)
-  }
-
-  /// Gives up what has come.
-  mutating func drop(_ name: Name) { parts.removeValue(forKey: name)?.cancel() }
-
-  /// Forgets a part file that is over, unless another one has begun under its name.
-  mutating func forget(_ part: AttachmentPartFile, of replica: ReplicaID) {
-    let name = Name(replica: replica, attachment: part.id)
-    if parts[name] === part { parts[name] = nil }
+    arriving.dropUntouched(since: feed.time(before: Self.millisecondsKept), but: name)
   }
 }

@@ -36,7 +36,8 @@ extension SyncHandler {
       && hasLease(replica)
     let mark = try LargeValues.shared.withRoom(for: mayBeTaken ? large : 0) {
       var whole = request
-      var content = mayBeTaken ? try findContent(of: &whole, access) : PushedContent()
+      var content = PushedContent(of: ArrivingAttachments.owner(replica, access))
+      if mayBeTaken { try findContent(of: &whole, &content, access) }
       return try turn.withLock { _ throws(any Error) in try take(whole, &content, access) }
     }
     if mark.mark.number > 0 { try feed.leases.withLock { try $0.notePush(of: replica, feed) } }
@@ -105,7 +106,7 @@ extension SyncHandler {
       try adoptContent(of: judged, &content)
       switch try feed.append(judged) {
       case .appended(let mark):
-        dropValues(content, of: request.replica)
+        dropValues(content)
         return mark
       case .markIs(let mark): return mark
       case .conflict: break
@@ -133,6 +134,8 @@ extension SyncHandler {
 
 /// The content that a batch names and that has come ahead of it.
 struct PushedContent {
+  /// Whose content it is, as far as it has come ahead.
+  fileprivate let owner: [UInt8]
   /// Content that the store has as attachments, kept until the entries name it.
   fileprivate(set) var holds: [AttachmentID: AttachmentHold] = [:]
   /// Attachments that have come and are no attachments of the store yet.
@@ -141,19 +144,22 @@ struct PushedContent {
   fileprivate var values: [AttachmentID: AttachmentPartFile] = [:]
   /// Bytes of what an earlier opening has left that may still be read again.
   fileprivate var bytesToLook = SyncHandler.bytesPerLook
+
+  init(of owner: [UInt8]) { self.owner = owner }
 }
 
 extension SyncHandler {
   /// Puts the large values of a batch in their places and finds its attachments, as far as they are
   /// there. That takes long, and is done before anything is locked; what has come stays as it is.
-  func findContent(of request: inout PushRequest, _ access: SyncAccess) throws -> PushedContent {
-    var found = PushedContent()
-    guard let engine = feed.contents else { return found }
+  func findContent(
+    of request: inout PushRequest, _ found: inout PushedContent, _ access: SyncAccess
+  ) throws {
+    guard let engine = feed.contents else { return }
     var values: [AttachmentID: [UInt8]] = [:]
     for index in request.changes.indices {
       let (key, content) = (request.changes[index].key, request.changes[index].content)
       if let id = content.blob?.engineID {
-        if values[id] == nil, let part = try whole(id, of: request.replica, &found) {
+        if values[id] == nil, let part = try whole(id, &found) {
           values[id] = try part.content()
           found.values[id] = part
         }
@@ -170,18 +176,17 @@ extension SyncHandler {
       {
         if try mayName(id, for: key, access) { found.holds[id] = try engine.holdContent(of: id) }
         if found.holds[id] == nil, id.length <= UInt64(options.attachmentBytes) {
-          found.attachments[id] = try whole(id, of: request.replica, &found)
+          found.attachments[id] = try whole(id, &found)
         }
       }
     }
-    return found
   }
 
-  /// The part file of content that a replica has sent, if all of it is there.
+  /// The part file of content that the caller has sent, if all of it is there.
   private func whole(
-    _ id: AttachmentID, of replica: ReplicaID, _ found: inout PushedContent
+    _ id: AttachmentID, _ found: inout PushedContent
   ) throws -> AttachmentPartFile? {
-    let name = ArrivingAttachments.Name(replica: replica, attachment: id)
+    let name = ArrivingAttachments.Name(id: id, owner: found.owner)
     guard let part = feed.arriving.withLock({ $0[name] }) else { return nil }
     do throws(TidemarkError) {
       let before = part.received
@@ -227,7 +232,8 @@ extension SyncHandler {
         guard error.code == .closed else { throw error }
         throw Self.lacksContent
       }
-      feed.arriving.withLock { $0.forget(part, of: judged.request.replica) }
+      let owner = found.owner
+      feed.arriving.withLock { $0.forget(part, of: owner) }
     }
   }
 
@@ -235,10 +241,10 @@ extension SyncHandler {
     .busy, "the content of an attachment has not been uploaded", retryAfter: .seconds(0))
 
   /// Lets go of the files of values that are in the feed.
-  func dropValues(_ found: PushedContent, of replica: ReplicaID) {
+  func dropValues(_ found: PushedContent) {
     for part in found.values.values {
       part.cancel()
-      feed.arriving.withLock { $0.forget(part, of: replica) }
+      feed.arriving.withLock { $0.forget(part, of: found.owner) }
     }
   }
 }

@@ -6,55 +6,54 @@ extension AttachmentFiles {
 
   /// The name of a content that comes in parts.
   package struct PartName: Sendable, Hashable {
-    /// The SHA-256 that it is to have.
-    package var hash: [UInt8]
-    /// For whom it comes: what one has sent is not mixed with what another has. 16 bytes.
+    /// The content that it is to become: with another length it is another one.
+    package var id: AttachmentID
+    /// For whom it comes: what one has sent is not mixed with what another has. 1 to 32 bytes.
     package var owner: [UInt8]
 
-    package init(hash: [UInt8], owner: [UInt8]) {
-      self.hash = hash
+    package init(id: AttachmentID, owner: [UInt8]) {
+      self.id = id
       self.owner = owner
     }
 
     static let prefix = "part-"
 
     var fileName: String {
-      Self.prefix + AttachmentID.text(hash) + "-" + AttachmentID.text(owner)
+      "\(Self.prefix)\(id.fileName)-\(id.length)-\(AttachmentID.text(owner))"
     }
 
     init?(fileName: String) {
       let words = fileName.split(separator: "-", omittingEmptySubsequences: false)
-      guard words.count == 3, words[0] + "-" == Self.prefix,
-        let hash = AttachmentID.hash(ofFile: String(words[1])),
-        let owner = AttachmentID.bytes(ofDigits: String(words[2])), owner.count == 16
+      guard words.count == 4, let id = AttachmentID(text: "sha256:\(words[1]):\(words[2])"),
+        let owner = AttachmentID.bytes(ofDigits: String(words[3])), (1...32).contains(owner.count)
       else { return nil }
-      self.init(hash: hash, owner: owner)
+      self.init(id: id, owner: owner)
+      // There is one way to write it.
+      guard self.fileName == fileName else { return nil }
     }
   }
 
   /// The content that comes in parts under a name.
   /// - Parameters:
   ///   - id: what it is to become.
-  ///   - owner: 16 bytes.
+  ///   - owner: 1 to 32 bytes.
   ///   - now: milliseconds since 1970, for content that begins to come; nil begins none.
   /// - Returns: nil where nothing has come and none is begun.
   package func part(
     of id: AttachmentID, for owner: [UInt8], beginning now: UInt64? = nil
   ) throws(TidemarkError) -> AttachmentPartFile? {
     try prepareDirectory()
-    let name = PartName(hash: id.hash, owner: owner).fileName
-    let path = directory + "/" + name
+    let name = PartName(id: id, owner: owner)
+    let path = directory + "/" + name.fileName
     return try state.withLock {
       (state: inout State) throws(TidemarkError) -> AttachmentPartFile? in
-      if let part = state.parts[name]?.part {
-        if part.id == id, !part.isOver { return part }
-        // The hash with another length: its file is about to go.
-        part.cancel()
-      }
+      if let part = state.parts[name]?.part, !part.isOver { return part }
       state.parts = state.parts.filter { $0.value.part != nil }
       var found: AttachmentPartFile?
       do throws(FileSystemError) {
-        if try fileSystem.kind(path) == .file { found = try resumed(id, path) }
+        if try fileSystem.kind(path) == .file {
+          found = try resumed(id, path, begins: now != nil)
+        }
       } catch { throw TidemarkError(error, while: "looking for a part of an attachment") }
       if found == nil, let now {
         found = try AttachmentPartFile(self, beginning: id, path: path, now: now)
@@ -64,37 +63,47 @@ extension AttachmentFiles {
     }
   }
 
+  /// - Parameter begins: whether a file that cannot be read gives way to a new one.
   /// - Returns: nil for a file that is of no use, or whose key is gone: it begins anew.
   private func resumed(
-    _ id: AttachmentID, _ path: String
+    _ id: AttachmentID, _ path: String, begins: Bool
   ) throws(FileSystemError) -> AttachmentPartFile? {
     do throws(TidemarkError) { return try AttachmentPartFile(self, resuming: id, path: path) } catch
     {
-      if let failure = error.cause as? FileSystemError { throw failure }
+      let failure = error.cause as? FileSystemError
+      if let failure, !begins || Self.passes(failure) { throw failure }
       try fileSystem.remove(path)
       return nil
     }
   }
 
-  /// The contents that have begun to come, with what they are to become. Files of no use go.
-  package func parts() throws(TidemarkError) -> [(name: PartName, part: AttachmentPartFile)] {
-    var names: [PartName] = []
+  /// Whether a failure to read says nothing of the file.
+  private static func passes(_ failure: FileSystemError) -> Bool {
+    [ErrorNumber.suspended, ErrorNumber.tooManyOpenFiles, ErrorNumber.tooManyOpenFilesInSystem]
+      .contains(failure.number)
+  }
+
+  /// The contents that have begun to come. Files of no use go; those that cannot be read stay where
+  /// they are: they are nobody's until their sender begins anew.
+  /// - Parameter passOver: gets the errors of those that cannot be read.
+  package func parts(
+    passingOver passOver: (TidemarkError) -> Void = { _ in }
+  ) throws(TidemarkError) -> [(name: PartName, part: AttachmentPartFile)] {
+    var files: [String] = []
     do throws(FileSystemError) {
       guard try fileSystem.kind(directory) == .directory else { return [] }
-      names = try fileSystem.list(directory).compactMap { PartName(fileName: $0) }
+      files = try fileSystem.list(directory).filter { $0.hasPrefix(PartName.prefix) }
     } catch { throw TidemarkError(error, while: "listing parts of attachments") }
     var found: [(name: PartName, part: AttachmentPartFile)] = []
-    for name in names {
-      let path = directory + "/" + name.fileName
-      do throws(TidemarkError) {
-        guard let header = try header(ofFile: name.fileName),
-          let part = try part(of: header.id, for: name.owner)
-        else { continue }
-        found.append((name, part))
-      } catch {
-        guard error.code == .damaged else { throw error }
-        try? fileSystem.remove(path)
+    for file in files {
+      guard let name = PartName(fileName: file) else {
+        // Earlier versions named them differently.
+        try? fileSystem.remove(directory + "/" + file)
+        continue
       }
+      do throws(TidemarkError) {
+        if let part = try part(of: name.id, for: name.owner) { found.append((name, part)) }
+      } catch { passOver(error) }
     }
     return found
   }

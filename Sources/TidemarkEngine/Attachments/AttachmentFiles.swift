@@ -13,8 +13,8 @@ package final class AttachmentFiles: Sendable {
 
   struct State {
     var pins: [[UInt8]: Pin] = [:]
-    /// Contents that come in parts, by the names of their files, as far as somebody has them.
-    var parts: [String: PartReference] = [:]
+    /// Contents that come in parts, as far as somebody has them.
+    var parts: [PartName: PartReference] = [:]
     /// Whether what an earlier opening left half written has been removed.
     var isTidied = false
     /// Files that are being written.

@@ -67,8 +67,8 @@ public struct SyncScope: Sendable, Hashable {
 }
 
 extension SyncScope {
-  /// Over labels and prefixes, in whatever order and however often they stand there.
-  package func hash(seed: UInt64) -> UInt64 {
+  /// Labels and prefixes, the same in whatever order and however often they stand there.
+  package var canonicalBytes: [UInt8] {
     var writer = ByteWriter()
     for part in [labels.map(\.bytes), prefixBytes] {
       let once = Set(part)
@@ -77,6 +77,9 @@ extension SyncScope {
         writer.blob(bytes)
       }
     }
-    return XXH64.hash(writer.bytes.rawSpan, seed: seed)
+    return writer.bytes
   }
+
+  /// A hash of ``canonicalBytes``.
+  package func hash(seed: UInt64) -> UInt64 { XXH64.hash(canonicalBytes.rawSpan, seed: seed) }
 }

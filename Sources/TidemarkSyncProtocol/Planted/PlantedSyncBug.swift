@@ -61,6 +61,10 @@ package enum PlantedSyncBug: String, Sendable, CaseIterable {
   case attachmentNotAwaited
   /// The content of an attachment is released when it has come, before its entry is acknowledged.
   case releasedEarly
+  /// Content that waits for its change is found by whoever names its sender and its hash.
+  case waitingContentShared
+  /// An entry lends its attachment also to who does not reach it.
+  case attachmentLent
 
   /// Members of an atomic group are sent one by one.
   case groupSentInParts

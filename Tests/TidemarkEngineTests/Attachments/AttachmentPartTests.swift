@@ -12,7 +12,7 @@
     private let id: AttachmentID
 
     private var path: String {
-      "/store/attachments/part-\(id.fileName)-\(AttachmentID.text(owner))"
+      "/store/attachments/part-\(id.fileName)-\(id.length)-\(AttachmentID.text(owner))"
     }
 
     init() {
