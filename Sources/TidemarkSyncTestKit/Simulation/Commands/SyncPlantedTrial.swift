@@ -29,6 +29,21 @@ internal import TidemarkSync
     ]
   #endif
 
+  /// Whether a mistake that is planted is noticed: one that tells callers what their tokens do not
+  /// reach by an intruder, others by the simulator.
+  /// - Parameters:
+  ///   - name: the mistake; nil for none, which nobody is to notice.
+  ///   - seed: of the trial.
+  public static func isNoticed(_ name: String?, seed: UInt64) -> Bool {
+    let bug = name.flatMap(PlantedSyncBug.init(rawValue:))
+    let tells = [.waitingContentShared, .attachmentLent].contains(bug)
+    do {
+      if tells || name == nil { _ = try ReachTrial(seed: seed).run() }
+      if !tells { try SyncSimulation(seed: seed).run() }
+      return false
+    } catch { return true }
+  }
+
   /// Plants one in all stores of this process, or takes it out again.
   /// - Parameter name: the mistake; nil for none.
   /// - Returns: false when there is no such mistake.

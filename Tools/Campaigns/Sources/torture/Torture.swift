@@ -13,7 +13,7 @@ struct Torture: AsyncParsableCommand {
   @Argument(
     help: """
       One of crash, recover, errors, reads, bits, model, soak, manifest, indexes, versions, \
-      collection, kill, sync, rest, caches, planted, planted-sync, planted-rest.
+      collection, kill, sync, reach, rest, caches, planted, planted-sync, planted-rest.
       """)
   var campaign: String
 
@@ -62,7 +62,7 @@ struct Torture: AsyncParsableCommand {
     }
     let others = [
       "kill", "kill-child", "collection", "collection-child", "caches", "planted", "sync",
-      "planted-sync", "rest", "planted-rest",
+      "planted-sync", "reach", "rest", "planted-rest",
     ]
     guard others.contains(campaign) || Campaign(rawValue: campaign) != nil else {
       throw ValidationError("there is no campaign \(campaign)")
@@ -87,6 +87,10 @@ struct Torture: AsyncParsableCommand {
         minutes: minutes, workers: workers ?? Cores.count, bug: bug, directory: directory,
         showsTrace: trace)
       if isPlanted { try await run.runPlanted() } else { try await run.run(replay: replay) }
+    case "reach":
+      try await ReachRun(
+        firstSeed: seed, runs: runs ?? 100, workers: workers ?? Cores.count, bug: bug
+      ).run()
     case "caches":
       try await CacheRun(
         firstSeed: seed, runs: runs ?? (minutes == nil ? 100 : nil), minutes: minutes,
