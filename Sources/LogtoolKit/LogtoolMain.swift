@@ -56,8 +56,9 @@ public enum LogtoolMain {
     var command = try Logtool.parseAsRoot(arguments)
     guard let tool = command as? any ToolCommand else { return try command.run() }
     console.settings = tool.global.settings
-    if let remote = (tool as? any RemoteCommand)?.remote, remote.isURL, console.openPeer == nil {
-      try console.runHelper(arguments)
+    if let remote = (tool as? any RemoteCommand)?.remote {
+      try remote.checkScheme()
+      if remote.isURL, console.openPeer == nil { try console.runHelper(arguments) }
     }
     try tool.run(console)
   }

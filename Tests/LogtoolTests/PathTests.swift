@@ -19,6 +19,28 @@ struct PathTests {
     }
   }
 
+  @Test(
+    "a URL that is not of HTTP is bad usage, and no path",
+    arguments: [
+      "ftp://a/b", "ws://host:80/notes", "file:///tmp/notes", "S3://bucket/notes", "git+ssh://a/b",
+    ])
+  func schemes(url: String) throws {
+    let bench = Bench.withNotes()
+    let before = try bench.files(in: "S")
+    for arguments in [
+      ["replay", "S", "--to", url], ["pull", "S", "--from", url], ["diff", "S", url],
+      ["verify", "S", "--remote", url],
+    ] {
+      let run = bench.run(arguments)
+      #expect(run.status == 64, "\(arguments): \(run.talk)")
+      #expect(run.talk.contains(url) && run.talk.contains("https://"), "\(run.talk)")
+    }
+    #expect(try bench.files(in: "S") == before)
+    // A path says that a directory is meant.
+    let run = bench.run(["replay", "S", "--to", "./\(url)"])
+    #expect(!run.talk.contains("https://"), "\(run.talk)")
+  }
+
   @Test("a link that leads nowhere, and a place in a directory that is not there, are 66")
   func links() throws {
     let tool = try ToolProcess()

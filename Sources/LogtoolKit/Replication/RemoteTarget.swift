@@ -15,9 +15,28 @@ struct RemoteTarget: ExpressibleByArgument, Hashable {
 
   init(argument: String) { text = argument }
 
-  var isURL: Bool {
-    let lower = text.prefix(8).lowercased()
-    return lower.hasPrefix("http://") || lower.hasPrefix("https://")
+  /// The scheme of a URL in lower case, whether or not a peer can be reached by it; nil for a path.
+  private var scheme: String? {
+    guard let end = text.firstRange(of: "://")?.lowerBound, text.first?.isLetter == true else {
+      return nil
+    }
+    let scheme = text[..<end]
+    let isScheme = scheme.utf8.allSatisfy {
+      $0 | 0x20 >= UInt8(ascii: "a") && $0 | 0x20 <= UInt8(ascii: "z")
+        || $0 >= UInt8(ascii: "0") && $0 <= UInt8(ascii: "9") || "+-.".utf8.contains($0)
+    }
+    return isScheme ? scheme.lowercased() : nil
+  }
+
+  var isURL: Bool { scheme == "http" || scheme == "https" }
+
+  /// Refuses a URL of another scheme, which would be taken for a path.
+  func checkScheme() throws(ToolError) {
+    guard let scheme, !isURL else { return }
+    throw ToolError(
+      .usage,
+      "\(text) is a URL of \(scheme); a peer is reached by http:// or https://, or is a directory: "
+        + "one of this name is ./\(text)")
   }
 
   /// The name that a store knows the peer by, if nothing else was said: the URL without what ends
