@@ -105,6 +105,12 @@ public final class HandlerPeer: Peer {
     _ body: @escaping @Sendable (SyncHandler, SyncAccess) throws -> R
   ) async throws -> R {
     let (handler, access) = (handler, access)
+    let body = { @Sendable (handler: SyncHandler, access: SyncAccess) throws -> R in
+      do { return try body(handler, access) } catch let error as PeerError {
+        // Callers in this process may know what its store has said.
+        throw PeerError(error.kind, error.detail ?? error.message, retryAfter: error.retryAfter)
+      }
+    }
     guard usesThreads else { return try body(handler, access) }
     let result: Result<R, any Error>
     do throws(TidemarkError) {

@@ -35,8 +35,10 @@ public final class SyncHandler: Sendable {
     public var attachmentBytes = Limits.attachmentBytes
     /// How many contents may be on their way, attachments and large values alike, and how many
     /// bytes these may take on the disk, together with those that wait for the changes that name
-    /// them. The one that has waited longest makes room, but for a minute after its last part. One
-    /// attachment, or the values of one batch, fit in any case.
+    /// them. Room for another one makes the one that was not gone on with for longest, a minute at
+    /// least, and then the newest of whoever has most: callers that reach the same count as one,
+    /// and each replica of those that reach everything. One attachment, or the values of one batch,
+    /// fit in any case.
     public var attachmentUploads = 256
     public var attachmentUploadBytes = Limits.attachmentBytes
 
@@ -115,6 +117,10 @@ public final class SyncHandler: Sendable {
     PeerCapabilities(limits: options.limits, hasMarkBehindBatch: true)
   }
 
+  /// The errors of uploads that an earlier opening has left and that cannot be read, for a log.
+  /// They are passed over: their senders begin anew.
+  public var unreadableUploads: [TidemarkError] { feed.arriving.withLock { $0.unreadable } }
+
   /// The policies that were set.
   public var policies: [CollectionPolicy] { (try? PolicyTable(feed).rows) ?? [] }
 
@@ -191,15 +197,20 @@ public final class SyncHandler: Sendable {
 
 extension PeerError {
   /// The meaning of the feed's failure to the caller. What may pass is `unavailable`, so that
-  /// nobody gives a batch up for it.
+  /// nobody gives a batch up for it. Words of the store may have paths, which are no business of
+  /// callers on other machines.
   init(_ error: TidemarkError) {
     switch error.code {
-    case .historyGone, .historyDiverged: self.init(.cursorGone, error.message)
+    case .historyGone, .historyDiverged: self.init(.cursorGone, "the cursor is not in the feed")
     case .damaged, .possiblyStale, .formatTooNew, .formatTooOld, .invalidArgument:
-      self.init(.failed, error.message)
-    case .limitExceeded: self.init(.malformed, error.message)
-    default: self.init(.unavailable, error.message)
+      self.init(.failed, "the database is damaged, or cannot do this; the server's log says why")
+    case .limitExceeded:
+      self.init(.malformed, error.message)
+      return
+    case .noSpace: self.init(.unavailable, "the server's disk is full")
+    default: self.init(.unavailable, "the database cannot be used now; the server's log says why")
     }
+    detail = error.message
   }
 }
 

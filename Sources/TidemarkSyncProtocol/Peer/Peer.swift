@@ -104,6 +104,9 @@ public struct PeerError: Error, Sendable, Hashable, CustomStringConvertible {
   public var message: String
   /// After which time to try again, if the peer said so. It travels as whole seconds, rounded up.
   public var retryAfter: Duration?
+  /// The cause as the failing side knows it, perhaps with paths: for its own log. It does not
+  /// travel.
+  public var detail: String?
 
   /// A failure.
   public init(_ kind: Kind, _ message: String, retryAfter: Duration? = nil) {
@@ -112,8 +115,10 @@ public struct PeerError: Error, Sendable, Hashable, CustomStringConvertible {
     self.retryAfter = retryAfter
   }
 
-  /// The kind and the message.
-  public var description: String { "\(kind.rawValue): \(message)" }
+  /// The kind and the message, with the detail where there is one.
+  public var description: String {
+    "\(kind.rawValue): \(message)" + (detail.map { " (\($0))" } ?? "")
+  }
 }
 
 extension PeerError {
