@@ -44,8 +44,8 @@ struct HostileServerTests {
     "a status says what to do, an error in the body says it better", arguments: Transports.all)
   func statuses(transport: Transports) async throws {
     let cases: [(Int, PeerError.Kind)] = [
-      (400, .malformed), (401, .unauthorized), (403, .forbidden), (404, .failed),
-      (408, .unavailable), (409, .leaseExpired), (410, .cursorGone), (413, .malformed),
+      (400, .malformed), (401, .unavailable), (403, .failed), (404, .failed),
+      (407, .unavailable), (408, .unavailable), (409, .failed), (410, .failed), (413, .malformed),
       (429, .busy), (500, .failed), (502, .unavailable), (503, .unavailable), (504, .unavailable),
       (511, .unavailable), (204, .unavailable), (302, .unavailable),
     ]
@@ -63,6 +63,32 @@ struct HostileServerTests {
     #expect(spoken.error == PeerError(.cursorGone, "words", retryAfter: .seconds(9)))
     let disguised = try await hello(transport) { _, connection in connection.answer(200, said) }
     #expect(disguised.error?.kind == .cursorGone)
+  }
+
+  @Test(
+    "the server's own word is a message of the protocol, whatever the status says",
+    arguments: Transports.all)
+  func ownWord(transport: Transports) async throws {
+    for kind in [PeerError.Kind.unauthorized, .forbidden, .cursorGone, .leaseExpired] {
+      let words = PeerError(kind, "words")
+      let said = try WireCoder().encode(.error(words))
+      let other = try WireCoder().encode(.digestRequest(DigestRequest(replica: replica)))
+      for status in [200, 401, 403, 410] {
+        let spoken = try await hello(transport) { _, connection in connection.answer(status, said) }
+        #expect(spoken.error == words)
+      }
+      for (status, body, type) in [
+        (401, said, "text/html"), (403, said, "application/octet-stream"),
+        (401, [], WireFrame.contentType), (403, other, WireFrame.contentType),
+        (401, said.dropLast(), WireFrame.contentType), (410, said, "application/json"),
+        (409, [1, 2, 3], WireFrame.contentType),
+      ] {
+        let portal = try await hello(transport) { _, connection in
+          connection.answer(status, Array(body), type: type)
+        }
+        #expect([.unavailable, .failed].contains(portal.error?.kind), "\(status) \(type)")
+      }
+    }
   }
 
   @Test("Retry-After is heard as seconds and as a date", arguments: Transports.all)
@@ -229,8 +255,9 @@ struct HostileServerTests {
     }
     #expect(renewed.error == nil)
     #expect(asked.withLock { $0 } == [false, true])
+    let said = try WireCoder().encode(.error(PeerError(.unauthorized, "who?")))
     let refused = try await hello(transport, authorization: token) { _, connection in
-      connection.answer(401, [], type: "text/plain")
+      connection.answer(401, said)
     }
     #expect(refused.error?.kind == .unauthorized)
     #expect(refused.requests.map { $0.headers["authorization"] } == ["Bearer old", "Bearer new"])
@@ -238,10 +265,21 @@ struct HostileServerTests {
       false
     }
     #expect(injected.error?.kind == .unauthorized && injected.requests.isEmpty)
+  }
+
+  @Test("a token that cannot be had passes, unless its closure says that somebody must sign in")
+  func missingToken() async throws {
     struct Missing: Error {}
-    let failed = try await hello(transport, authorization: { _ in throw Missing() }) { _, _ in false
+    let cases: [(any Error, PeerError.Kind)] = [
+      (Missing(), .unavailable), (URLError(.notConnectedToInternet), .unavailable),
+      (POSIXError(.ETIMEDOUT), .unavailable), (PeerError(.busy, "later"), .busy),
+      (PeerError(.unauthorized, "sign in"), .unauthorized),
+    ]
+    for (error, kind) in cases {
+      let failed = try await hello(.urlSession, authorization: { _ in throw error }) { _, _ in false
+      }
+      #expect(failed.error?.kind == kind && failed.requests.isEmpty, "\(error)")
     }
-    #expect(failed.error?.kind == .unauthorized && failed.requests.isEmpty)
   }
 
   @Test("a redirect takes the authorization nowhere else", arguments: Transports.all)

@@ -27,7 +27,8 @@ struct PythonClientHostileTests {
 
   static let answers = [
     Answer(status: 502, body: "<html>Bad gateway</html>", ends: 69, type: "text/html"),
-    Answer(status: 403, body: "<html>Forbidden</html>", ends: 77, type: "text/html"),
+    Answer(status: 401, body: "<html>Sign in</html>", ends: 69, type: "text/html"),
+    Answer(status: 403, body: "<html>Forbidden</html>", ends: 1, type: "text/html"),
     Answer(status: 404, body: "<html>Not found</html>", ends: 1, type: "text/html"),
     Answer(body: "<html>Sign in</html>", ends: 69, type: "text/html"),
     Answer(body: "<html>Sign in</html>", ends: 76),

@@ -11,7 +11,7 @@ from .faults import BadAnswer, NoPermission, StartAnew, Unavailable, Usage, Faul
 _ANSWER_BYTES_MAX = 4 * (72 << 20)
 _PIECE_BYTES = 1 << 16
 _PAUSE_SECONDS_MAX = 60
-_TRY_AGAIN = (408, 429, 502, 503, 504, 511)
+_TRY_AGAIN = (401, 407, 408, 429, 502, 503, 504, 511)
 
 
 class Refused(Fault):
@@ -58,8 +58,10 @@ class Connection:
                 return self._once(name, body)
             except Unavailable as error:
                 self.close()
-                pause = max(random.uniform(0, 0.5 * 2**attempt), error.retry_after or 0)
-                if attempt + 1 == self._attempts or pause > _PAUSE_SECONDS_MAX:
+                asked = error.retry_after or 0
+                # Clients that failed together come back apart.
+                pause = asked + random.uniform(0, max(0.5 * 2**attempt, asked))
+                if attempt + 1 == self._attempts or asked > _PAUSE_SECONDS_MAX:
                     raise
                 time.sleep(pause)
 
@@ -105,11 +107,9 @@ class Connection:
 def _message(name, status, content_type, data):
     """The answer in a body, if it is one."""
     if content_type.partition(";")[0].strip().lower() != "application/json":
-        # Something on the way answers instead, and only the status speaks.
+        # Something on the way answers instead: only the server itself refuses a token.
         if status in _TRY_AGAIN or status < 400:
             raise Unavailable(f"something else answers, with status {status}")
-        if status in (401, 403):
-            raise NoPermission(f"something else answers, with status {status}")
         raise Refused(f"something else answers, with status {status}")
     message = wire.decode(data)
     kind = message.text("type")

@@ -19,7 +19,9 @@ public final class HTTPPeer: Peer {
   /// Gives the value of the header `Authorization`, such as `Bearer` and a token; nil for none.
   ///
   /// It is asked before every request, so it should keep what it has found. With `true` it is told
-  /// that what it gave before was refused; a call asks so once.
+  /// that what it gave before was refused, by the server or by something on the way; a call asks so
+  /// once. What it throws counts as `unavailable`, so that it is asked again after a while, unless
+  /// it is a `PeerError`: one of kind `unauthorized` says that somebody has to sign in.
   public typealias Authorization = @Sendable (_ wasRefused: Bool) async throws -> String?
 
   /// The settings of a peer beside its address.
@@ -208,7 +210,8 @@ public final class HTTPPeer: Peer {
     } catch is CancellationError {
       throw CancellationError()
     } catch {
-      throw PeerError(.unauthorized, "no authorization could be had: \(error)")
+      // It may have failed to reach whoever gives tokens out.
+      throw PeerError(.unavailable, "no authorization could be had: \(error)")
     }
     guard let value else { return nil }
     guard HTTPHeaders.isValue(value) else {

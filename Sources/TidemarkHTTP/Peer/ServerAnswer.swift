@@ -44,7 +44,7 @@ enum ServerAnswer {
       return error
     }
     let kind = kind(ofStatus: answer.status)
-    var text = "the server answers with status \(answer.status)"
+    var text = "something on the way answers with status \(answer.status)"
     if let location = answer.headers["location"], (300..<400).contains(answer.status) {
       text += ", which leads to \(location.prefix(200))"
     } else if answer.status == 200 {
@@ -53,17 +53,13 @@ enum ServerAnswer {
     return PeerError(kind, text, retryAfter: retryAfter)
   }
 
-  /// The meaning of a status when the server says no more. An answer that is none of a sync
-  /// server's may come from anything on the way, so it is never permanent.
+  /// The meaning of a status without a message. Such an answer may come from anything on the way,
+  /// such as a proxy or a login page: it makes nobody sign in, and has nothing compared.
   static func kind(ofStatus status: Int) -> PeerError.Kind {
     switch status {
     case 400, 413, 415: .malformed
-    case 401: .unauthorized
-    case 403: .forbidden
-    case 409: .leaseExpired
-    case 410: .cursorGone
     case 429: .busy
-    case 408, 502, 503, 504, 511: .unavailable
+    case 401, 407, 408, 502, 503, 504, 511: .unavailable
     case 200..<400: .unavailable
     default: .failed
     }
