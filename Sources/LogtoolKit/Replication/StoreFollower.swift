@@ -5,9 +5,9 @@ internal import TidemarkSync
 /// Does something whenever a store was written to, and holds its lock only while doing it, so that
 /// the programs that write can.
 struct StoreFollower {
-  private static let pollMilliseconds = 500
-  /// The longest pause after failures.
-  private static let longestPauseMilliseconds = 60_000
+  private static let poll = Duration.milliseconds(500)
+  /// Ceiling of the random pause after many failures.
+  private static let longestPause = Duration.seconds(60)
 
   private let access: StoreAccess
   private let console: Console
@@ -19,10 +19,11 @@ struct StoreFollower {
 
   /// Runs until the user interrupts.
   func run(_ body: () throws -> Void) throws {
-    var pause = Self.pollMilliseconds
+    var backoff = Self.newBackoff
     var seen: UInt64?
     var lastWords = ""
     while !console.isInterrupted() {
+      var pause = Self.poll
       do {
         let now = try access.read { $0.lastSequence }
         if now != seen {
@@ -30,15 +31,17 @@ struct StoreFollower {
           // The round's own writes are not news.
           seen = try access.read { $0.lastSequence }
         }
-        pause = Self.pollMilliseconds
+        backoff = Self.newBackoff
         lastWords = ""
       } catch {
         guard let words = Self.reasonToWait(error) else { throw error }
         if words != lastWords { console.warn("\(words); trying again") }
         lastWords = words
-        pause = min(pause * 2, Self.longestPauseMilliseconds)
+        pause += backoff.next(SystemRandom(), at: 0, retryAfter: nil).total
+        // The peer's own wish, or what is left of the pause that the store has noted for it.
+        pause += (error as? TidemarkError)?.peerError?.retryAfter ?? .zero
       }
-      wait(milliseconds: pause)
+      wait(pause)
     }
     throw ToolError.silent(.interrupted)
   }
@@ -53,8 +56,10 @@ struct StoreFollower {
     }
   }
 
-  private func wait(milliseconds: Int) {
-    var left = milliseconds
+  private static var newBackoff: Backoff { Backoff(first: poll, longest: longestPause) }
+
+  private func wait(_ pause: Duration) {
+    var left = Int(clamping: min(pause, Backoff.longestRequest).wholeMilliseconds)
     while left > 0, !console.isInterrupted() {
       SystemCalls.sleep(milliseconds: min(left, 100))
       left -= 100

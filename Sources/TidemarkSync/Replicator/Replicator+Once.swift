@@ -5,10 +5,10 @@ extension Replicator {
   /// Replicates until everything that was pending at the call is settled or parked, or comes after
   /// what is, and what stood in the feed is taken.
   ///
-  /// For background tasks and command lines; where the replicator runs already, that one does it,
-  /// waiting no longer than a busy peer has asked for. What is written meanwhile may go along or
-  /// stay. What a ``SyncBudget`` does not let through is not waited for either: the report says
-  /// why.
+  /// For background tasks and command lines; where the replicator runs already, that one does it.
+  /// As long as a busy peer has asked for patience, also before a restart, it is not called: that
+  /// is a failure, too. What is written meanwhile may go along or stay. What a ``SyncBudget`` does
+  /// not let through is not waited for either: the report says why.
   /// - Parameter deadline: until when failures of the peer are tried again; at this time the call
   ///   ends and the report says what is left. Without one the first failure ends it.
   /// - Throws: without a deadline, `peerFailed` when the peer fails; in any case
@@ -22,6 +22,7 @@ extension Replicator {
 
   private func syncUntil(_ deadline: ContinuousClock.Instant?) async throws -> SyncReport {
     let (goal, retries) = (store.lastSequence, deadline != nil)
+    if !retries, let busy = try await host.perform({ try $0.patience() }) { throw busy }
     let before = try await host.perform { $0.totals }
     let outcome = try await within(deadline) { [self] () async throws -> HoldReason? in
       while true {
@@ -53,8 +54,8 @@ extension Replicator {
   private func once(_ goal: UInt64, retries: Bool) async throws -> HoldReason? {
     var backoff = newBackoff()
     let direction = configuration.direction
+    try await heedPatience()
     while true {
-      let seen = news.count
       let pokes = pokes.count
       do {
         return try await round(fresh: true, pokes: pokes) { state in
@@ -66,7 +67,7 @@ extension Replicator {
           await note(error)
           throw error
         }
-        try await recover(from: error, seen, pokes: pokes, &backoff)
+        try await recover(from: error, pokes: pokes, &backoff)
       }
     }
   }

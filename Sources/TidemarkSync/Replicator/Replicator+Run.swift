@@ -17,6 +17,7 @@ extension Replicator {
       let clock = replicator.store.engine.environment.clock
       var isFresh = true
       var poked: UInt64 = 0
+      try await replicator.heedPatience()
       var asked = clock.monotonicNanoseconds()
       while true {
         try Task.checkCancellation()
@@ -28,14 +29,14 @@ extension Replicator {
           let held = try await replicator.round(fresh: isFresh, pokes: pokes)
           if isFresh { asked = clock.monotonicNanoseconds() }
           (isFresh, poked) = (false, pokes)
-          backoff.reset()
+          backoff.succeeded(at: clock.monotonicNanoseconds())
           if let held {
             try await replicator.hold(held, seen)
           } else {
             isFresh = try await replicator.idle(seen, pokes: pokes, asked: &asked)
           }
         } catch {
-          try await replicator.recover(from: error, seen, pokes: pokes, &backoff)
+          try await replicator.recover(from: error, pokes: pokes, &backoff)
           isFresh = true
         }
       }

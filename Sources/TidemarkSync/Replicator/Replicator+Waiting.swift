@@ -110,35 +110,66 @@ extension Replicator {
 
   // MARK: After a failure
 
+  /// Waits until it is time to try again.
   /// - Throws: what cannot be mended by trying again.
   func recover(
-    from error: any Error, _ seen: UInt64, pokes poked: UInt64, _ backoff: inout Backoff
+    from error: any Error, pokes poked: UInt64, _ backoff: inout Backoff
   ) async throws {
     try Task.checkCancellation()
     await note(error)
+    let environment = store.engine.environment
+    if let error = error as? TidemarkError {
+      if error.code == .suspended {
+        change { $0.phase = .paused(.storeSuspended) }
+        return try await news.first { store.isSuspended && !store.engine.isClosed ? nil : () }
+      }
+      guard error.mayPass else { throw error }
+    }
+    let asked = (error as? PeerError)?.retryAfter
+    let reason = pauseReason(error)
+    let wait = backoff.next(
+      environment.random, at: environment.clock.monotonicNanoseconds(),
+      retryAfter: reason == nil ? asked : configuration.longestRetry)
+    // A poke says that somebody has done something about the reason, and is heeded at once.
+    let firm = reason == nil ? wait.firm : .zero
+    if let reason {
+      await countPending(always: true)
+      change { $0.phase = .paused(reason) }
+    } else {
+      if asked ?? .zero > .zero {
+        _ = try? await host.perform { try $0.recordPatience(wait.total) }
+      }
+      await countUnlessMuch()
+      showWaiting(for: wait.total)
+    }
+    try await sleepFirmly(for: firm)
+    // Writes do not end it: of clients that were cut off together, those in use would all be back
+    // together, too.
+    _ = try await sleep(wait.total - firm, unless: pokes, beyond: poked)
+  }
+
+  private func pauseReason(_ error: any Error) -> SyncStatus.PauseReason? {
     switch error {
-    case let error as PeerError where error.kind == .unauthorized || error.kind == .forbidden:
-      try await pause(error.kind == .forbidden ? .forbidden : .unauthorized, pokes: poked)
-    case let error as UndecidedDeletions:
-      try await pause(.deletionsToDecide(keys: error.keys), pokes: poked)
-    case let error as TooManyParked:
-      try await pause(.tooManyParked(entries: error.entries), pokes: poked)
-    case let error as TidemarkError where error.code == .suspended:
-      change { $0.phase = .paused(.storeSuspended) }
-      try await news.first { store.isSuspended && !store.engine.isClosed ? nil : () }
-    case let error as TidemarkError where !error.mayPass: throw error
-    default:
-      let wait = backoff.next(
-        store.engine.environment.random, retryAfter: (error as? PeerError)?.retryAfter)
-      try await pause(wait, seen: seen, poked: poked)
+    case let error as PeerError where error.kind == .unauthorized: .unauthorized
+    case let error as PeerError where error.kind == .forbidden: .forbidden
+    case let error as UndecidedDeletions: .deletionsToDecide(keys: error.keys)
+    case let error as TooManyParked: .tooManyParked(entries: error.entries)
+    default: nil
     }
   }
 
-  private func pause(_ reason: SyncStatus.PauseReason, pokes poked: UInt64) async throws {
-    await countPending(always: true)
-    change { $0.phase = .paused(reason) }
-    await pokes.wait(beyond: poked)
-    try Task.checkCancellation()
+  /// Waits until the time that the peer has asked for before this replicator was started.
+  func heedPatience() async throws {
+    guard let busy = try await host.perform({ try $0.patience() }) else { return }
+    let left = busy.retryAfter ?? .zero
+    showWaiting(for: left)
+    try await sleepFirmly(for: left)
+  }
+
+  private func showWaiting(for time: Duration) {
+    let now = store.engine.environment.clock.now().milliseconds
+    let end = Timestamp(milliseconds: now + Int64(clamping: time.wholeMilliseconds))
+    change { $0.phase = .waiting(until: end) }
   }
 
   /// Takes note of a failure, in the status and now and then in the log.
@@ -164,23 +195,6 @@ extension Replicator {
     return SyncStatus.Failure(
       message: ofPeer?.message ?? (error as? TidemarkError)?.message ?? "\(error)",
       kind: ofPeer?.kind, time: store.engine.environment.clock.now())
-  }
-
-  private func pause(_ wait: Backoff.Wait, seen: UInt64, poked: UInt64) async throws {
-    await countUnlessMuch()
-    let now = store.engine.environment.clock.now()
-    let end = Timestamp(
-      milliseconds: now.milliseconds + Int64(clamping: wait.total.wholeMilliseconds))
-    change { $0.phase = .waiting(until: end) }
-    try await sleepFirmly(for: wait.firm)
-    if wait.quiet > wait.firm,
-      try await !sleep(wait.quiet - wait.firm, unless: pokes, beyond: poked)
-    {
-      return
-    }
-    if wait.total > wait.quiet {
-      _ = try await sleep(wait.total - wait.quiet, unless: news, beyond: seen)
-    }
   }
 
   // MARK: Time
@@ -232,48 +246,5 @@ extension TidemarkError {
       false
     default: true
     }
-  }
-}
-
-/// How long to wait after failures: a random time up to a ceiling that doubles with each of them
-/// ("full jitter": Marc Brooker, Exponential Backoff and Jitter, AWS Architecture Blog, 2015).
-struct Backoff: Sendable {
-  /// Which part of a wait news cannot end.
-  struct Wait: Sendable, Hashable {
-    /// Not to be ended by anybody.
-    var firm: Duration
-    /// From here on local writes end it; pokes do so before.
-    var quiet: Duration
-    /// When it ends by itself.
-    var total: Duration
-  }
-
-  /// No peer can ask for more patience than this.
-  static let longestRequest = Duration.seconds(3600)
-  /// Local writes end a wait after this part of its ceiling: a busy program asks a server that is
-  /// down so much more often at most.
-  static let quietPart = 8
-
-  let first: Duration
-  let longest: Duration
-  private(set) var failures = 0
-
-  init(first: Duration, longest: Duration) {
-    self.first = first
-    self.longest = max(first, longest)
-  }
-
-  mutating func reset() { failures = 0 }
-
-  /// Something has failed.
-  /// - Parameter retryAfter: what the peer has asked for.
-  mutating func next(_ random: any RandomSource, retryAfter: Duration?) -> Wait {
-    let ceiling = min(longest, first * (1 << min(failures, 20)))
-    failures = min(failures + 1, 64)
-    let part = Double(random.next() >> 11) / Double(1 << 53)
-    let asked = min(Self.longestRequest, retryAfter ?? .zero)
-    let firm = max(first / 4, asked)
-    let quiet = max(firm, ceiling / Self.quietPart)
-    return Wait(firm: firm, quiet: quiet, total: max(quiet, ceiling * part))
   }
 }

@@ -14,9 +14,9 @@ internal import TidemarkEngine
 /// it was after the process has ended, however that happened. It never makes writers wait; its own
 /// work goes to a thread of its own.
 ///
-/// Failures of the peer are never final. After one the replicator waits, a random time that grows
-/// up to five minutes, or what the peer has asked for, and tries again; writes and ``poke()`` make
-/// it try earlier.
+/// Failures of the peer are never final. After one the replicator waits for as long as the peer has
+/// asked for and for a random time whose ceiling grows up to five minutes, and tries again;
+/// ``poke()`` makes it try earlier.
 public final class Replicator: Sendable {
   /// How a replicator works.
   public struct Configuration: Sendable {
@@ -28,7 +28,8 @@ public final class Replicator: Sendable {
     public var pollInterval: Duration
     /// Ceiling of the time to wait after the first failure; it doubles with every further one.
     public var firstRetry: Duration
-    /// Ceiling of the time to wait after many failures.
+    /// Ceiling of the time to wait after many failures. A replicator that is paused asks again
+    /// after so long, or up to twice that.
     public var longestRetry: Duration
     /// The share of the network that may be used; nil for all of it.
     public var budget: SyncBudget?

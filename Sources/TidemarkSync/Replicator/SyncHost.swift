@@ -295,10 +295,11 @@ extension HostState {
 }
 
 /// The facts that a store knows of a peer besides its progress, for people: a record in the log,
-/// written now and then. Nothing depends on it but what is shown, and the scope that counts where
-/// no replicator gives one. Its bytes are in `HowReplicationWorks.md`.
+/// written now and then. Nothing depends on it but what is shown, the scope that counts where no
+/// replicator gives one, and how long the peer is left alone. Its bytes are in
+/// `HowReplicationWorks.md`.
 struct PeerStatus: Sendable, Hashable {
-  private static let version: UInt8 = 1
+  private static let version: UInt8 = 2
 
   var target = ""
   var scope = SyncScope.everything
@@ -307,6 +308,8 @@ struct PeerStatus: Sendable, Hashable {
   var leaseEnds: UInt64 = 0
   var errorTime: UInt64 = 0
   var error = ""
+  /// Until when the peer is left alone, since it has asked for that; 0 for no such time.
+  var patienceEnds: UInt64 = 0
 
   var encoded: [UInt8] {
     var writer = ByteWriter()
@@ -318,6 +321,7 @@ struct PeerStatus: Sendable, Hashable {
     writer.varint(leaseEnds)
     writer.varint(errorTime)
     writer.text(error)
+    writer.varint(patienceEnds)
     return writer.bytes
   }
 }
@@ -333,6 +337,7 @@ extension PeerStatus {
     leaseEnds = try reader.varint()
     errorTime = try reader.varint()
     error = try reader.text()
+    patienceEnds = try reader.varint()
   }
 }
 
@@ -345,6 +350,7 @@ extension HostState {
     status.lastSuccess = now
     status.error = ""
     status.errorTime = 0
+    status.patienceEnds = 0
     if let head = session.range?.head { status.head = head }
     if case .helloAnswer(let hello) = answer {
       status.leaseEnds =
@@ -361,11 +367,35 @@ extension HostState {
     if let target = settings?.target, !target.isEmpty { status.target = target }
     let age = status.lastSuccess - min(recorded?.lastSuccess ?? 0, status.lastSuccess)
     if let recorded, recorded.target == status.target, recorded.scope == status.scope,
-      recorded.error == status.error, age < Self.recordInterval
+      recorded.error == status.error, recorded.patienceEnds == status.patienceEnds,
+      age < Self.recordInterval
     {
       return
     }
     try session.records.record(.peerStatus, status.encoded)
     recorded = status
+  }
+}
+
+extension HostState {
+  private static let longestPatience = Backoff.longestRequest + Backoff.longestSpread
+
+  /// Notes for how long the peer is left alone, also after a restart.
+  mutating func recordPatience(_ time: Duration) throws {
+    let time = min(time, Self.longestPatience)
+    status.patienceEnds = engine.environment.clock.now().sinceEpoch + time.wholeMilliseconds
+    try recordStatus()
+  }
+
+  /// The peer's wish to be left alone, as the failure that a call would have; nil where there is
+  /// none. A time that is further away than any that is written down was noted by another clock.
+  mutating func patience() throws(TidemarkError) -> PeerError? {
+    _ = try session()
+    let now = engine.environment.clock.now().sinceEpoch
+    guard status.patienceEnds > now else { return nil }
+    let left = Duration.milliseconds(Int64(clamping: status.patienceEnds - now))
+    guard left <= Self.longestPatience else { return nil }
+    return PeerError(
+      .busy, "it has asked for patience, which ends in \(left.wholeSeconds) s", retryAfter: left)
   }
 }

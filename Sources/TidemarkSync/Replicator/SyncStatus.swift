@@ -18,21 +18,24 @@ public struct SyncStatus: Sendable, Hashable {
     case pulling
     /// Everything is done: it waits for writes, here or there.
     case idle
-    /// Something failed: it tries again then, or earlier when there is news.
+    /// Something failed: it tries again then, or when it is poked, but not as long as the peer has
+    /// asked to be left alone.
     case waiting(until: Timestamp)
     /// There is something to send or to take that its ``SyncBudget`` does not let through. It goes
     /// on by itself: when the day is over, when the network is another, with what is urgent.
     case heldBack(HoldReason)
-    /// It goes on when somebody has done something about the reason.
+    /// It goes on when somebody has done something about the reason; and it looks again by itself,
+    /// after ``Replicator/Configuration/longestRetry`` to twice that, whether the reason is gone.
     case paused(PauseReason)
   }
 
-  /// Why a replicator does not go on by itself.
+  /// Why a replicator waits for somebody.
   public enum PauseReason: Sendable, Hashable {
-    /// The peer does not take the authorization, also not a new one; ``Replicator/poke()`` tries
-    /// again.
+    /// The peer says itself that it does not take the authorization, also not a new one;
+    /// ``Replicator/poke()`` tries again at once.
     case unauthorized
-    /// The authorization does not reach so far; ``Replicator/poke()`` tries again.
+    /// The peer says itself that the authorization does not reach so far; ``Replicator/poke()``
+    /// tries again at once.
     case forbidden
     /// The store is suspended; resuming it goes on.
     case storeSuspended

@@ -96,12 +96,14 @@ struct ReplicatorTests {
     return nil
   }
 
-  @Test("an authorization that is refused pauses until somebody pokes")
+  @Test("an authorization that is refused pauses, whatever is written, and a poke ends the pause")
   func unauthorized() async throws {
     let peer = try SwitchedPeer()
     peer.set { $0.failures = [PeerError(.unauthorized, "who?"), PeerError(.forbidden, "no")] }
     let store = try memoryStore()
-    let replicator = try store.replicator(named: "home", peer: peer, configuration: .quick)
+    var configuration = Replicator.Configuration.quick
+    configuration.longestRetry = .seconds(3600)
+    let replicator = try store.replicator(named: "home", peer: peer, configuration: configuration)
     replicator.start()
     await replicator.wait { $0.phase == .paused(.unauthorized) }
     #expect(replicator.status.lastError?.message == "who?")
@@ -362,31 +364,4 @@ private struct StuckPeer: Peer {
     throw PeerError(.failed, "no")
   }
   func close() async {}
-}
-
-@Suite("Waiting after failures")
-struct BackoffTests {
-  @Test(
-    "waits grow to their ceiling, at random, and are never longer than that or than was asked for",
-    arguments: 1...20 as ClosedRange<UInt64>)
-  func growth(seed: UInt64) {
-    let random = SeededRandom(seed: seed)
-    var backoff = Backoff(first: .seconds(1), longest: .seconds(300))
-    for failure in 0..<40 {
-      let ceiling = min(Duration.seconds(300), .seconds(1 << min(failure, 20)))
-      let wait = backoff.next(random, retryAfter: nil)
-      #expect(wait.firm <= wait.quiet && wait.quiet <= wait.total, "seed \(seed)")
-      #expect(wait.total <= ceiling, "seed \(seed)")
-      // A program that writes all the time tries no more often than this.
-      #expect(wait.quiet >= ceiling / 8, "seed \(seed)")
-    }
-    #expect(backoff.next(random, retryAfter: .seconds(900)).firm == .seconds(900), "seed \(seed)")
-    for (asked, given) in [(Duration.seconds(Int64.max), 3600_000), (.milliseconds(2500), 2500)] {
-      let wait = backoff.next(random, retryAfter: asked)
-      #expect(wait.firm == .milliseconds(given), "seed \(seed)")
-    }
-    #expect(backoff.next(random, retryAfter: .seconds(-9)).firm > .zero, "seed \(seed)")
-    backoff.reset()
-    #expect(backoff.next(random, retryAfter: nil).total <= .seconds(1), "seed \(seed)")
-  }
 }
