@@ -94,7 +94,8 @@ package struct ArrivingAttachments: Sendable {
 
   /// Gives up contents that nobody has gone on with since.
   mutating func dropUntouched(since time: UInt64, but name: Name?) {
-    for (old, row) in rows where row.part.touched < time && old != name { drop(old) }
+    let old = rows.filter { $1.part.touched < time && $0 != name }
+    for (name, _) in old.sorted(by: { $0.value.number < $1.value.number }) { drop(name) }
   }
 
   /// Gives up the content that has made no progress for longest.

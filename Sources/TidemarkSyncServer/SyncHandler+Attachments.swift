@@ -117,8 +117,12 @@ extension SyncHandler {
       }
     } catch {
       if part.isOver { feed.arriving.withLock { $0.forget(part, of: owner) } }
-      guard error.code == .damaged else { throw error }
-      throw PeerError(.malformed, "a content is not what its hash says")
+      switch error.code {
+      case .damaged: throw PeerError(.malformed, "a content is not what its hash says")
+      case .closed where part.isOver:
+        throw PeerError(.busy, "the content has come, or has made room", retryAfter: .seconds(0))
+      default: throw error
+      }
     }
     throw Self.isBeingRead
   }

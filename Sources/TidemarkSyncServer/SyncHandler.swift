@@ -207,6 +207,9 @@ extension PeerError {
     case .limitExceeded:
       self.init(.malformed, error.message)
       return
+    case .closed, .suspended, .busy, .conflict:
+      self.init(.unavailable, error.message)
+      return
     case .noSpace: self.init(.unavailable, "the server's disk is full")
     default: self.init(.unavailable, "the database cannot be used now; the server's log says why")
     }
