@@ -41,7 +41,6 @@ let package = Package(
         .product(name: "TidemarkSyncServer", package: "tidemark"),
         // Only its core: the paths of requests are compared as they came, without a router.
         .product(name: "HummingbirdCore", package: "hummingbird"),
-        .product(name: "HummingbirdTLS", package: "hummingbird", condition: .when(traits: ["TLS"])),
         .product(name: "DequeModule", package: "swift-collections"),
         .product(name: "HTTPTypes", package: "swift-http-types"),
         .product(name: "Logging", package: "swift-log"),

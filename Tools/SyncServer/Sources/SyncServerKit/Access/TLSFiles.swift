@@ -1,6 +1,7 @@
 internal import Logging
 
 #if TLS
+  internal import HummingbirdCore
   internal import NIOCore
   internal import NIOSSL
   internal import Synchronization
@@ -13,29 +14,10 @@ internal import Logging
 
   /// The certificates and the key for HTTPS, out of their files.
   final class TLSFiles: Sendable {
-    private struct Content: Sendable {
-      let chain: [NIOSSLCertificateSource]
-      let key: NIOSSLPrivateKeySource
-
-      var configuration: TLSConfiguration {
-        var configuration = TLSConfiguration.makeServerConfiguration(
-          certificateChain: chain, privateKey: key)
-        configuration.minimumTLSVersion = .tlsv12
-        // Suites with forward secrecy and authenticated encryption; TLS 1.3 has no others.
-        configuration.cipherSuiteValues = [
-          .TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256, .TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,
-          .TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384, .TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384,
-          .TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256,
-          .TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256,
-        ]
-        return configuration
-      }
-    }
-
     private let certificatePath: String
     private let keyPath: String
     private let logger: Logger
-    private let current: Mutex<Content>
+    private let current: Mutex<NIOSSLContext>
 
     init(certificate: String?, key: String?, _ logger: Logger) throws(SettingsError) {
       guard let certificate, let key else {
@@ -54,22 +36,29 @@ internal import Logging
       current.withLock { $0 = read }
     }
 
-    /// The settings that connections are made with.
-    var configuration: TLSConfiguration {
-      var configuration = current.withLock { $0 }.configuration
-      configuration.sslContextCallback = { [self] _, promise in
-        let content = current.withLock { $0 }
-        var changed = NIOSSLContextConfigurationOverride()
-        changed.certificateChain = content.chain
-        changed.privateKey = content.key
-        promise.succeed(changed)
-      }
+    /// The context for a connection that comes now. Each reading of the files makes another one, by
+    /// which no session is resumed that began with an earlier certificate.
+    var context: NIOSSLContext { current.withLock { $0 } }
+
+    private static func configuration(
+      _ chain: [NIOSSLCertificate], _ key: NIOSSLPrivateKey
+    ) -> TLSConfiguration {
+      var configuration = TLSConfiguration.makeServerConfiguration(
+        certificateChain: chain.map { .certificate($0) }, privateKey: .privateKey(key))
+      configuration.minimumTLSVersion = .tlsv12
+      // Suites with forward secrecy and authenticated encryption; TLS 1.3 has no others.
+      configuration.cipherSuiteValues = [
+        .TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256, .TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,
+        .TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384, .TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384,
+        .TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256,
+        .TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256,
+      ]
       return configuration
     }
 
     private static func read(
       _ certificatePath: String, _ keyPath: String, _ logger: Logger
-    ) throws(SettingsError) -> Content {
+    ) throws(SettingsError) -> NIOSSLContext {
       let certificates = try SettingsFile.bytes(at: certificatePath)
       let keys = try SettingsFile.bytes(at: keyPath)
       guard let chain = try? NIOSSLCertificate.fromPEMBytes(certificates), !chain.isEmpty else {
@@ -79,12 +68,11 @@ internal import Logging
         throw SettingsError(
           "\(keyPath) is no key as PEM, or one that needs a password", .unreadable)
       }
-      let content = Content(chain: chain.map { .certificate($0) }, key: .privateKey(key))
-      guard (try? NIOSSLContext(configuration: content.configuration)) != nil else {
+      guard let context = try? NIOSSLContext(configuration: configuration(chain, key)) else {
         throw SettingsError("the key in \(keyPath) is not that of \(certificatePath)")
       }
       tell(chain, certificatePath, logger)
-      return content
+      return context
     }
 
     /// Logs a warning for each certificate that has expired or is not valid yet. The server starts
@@ -104,6 +92,22 @@ internal import Logging
           "a certificate \(reason), so that clients refuse to connect",
           metadata: ["file": "\(path)", "place": "\(place + 1)"])
       }
+    }
+  }
+
+  /// A connection over TLS, by the certificates of the moment at which it comes.
+  struct SecureChannel<Base: ServerChildChannel>: ServerChildChannel {
+    let base: Base
+    let files: TLSFiles
+
+    func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<Base.Value> {
+      channel.eventLoop.makeCompletedFuture {
+        try channel.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: files.context))
+      }.flatMap { base.setup(channel: channel, logger: logger) }
+    }
+
+    func handle(value: Base.Value, logger: Logger) async {
+      await base.handle(value: value, logger: logger)
     }
   }
 #else

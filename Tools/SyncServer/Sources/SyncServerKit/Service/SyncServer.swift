@@ -7,10 +7,6 @@ internal import Synchronization
 internal import Tidemark
 internal import TidemarkSyncServer
 
-#if TLS
-  internal import HummingbirdTLS
-#endif
-
 /// Serves the databases in a directory over HTTP.
 ///
 /// ```swift
@@ -135,7 +131,7 @@ public struct SyncServer: Service {
         httpDecoderConfiguration: decoder))
     #if TLS
       if let files {
-        return makeServer(try TLSChannel(http, tlsConfiguration: files.configuration), on: group)
+        return makeServer(SecureChannel(base: http, files: files), on: group)
       }
     #endif
     return makeServer(http, on: group)
