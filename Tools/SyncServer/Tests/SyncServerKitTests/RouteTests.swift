@@ -1,7 +1,8 @@
-import SyncServerKit
 import Testing
 import Tidemark
 import TidemarkSyncServer
+
+@testable import SyncServerKit
 
 @Suite("The server's routes")
 struct RouteTests {
@@ -129,6 +130,27 @@ struct RouteTests {
       let hello = WireMessage.helloRequest(HelloRequest(replica: me))
       let (status, answer) = try await server.call(hello, asJSON: true)
       #expect(status == 404 && answer.errorKind == .forbidden)
+    }
+  }
+
+  @Test("health tells for a while that the disk fails below a database, and nothing of the server")
+  func failingDisk() async throws {
+    var error = PeerError(.unavailable, "the server's disk is full")
+    error.detail = "the disk is full (in write of /var/lib/tidemark/notes.tidemark/log/1.seg)"
+    for (time, status) in [(Duration.seconds(7_200), 503), (.zero, 200)] {
+      try await TestServer.run {
+        $0.limits.diskFailureTold = time
+      } _: { server in
+        for kind in [PeerError.Kind.busy, .malformed, .forbidden] {
+          server.server.service.note(PeerError(kind, "no failure of a disk"))
+        }
+        server.server.service.note(PeerError(.unavailable, "too many databases are in use"))
+        #expect(try await server.request("GET", "/health").status == 200)
+        server.server.service.note(error)
+        let answer = try await server.request("GET", "/health")
+        #expect(answer.status == status)
+        #expect(answer.text.contains("disk") == (status == 503) && !answer.text.contains("/var"))
+      }
     }
   }
 

@@ -40,6 +40,8 @@ struct Problem: Error {
   }
   static let noRoom = Problem(
     PeerError(.unavailable, "too many databases are in use", retryAfter: .seconds(5)))
+  static let tooManyAnswers = Problem(
+    PeerError(.busy, "too many answers wait to be read", retryAfter: .seconds(1)))
   static let shuttingDown = Problem(PeerError(.unavailable, "the server is shutting down"))
 
   static func methodNotAllowed(_ method: HTTPRequest.Method) -> Problem {

@@ -58,6 +58,9 @@ public struct ServerLimits: Sendable {
   /// Bytes that all open databases may cache of values and of decoded parts of their logs.
   public var cacheBytes = 256 << 20
 
+  /// For how long `/health` tells that a disk has failed.
+  public var diskFailureTold = Duration.seconds(60)
+
   /// Threads that wait for the disk, and most that wait for one database.
   public var threads = 8
   public var threadsPerDatabase = 4

@@ -176,6 +176,9 @@ final class DatabaseTable: Sendable {
 
   // MARK: Opening
 
+  /// Most uploads of a database that the log tells of.
+  private static let loggedUploads = 5
+
   private func open(_ name: DatabaseName, mayCreate: Bool) throws(Problem) -> SyncHandler {
     if let handler = try open(name, .write) { return handler }
     guard mayCreate else {
@@ -200,6 +203,11 @@ final class DatabaseTable: Sendable {
         try? handler.close()
         throw error
       }
+      for error in handler.unreadableUploads.prefix(Self.loggedUploads) {
+        logger.warning(
+          "an upload cannot be read and is passed over",
+          metadata: ["database": "\(name)", "error": "\(error)"])
+      }
       return handler
     } catch {
       if error.code == .storeMissing { return nil }
@@ -222,9 +230,10 @@ final class DatabaseTable: Sendable {
   private func failed(_ name: DatabaseName, _ error: TidemarkError) -> Problem {
     logger.error(
       "database cannot be opened", metadata: ["database": "\(name)", "error": "\(error)"])
-    let answer = PeerError(
+    var answer = PeerError(
       .unavailable, "the database cannot be opened; the server's log says why",
       retryAfter: max(limits.databaseRetry, .seconds(1)))
+    if error.code == .noSpace { answer.detail = error.message }
     state.withLock { $0.rows[name]?.failure = (answer, .now + limits.databaseRetry) }
     return Problem(answer)
   }

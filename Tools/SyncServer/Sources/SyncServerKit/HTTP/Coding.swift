@@ -22,6 +22,15 @@ enum Coding: Sendable, Hashable {
     }
   }
 
+  /// About how many times the bytes of its content an answer takes of memory while it is written:
+  /// the content, the text of it as it grows, and a copy to be sent.
+  var answerFactor: Int {
+    switch self {
+    case .frame: 3
+    case .json: 4
+    }
+  }
+
   /// How a request's body is written.
   static func ofBody(_ fields: HTTPFields) throws(Problem) -> Coding {
     if let encoding = fields[.contentEncoding], encoding.lowercased() != "identity" {

@@ -106,6 +106,19 @@ final class ConnectionTable: Sendable {
 
   func phase(_ id: ID) -> Phase? { state.withLock { $0.rows[id]?.phase } }
 
+  /// Takes room for an answer while it is made: whether it can be read then is seen afterwards.
+  /// - Returns: false when there is too little. A single one may have more than all together.
+  func reserve(_ bytes: Int) -> Bool {
+    state.withLock { state in
+      guard state.held == 0 || bytes <= limits.allAnswerBytes - state.held else { return false }
+      state.held += bytes
+      return true
+    }
+  }
+
+  /// Gives room back that was reserved.
+  func giveBack(_ bytes: Int) { state.withLock { $0.held -= bytes } }
+
   /// Takes note of an answer that waits to be read.
   /// - Returns: false when too much waits already.
   func hold(_ bytes: Int, _ id: ID) -> Bool {

@@ -8,7 +8,8 @@ struct Reply: Sendable {
   var status = HTTPResponse.Status.ok
   var contentType: String
   var headers = HTTPFields()
-  var body: [UInt8]
+  /// It goes out as it is here: a copy would take as much memory again while nobody reads it.
+  var body: ByteBuffer
   /// Bytes of the body that it answers.
   var received = 0
   /// How many changes it has judged.
@@ -17,13 +18,13 @@ struct Reply: Sendable {
   var error: PeerError?
 
   init(_ body: [UInt8], _ coding: Coding, entries: Int = 0) {
-    self.body = body
+    self.body = ByteBuffer(bytes: body)
     self.entries = entries
     contentType = coding.contentType
   }
 
   init(text: String, contentType: String, status: HTTPResponse.Status = .ok) {
-    body = Array(text.utf8)
+    body = ByteBuffer(string: text)
     self.contentType = contentType
     self.status = status
   }
@@ -42,12 +43,12 @@ struct Reply: Sendable {
   func send(_ writer: consuming ResponseWriter, isHead: Bool) async throws {
     var headers = headers
     headers[.contentType] = contentType
-    headers[.contentLength] = String(body.count)
+    headers[.contentLength] = String(body.readableBytes)
     headers[.cacheControl] = "no-store"
     headers[.xContentTypeOptions] = "nosniff"
     let head = HTTPResponse(status: status, headerFields: headers)
     try await writer.write(
       response: head,
-      body: isHead ? ResponseBody() : ResponseBody(byteBuffer: ByteBuffer(bytes: body)))
+      body: isHead ? ResponseBody() : ResponseBody(byteBuffer: body))
   }
 }

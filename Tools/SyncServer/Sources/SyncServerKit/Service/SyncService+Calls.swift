@@ -147,6 +147,9 @@ extension SyncService {
   }
 
   func encode(_ answer: StagedAnswer, _ coding: Coding) throws(Problem) -> Reply {
+    let room = answer.message.contentBytes * coding.answerFactor
+    guard connections.reserve(room) else { throw Problem.tooManyAnswers }
+    defer { connections.giveBack(room) }
     do throws(PeerError) {
       let body =
         coding == .frame
@@ -217,6 +220,23 @@ extension SyncService {
     let cost = taken
     taken = 0
     return Body(bytes, cost: cost, bodies)
+  }
+}
+
+extension WireMessage {
+  /// Bytes of an answer's values and contents, of which alone there may be many.
+  fileprivate var contentBytes: Int {
+    func sum(_ entries: [FeedEntry]) -> Int {
+      entries.reduce(0) { $0 + $1.key.count + $1.content.value.count }
+    }
+    return switch self {
+    case .pullAnswer(let answer): sum(answer.entries)
+    case .valuesAnswer(let answer): sum(answer.entries)
+    case .pushAnswer(let answer): sum(answer.current)
+    case .downloadAnswer(let answer): answer.bytes.count
+    case .fetchAnswer(let answer): answer.bytes?.count ?? 0
+    default: 0
+    }
   }
 }
 

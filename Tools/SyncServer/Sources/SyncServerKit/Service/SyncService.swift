@@ -29,9 +29,13 @@ final class SyncService: Sendable {
   /// Limits the seconds for which callers keep threads busy with searching.
   let searches: RateLimiter
   private let makings: RateLimiter
+  /// How often an answer that nobody reads is in memory: over TLS also encrypted.
+  private let copiesOfAnswers: Int
   private let hasOpenMetrics: Bool
   private let trustsProxy: Bool
   private let log: RequestLog
+  /// When the disk last failed below a database.
+  private let lastDiskFailure = PosixMutex<ContinuousClock.Instant?>(nil)
 
   init(
     _ options: ServerOptions, _ authenticator: Authenticator, _ databases: DatabaseTable,
@@ -44,6 +48,7 @@ final class SyncService: Sendable {
     let metrics = Metrics()
     self.metrics = metrics
     compactor = Compactor(options.compaction, databases, metrics, logger: logger)
+    copiesOfAnswers = options.certificateFile == nil ? 1 : 2
     hasOpenMetrics = options.hasOpenMetrics
     trustsProxy = options.trustsProxy
     connections = ConnectionTable(limits)
@@ -79,18 +84,18 @@ final class SyncService: Sendable {
       entry.route = route.label
       entry.database = route.database?.description
       let made = try await self.reply(to: route, request, writer, entry.address, connection)
-      guard connections.hold(made.body.count, connection) else {
-        throw Problem(
-          PeerError(.busy, "too many answers wait to be read", retryAfter: .seconds(1)))
+      guard connections.hold(made.body.readableBytes * copiesOfAnswers, connection) else {
+        throw Problem.tooManyAnswers
       }
       reply = made
     } catch {
+      note(error.error)
       reply = Reply(error, Coding.ofAnswer(request.headers))
     }
     let time = ContinuousClock.now - entry.start
     metrics.finished(
       entry.route, status: reply.status.code,
-      received: reply.received, sent: reply.body.count, entries: reply.entries, in: time)
+      received: reply.received, sent: reply.body.readableBytes, entries: reply.entries, in: time)
     entry.status = reply.status.code
     log.finished(entry, reply.error, in: time)
     try await reply.send(writer, isHead: request.method == .head)
@@ -102,7 +107,7 @@ final class SyncService: Sendable {
   ) async throws(Problem) -> Reply {
     if case .health = route {
       guard !waiters.isEnding else { throw Problem.shuttingDown }
-      return Reply(text: "{\"status\":\"ok\"}\n", contentType: "application/json")
+      return health
     }
     if case .metrics = route, hasOpenMetrics { return metricsReply }
     let caller = try caller(request, address)
@@ -116,6 +121,23 @@ final class SyncService: Sendable {
     case .call(let call, let name):
       return try await answer(call, name, request, writer, caller, connection)
     }
+  }
+
+  /// Whether requests can be served: not for a while after a disk has failed, as a full one does.
+  private var health: Reply {
+    let failure = lastDiskFailure.withLock { $0 }
+    guard let failure, ContinuousClock.now - failure < limits.diskFailureTold else {
+      return Reply(text: "{\"status\":\"ok\"}\n", contentType: "application/json")
+    }
+    return Reply(
+      text: "{\"status\":\"the disk fails; the log says how\"}\n", contentType: "application/json",
+      status: .serviceUnavailable)
+  }
+
+  /// Takes note of a call that the database below has failed.
+  func note(_ error: PeerError) {
+    guard error.kind == .unavailable, error.detail != nil else { return }
+    lastDiskFailure.withLock { $0 = .now }
   }
 
   private var metricsReply: Reply {
