@@ -51,4 +51,18 @@ struct DeletionsTests {
     #expect(try store.count() == 200)
     await replicator.stop()
   }
+
+  @Test("a replicator that waits for a decision asks its peer again, and deletes nothing for it")
+  func asksAgain() async throws {
+    let (store, peer, replicator) = try await bereft()
+    replicator.start()
+    await replicator.wait { $0.phase == .paused(.deletionsToDecide(keys: 150)) }
+    let calls = peer.state.withLock { $0.calls }
+    while peer.state.withLock({ $0.calls }) < calls + 3 {
+      try await Task.sleep(for: .milliseconds(1))
+    }
+    await replicator.wait { $0.phase == .paused(.deletionsToDecide(keys: 150)) }
+    #expect(try store.count() == 200)
+    await replicator.stop()
+  }
 }
