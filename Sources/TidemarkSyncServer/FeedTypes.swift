@@ -83,13 +83,12 @@ package struct FeedState: Sendable, Hashable {
   /// Changes with everything that happens to the key; never 0.
   package var revision: UInt64
   /// The writer's commit time, but not later than the feed's.
-  package var commitTime: UInt64
+  package var commitTime: UInt64 { min(head.commitTime, head.received) }
 
-  package init(head: FeedHead, position: Position, revision: UInt64, commitTime: UInt64) {
+  package init(head: FeedHead, position: Position, revision: UInt64) {
     self.head = head
     self.position = position
     self.revision = revision
-    self.commitTime = commitTime
   }
 
   package var isDeleted: Bool { head.kind == .delete }
@@ -106,9 +105,17 @@ package struct FeedHead: Sendable, Hashable {
   package var operation: OperationID
   /// The writer's, as it is: by it a change is known again, wherever it has been.
   package var commitTime: UInt64
+  /// When the feed took it, by its own clock.
+  package var received: UInt64
   package var attributes: EntryAttributes
   /// The key's entry before this one; 0 for none.
   package var previous: UInt64
+
+  /// When the feed took it, for readers: nil where its writer's clock was as good as right.
+  var receivedBeforeCommit: UInt64? {
+    let isAhead = commitTime > received && commitTime - received > FeedEntry.clockTolerance
+    return isAhead ? received : nil
+  }
 
   /// About how many bytes it takes in an answer. Labels count: an entry may have 16 KiB of them.
   var answerBytes: Int {
@@ -180,13 +187,16 @@ package struct JudgedBatch: Sendable {
   }
 
   /// One of its entries as it stands in the feed.
-  package func head(of entry: Entry, at offset: UInt64, previous: UInt64) -> FeedHead {
+  package func head(
+    of entry: Entry, at offset: UInt64, previous: UInt64, received: UInt64
+  ) -> FeedHead {
     let change = request.changes[entry.change]
     let isPut = change.kind == .put
     return FeedHead(
       offset: offset, kind: change.kind, key: change.key, labels: labelSets[entry.change],
       valueLength: isPut ? change.content.value.count : 0,
       operation: OperationID(replica: request.replica, sequence: change.sequence),
-      commitTime: change.commitTime, attributes: attributes(of: entry), previous: previous)
+      commitTime: change.commitTime, received: received, attributes: attributes(of: entry),
+      previous: previous)
   }
 }

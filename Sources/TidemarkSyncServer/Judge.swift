@@ -151,10 +151,9 @@ struct Judge {
   private func held(before index: Int) -> FeedState? {
     guard let latest = before[index].latest else { return states[index] }
     // An entry of the batch has no offset yet.
-    let head = judged.head(of: judged.entries[latest], at: 0, previous: 0)
-    return FeedState(
-      head: head, position: MarkRecord.planned(latest), revision: 0,
-      commitTime: min(head.commitTime, feedTime))
+    let head = judged.head(
+      of: judged.entries[latest], at: 0, previous: 0, received: feedTime)
+    return FeedState(head: head, position: MarkRecord.planned(latest), revision: 0)
   }
 
   /// Whether a put gives a key what it holds.

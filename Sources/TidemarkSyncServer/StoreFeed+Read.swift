@@ -58,8 +58,7 @@ extension StoreFeed {
       head.attributes.former = try former(of: head, isKept: false)
     }
     return FeedState(
-      head: head, position: try position(of: head.offset), revision: info.sequence,
-      commitTime: min(head.commitTime, info.updated))
+      head: head, position: try position(of: head.offset), revision: info.sequence)
   }
 
   package func values(at offsets: [UInt64]) throws(TidemarkError) -> [UInt64: [UInt8]] {
@@ -234,7 +233,8 @@ extension FeedHead {
       operation = OperationID(
         replica: ReplicaID(padding: engine.replicaID), sequence: entry.sequence)
     }
-    commitTime = attributes.writerTime != 0 ? attributes.writerTime : entry.head.commitTime
+    received = entry.head.commitTime
+    commitTime = attributes.writerTime != 0 ? attributes.writerTime : received
     self.attributes = attributes
     previous = entry.head.previous
   }

@@ -36,6 +36,13 @@ public struct SyncAccess: Sendable, Hashable {
     return !scope.labels.isEmpty || reaches(key: key, labels: [])
   }
 
+  /// Whether some key that begins with a prefix could be within reach.
+  func mayReach(keysWithPrefix prefix: [UInt8]) -> Bool {
+    guard let scope else { return true }
+    return !scope.labels.isEmpty
+      || scope.prefixBytes.contains { $0.starts(with: prefix) || prefix.starts(with: $0) }
+  }
+
   /// Whether an entry is within.
   package func reaches(key: [UInt8], labels: [[UInt8]]) -> Bool {
     guard let scope else { return true }

@@ -115,6 +115,7 @@ extension SyncHandler {
       position: position, kind: kind, operation: head.operation, key: kind == .own ? [] : head.key,
       commitTime: head.commitTime,
       time: kind == .put || kind == .delete ? head.attributes.time : nil)
+    if kind == .put || kind == .delete { entry.received = head.receivedBeforeCommit }
     guard kind == .put else { return entry }
     let large = head.valueLength > SyncContent.mostInlineBytes ? head.valueLength : 0
     return try LargeValues.shared.withRoom(for: large) {

@@ -125,14 +125,23 @@ public final class SyncHandler: Sendable {
   public var policies: [CollectionPolicy] { (try? PolicyTable(feed).rows) ?? [] }
 
   /// Says what becomes of conflicting changes of a collection. It counts for what is pushed from
-  /// now on, and stands in the feed.
+  /// now on, and stands in the feed. Clients hear of it with their next hello.
   /// - Parameters:
   ///   - policy: nil takes back what was set for this prefix.
   ///   - prefix: of the collection's keys; text or bytes, empty for all keys. The
   ///     longest prefix counts.
+  /// - Throws: `limitExceeded` for more than 1,024 policies, or 32 KiB of prefixes: all of them go
+  ///   into one answer; what the store throws.
   public func setPolicy(
     _ policy: ConflictPolicy?, forKeysWithPrefix prefix: some BytesConvertible
   ) throws(TidemarkError) {
+    if policy != nil {
+      var table = try feed.policies()
+      table.set(policy, for: Key(prefix).bytes, at: 0)
+      do throws(FormatError) { try HelloAnswer.check(table.rows) } catch {
+        throw TidemarkError(.limitExceeded, error.reason)
+      }
+    }
     let position = try feed.append(
       .feedPolicy, key: Key(prefix).bytes, value: policy.map(PolicyTable.encode) ?? [])
     try feed.settle(through: position)
@@ -281,7 +290,8 @@ extension SyncHandler {
       feed: feed.id, range: range, mark: mark.mark, time: now,
       limits: options.limits, reach: access.reach,
       attachmentBytes: feed.contents == nil || options.attachmentBytes == 0
-        ? nil : options.attachmentBytes)
+        ? nil : options.attachmentBytes,
+      policies: try feed.policies().rows(within: access))
     if options.leaseSeconds != nil {
       answer.isLeaseExpired = lease == nil
       answer.leaseSeconds = UInt32(clamping: (max(lease?.expires ?? 0, now) - now) / 1000)

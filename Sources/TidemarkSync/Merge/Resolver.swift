@@ -13,17 +13,24 @@ public struct Conflict: Sendable, Hashable {
   public var local: SyncContent?
   /// The content that the feed holds; nil when the key was deleted there.
   public var remote: SyncContent?
-  /// When the local change was committed, by this store's clock. Below the millisecond it is a
-  /// count that tells changes of the same millisecond apart, in their order.
+  /// When the local change was committed, by this store's clock; where that is ahead of the peer's
+  /// by more than a minute, by the peer's. Below the millisecond it is a count that tells changes
+  /// of the same millisecond apart, in their order.
   public var localTime: Timestamp
-  /// When the remote change was committed, by its writer's clock, likewise.
+  /// When the remote change was committed, by its writer's clock, likewise: where that was ahead by
+  /// more than a minute, when the peer took it.
   public var remoteTime: Timestamp
+  /// The peer's policy for the key, as it was told last; ``ConflictPolicy/detect`` where there is
+  /// none.
+  public var policy: ConflictPolicy
 
   /// A conflict.
   public init(
     key: some BytesConvertible, base: SyncContent?, local: SyncContent?, remote: SyncContent?,
-    localTime: Timestamp = Timestamp(seconds: 0), remoteTime: Timestamp = Timestamp(seconds: 0)
+    localTime: Timestamp = Timestamp(seconds: 0), remoteTime: Timestamp = Timestamp(seconds: 0),
+    policy: ConflictPolicy = .detect
   ) {
+    self.policy = policy
     self.key = Key(key)
     self.base = base
     self.local = local
@@ -89,7 +96,19 @@ public struct ConflictResolver: Sendable {
     self.body = body
   }
 
-  /// Local changes that were not sent yet stay: the default.
+  /// The default, as the peer's policy for the key has it: with ``ConflictPolicy/detect``, or
+  /// without any, as ``localWins``; with ``ConflictPolicy/lastWriterWins`` the later commit stays,
+  /// deletes as well, and of two at the same time the feed's.
+  public static let byPolicy = ConflictResolver(
+    .resolve,
+    deciding: { conflict in
+      switch conflict.policy {
+      case .detect: localWins.decide(conflict)
+      case .lastWriterWins:
+        Decision(resolution: conflict.localTime > conflict.remoteTime ? .local : .remote)
+      }
+    })
+  /// Local changes that were not sent yet stay.
   public static let localWins = ConflictResolver { _ in .local }
   /// The feed's content replaces local changes.
   public static let remoteWins = ConflictResolver(deleteEdit: .resolve) { _ in .remote }

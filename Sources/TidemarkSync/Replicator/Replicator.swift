@@ -198,7 +198,7 @@ extension Store {
   /// - Throws: `invalidArgument` for a name that is in use, or none; `readOnly`.
   public func replicator(
     named name: String, peer: any Peer, scope: SyncScope = .everything,
-    resolver: ConflictResolver = .localWins,
+    resolver: ConflictResolver = .byPolicy,
     configuration: Replicator.Configuration = Replicator.Configuration()
   ) throws(TidemarkError) -> Replicator {
     try Replicator(

@@ -99,7 +99,7 @@ struct HostState {
   /// The wishes of the replicator that has the host.
   struct Settings {
     var scope = SyncScope.everything
-    var resolver = ConflictResolver.localWins
+    var resolver = ConflictResolver.byPolicy
     var capabilities = PeerCapabilities()
     var attachments = AttachmentPolicy()
     var target = ""

@@ -135,11 +135,7 @@ extension SyncSession {
       } else if remote.rounds >= Self.mostRounds {
         decision = ConflictResolver.Decision(resolution: .ask)
       } else {
-        decision = resolver.decide(
-          Conflict(
-            key: newest.key, base: base, local: local, remote: there,
-            localTime: HybridTime(newest.commitTime).orderedTimestamp,
-            remoteTime: HybridTime(remote.commitTime).orderedTimestamp))
+        decision = resolver.decide(conflict(newest, base, local, remote))
       }
       resolution = decision?.resolution ?? resolution
     }
@@ -158,6 +154,22 @@ extension SyncSession {
     }
     decision?.resolution = resolution
     return (resolution, decision)
+  }
+
+  /// A change that meets another version. Times count by the peer's clock, where this store's or a
+  /// writer's is ahead of it: a change was not made later than it is now, or than the peer took it.
+  func conflict(
+    _ newest: LoggedChange, _ base: SyncContent?, _ local: SyncContent?, _ remote: RemoteState?
+  ) -> Conflict {
+    let now = min(log.now.sinceEpoch, (1 << 48) - 1) << 16 | 0xffff
+    let localTime = min(newest.commitTime, now)
+    let remoteTime = remote.map { $0.received ?? $0.commitTime } ?? 0
+    return Conflict(
+      key: newest.key, base: base, local: local,
+      remote: remote.flatMap { $0.isDeleted ? nil : $0.content },
+      localTime: HybridTime(localTime - min(localTime, clockLead << 16)).orderedTimestamp,
+      remoteTime: HybridTime(remoteTime).orderedTimestamp,
+      policy: policies.policy(for: newest.key))
   }
 
   func carryOut(

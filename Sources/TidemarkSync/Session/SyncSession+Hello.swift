@@ -13,6 +13,7 @@ extension SyncSession {
     range = answer.range
     reach = answer.reach
     attachmentBytes = answer.attachmentBytes
+    notePolicies(of: answer)
     incoming.greet(head: answer.range.head, reach: answer.reach)
     lastMark = (answer.mark.number, answer.mark.batchID, answer.range.head)
     do {

@@ -143,13 +143,10 @@ extension SyncSession {
 
   /// Both sides and their base, of an entry that the user is to decide.
   func conflict(_ change: LoggedChange) throws(TidemarkError) -> Conflict {
-    let remote = try records.remote(ofKey: change.key)?.state
-    return Conflict(
-      key: change.key, base: try baseContent(of: change),
-      local: change.kind == .put ? try log.content(of: change) : nil,
-      remote: remote.flatMap { $0.isDeleted ? nil : $0.content },
-      localTime: HybridTime(change.commitTime).orderedTimestamp,
-      remoteTime: HybridTime(remote?.commitTime ?? 0).orderedTimestamp)
+    conflict(
+      change, try baseContent(of: change),
+      change.kind == .put ? try log.content(of: change) : nil,
+      try records.remote(ofKey: change.key)?.state)
   }
 
   /// Carries out what the user has decided on a key.

@@ -24,6 +24,10 @@ package final class SyncSession {
   var limits = SyncLimits()
   /// Most bytes of an attachment that the peer takes, as of that hello; nil where it takes none.
   var attachmentBytes: Int?
+  /// The peer's policies for conflicts, as of that hello.
+  private(set) var policies: [CollectionPolicy] = []
+  /// By how many milliseconds this store's clock was ahead of the peer's then; 0 up to a minute.
+  private(set) var clockLead: UInt64 = 0
   package var attachmentPolicy = AttachmentPolicy()
   var outgoing = OutgoingAttachments()
   var incoming = IncomingAttachments()
@@ -74,7 +78,7 @@ package final class SyncSession {
 
   package init(
     _ log: ReplicationLog, name: String, scope: SyncScope = .everything,
-    resolver: ConflictResolver = .localWins,
+    resolver: ConflictResolver = .byPolicy,
     capabilities: PeerCapabilities = PeerCapabilities()
   ) throws(TidemarkError) {
     self.capabilities = capabilities
@@ -233,6 +237,14 @@ package final class SyncSession {
         .busy, "the authorization reaches other entries than before", retryAfter: .seconds(0))
     }
     self.range = range
+  }
+
+  func notePolicies(of answer: HelloAnswer) {
+    policies = answer.policies
+    let now = log.now.sinceEpoch
+    let lead = now - min(now, answer.time)
+    // The answer was under way for a while.
+    clockLead = lead > FeedEntry.clockTolerance >> 16 ? lead : 0
   }
 
   /// Whether a feed has all positions that it is known to have had, also as far as it was compared.

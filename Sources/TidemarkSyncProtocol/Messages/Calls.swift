@@ -52,13 +52,17 @@ public struct HelloAnswer: Sendable, Hashable {
   public var reach: UInt64?
   /// Most bytes of an attachment's content; nil where the peer takes no attachments.
   public var attachmentBytes: Int?
+  /// The policies for conflicts, as far as they concern keys within the caller's reach: what its
+  /// resolver follows unless the program has given another one.
+  public var policies: [CollectionPolicy]
 
   /// An answer.
   public init(
     feed: ReplicaID, range: FeedRange, mark: ReplicaMark, time: UInt64,
     leaseSeconds: UInt32? = nil, isLeaseExpired: Bool = false, limits: SyncLimits = SyncLimits(),
-    reach: UInt64? = nil, attachmentBytes: Int? = nil
+    reach: UInt64? = nil, attachmentBytes: Int? = nil, policies: [CollectionPolicy] = []
   ) {
+    self.policies = policies
     self.attachmentBytes = attachmentBytes
     self.reach = reach
     self.feed = feed

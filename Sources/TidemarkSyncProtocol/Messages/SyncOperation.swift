@@ -131,16 +131,24 @@ public struct FeedEntry: Sendable, Hashable {
   public var key: [UInt8]
   /// The content that the key got.
   public var content: SyncContent
-  /// When the writer committed it, hybrid logical clock.
+  /// When the writer committed it, hybrid logical clock: as told, by which it is known again.
   public var commitTime: UInt64
+  /// When the feed took it, where the writer's clock was ahead of the feed's by more than a minute:
+  /// then this is the time that counts. Else nil.
+  public var received: UInt64?
   /// The writer's own time.
   public var time: Timestamp?
+
+  /// How far a commit time may lie ahead of the feed's clock and still count: a minute.
+  package static let clockTolerance: UInt64 = 60_000 << 16
 
   /// An entry.
   public init(
     position: Position, kind: Kind, operation: OperationID, key: [UInt8],
-    content: SyncContent = SyncContent(), commitTime: UInt64 = 0, time: Timestamp? = nil
+    content: SyncContent = SyncContent(), commitTime: UInt64 = 0, time: Timestamp? = nil,
+    received: UInt64? = nil
   ) {
+    self.received = received
     self.position = position
     self.kind = kind
     self.operation = operation

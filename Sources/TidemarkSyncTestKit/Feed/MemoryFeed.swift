@@ -110,8 +110,9 @@ package final class MemoryFeed: Feed {
       let offset = first + UInt64(entries.count)
       let held = state.index.states[change.key]
       let row = MemoryFeedLog.Change(
-        head: batch.head(of: entry, at: offset, previous: held?.revision ?? 0),
-        value: change.content.value, feedTime: time)
+        head: batch.head(
+          of: entry, at: offset, previous: held?.revision ?? 0, received: time),
+        value: change.content.value)
       guard case .applies = entry.kind else {
         entries.append(.loser(row))
         continue

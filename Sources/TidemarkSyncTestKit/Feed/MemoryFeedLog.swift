@@ -8,8 +8,6 @@ package struct MemoryFeedLog: Sendable {
   package struct Change: Sendable {
     package var head: FeedHead
     package var value: [UInt8]
-    /// When the feed got it, as a commit time.
-    package var feedTime: UInt64
   }
 
   package enum Entry: Sendable {
@@ -120,8 +118,7 @@ struct MemoryFeedIndex: Sendable {
   mutating func apply(_ change: MemoryFeedLog.Change, at position: Position) {
     let head = change.head
     states[head.key] = FeedState(
-      head: head, position: position, revision: head.offset,
-      commitTime: min(head.commitTime, change.feedTime))
+      head: head, position: position, revision: head.offset)
   }
 
   mutating func note(_ entry: MemoryFeedLog.Entry, at position: Position) {

@@ -112,7 +112,11 @@ package enum WireSamples {
 
   private static let helloOfAttachments = HelloAnswer(
     feed: other, range: range, mark: ReplicaMark(), time: 1_795_291_200_123, reach: reach,
-    attachmentBytes: 4 << 30)
+    attachmentBytes: 4 << 30,
+    policies: [
+      CollectionPolicy(prefix: "", policy: .detect),
+      CollectionPolicy(prefix: "setting/", policy: .lastWriterWins),
+    ])
 
   private static let pushOfAttachment = PushRequest(
     replica: replica, number: 9, batchID: BatchID(0x0102_0304_0506_0709),
@@ -131,7 +135,8 @@ package enum WireSamples {
       FeedEntry(
         position: at(412), kind: .put, operation: OperationID(replica: other, sequence: 62),
         key: Array("film/7".utf8),
-        content: SyncContent(value: Array("{}".utf8), attachment: film), commitTime: commitTime)
+        content: SyncContent(value: Array("{}".utf8), attachment: film), commitTime: commitTime,
+        received: commitTime - (3_600_000 << 16))
     ], answered: 1, range: range)
 
   private static let attach = AttachRequest(

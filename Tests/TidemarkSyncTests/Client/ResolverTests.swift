@@ -200,6 +200,25 @@ struct ResolverTests {
     #expect(resolve(.ask, local: "mine", remote: nil) == .ask)
   }
 
+  @Test("without an own resolver the policy decides, and without one local changes stay")
+  func byPolicy() {
+    func resolve(_ policy: ConflictPolicy, _ local: Int, _ remote: Int, deletes: Bool = false)
+      -> Resolution
+    {
+      let value = SyncContent(value: [1])
+      return ConflictResolver.byPolicy.resolve(
+        Conflict(
+          key: [1], base: nil, local: deletes ? nil : value, remote: SyncContent(value: [2]),
+          localTime: Timestamp(seconds: Int64(local)),
+          remoteTime: Timestamp(seconds: Int64(remote)), policy: policy))
+    }
+    #expect(resolve(.detect, 1, 2) == .local && resolve(.detect, 2, 1) == .local)
+    #expect(resolve(.detect, 2, 1, deletes: true) == .remote)
+    #expect(resolve(.lastWriterWins, 1, 2) == .remote && resolve(.lastWriterWins, 2, 1) == .local)
+    #expect(resolve(.lastWriterWins, 2, 2) == .remote)
+    #expect(resolve(.lastWriterWins, 2, 1, deletes: true) == .local)
+  }
+
   @Test("both are kept under two keys")
   func both() {
     #expect(

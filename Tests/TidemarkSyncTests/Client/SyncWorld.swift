@@ -12,6 +12,7 @@ import TidemarkTestKit
 final class SyncWorld {
   final class Device {
     let name: String
+    let clock: ManualClock
     var disk: SimulatedFileSystem
     var engine: Engine
     var session: SyncSession
@@ -22,10 +23,12 @@ final class SyncWorld {
     var access = SyncAccess.everything
     var direction = SyncDirection.both
 
-    init(_ name: String, engine: Engine, disk: SimulatedFileSystem, resolver: ConflictResolver)
-      throws
-    {
+    init(
+      _ name: String, engine: Engine, disk: SimulatedFileSystem, clock: ManualClock,
+      resolver: ConflictResolver
+    ) throws {
       self.name = name
+      self.clock = clock
       self.disk = disk
       self.engine = engine
       session = try SyncSession(
@@ -51,17 +54,22 @@ final class SyncWorld {
     for number in 0..<count { try addDevice("device \(number)") }
   }
 
-  private func environment(_ disk: SimulatedFileSystem, _ salt: UInt64) -> EngineEnvironment {
+  private func environment(
+    _ disk: SimulatedFileSystem, _ clock: ManualClock, _ salt: UInt64
+  ) -> EngineEnvironment {
     EngineEnvironment(
       fileSystem: disk, clock: clock, random: SeededRandom(seed: seed &* 1_000_003 &+ salt))
   }
 
-  func addDevice(_ name: String) throws {
+  /// - Parameter clock: the device's own; nil for the world's.
+  func addDevice(_ name: String, clock: ManualClock? = nil) throws {
     let disk = SimulatedFileSystem(seed: seed &+ UInt64(devices.count))
+    let clock = clock ?? self.clock
     let engine = try Engine.open(
       "/store", configuration: .campaign,
-      environment: environment(disk, UInt64(devices.count + 1) << 20))
-    devices.append(try Device(name, engine: engine, disk: disk, resolver: resolver))
+      environment: environment(disk, clock, UInt64(devices.count + 1) << 20))
+    devices.append(
+      try Device(name, engine: engine, disk: disk, clock: clock, resolver: resolver))
   }
 
   /// Ends a device's process, which has stopped replicating before, and begins another.
@@ -88,7 +96,7 @@ final class SyncWorld {
     device.engine = try Engine.open(
       "/store", configuration: .campaign,
       environment: environment(
-        device.disk, UInt64(index + 1) << 20 &+ device.openings &+ restores << 10))
+        device.disk, device.clock, UInt64(index + 1) << 20 &+ device.openings &+ restores << 10))
     device.session = try SyncSession(
       ReplicationLog(device.engine), name: "server", scope: device.scope, resolver: resolver,
       capabilities: PeerCapabilities(hasMarkBehindBatch: true))

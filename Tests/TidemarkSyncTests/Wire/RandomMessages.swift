@@ -31,7 +31,7 @@ struct RandomMessages {
           feed: replica(), range: range(), mark: mark(), time: number(),
           leaseSeconds: flip() ? u32() : nil, isLeaseExpired: flip(), limits: limits(),
           reach: flip() ? random.next() : nil,
-          attachmentBytes: flip() ? place() : nil))
+          attachmentBytes: flip() ? place() : nil, policies: policies()))
     case .pushRequest:
       .pushRequest(
         PushRequest(
@@ -245,7 +245,13 @@ struct RandomMessages {
       position: position(), kind: kind,
       operation: OperationID(replica: replica(), sequence: count()),
       key: kind == .own ? [] : key(), content: content(isPut: kind == .put),
-      commitTime: number(), time: time())
+      commitTime: number(), time: time(), received: flip() ? number() : nil)
+  }
+
+  private mutating func policies() -> [CollectionPolicy] {
+    let prefixes = Set(many(5) { $0.bytes(0...3) })
+    return prefixes.sorted { $0.lexicographicallyPrecedes($1) }
+      .map { CollectionPolicy(prefix: $0, policy: flip() ? .detect : .lastWriterWins) }
   }
 
   private mutating func sum() -> DigestSum {

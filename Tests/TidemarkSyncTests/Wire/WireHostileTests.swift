@@ -41,11 +41,62 @@ struct WireHostileTests {
     }
   }
 
+  @Test(
+    "policies that make no sense are refused, as frames and as JSON",
+    arguments: ["many", "long", "twice", "order", "unknown", "rest", "none"])
+  func policies(fault: String) throws {
+    var answer = HelloAnswer(
+      feed: .none, range: FeedRange(epochs: [], head: 0, truncatedThrough: 0),
+      mark: ReplicaMark(), time: 0)
+    let prefixes: [String] =
+      switch fault {
+      case "many": (0..<1_025).map { "\(10_000 + $0)" }
+      case "long": ["a" + String(repeating: "x", count: 33_000)]
+      case "twice": ["a", "a"]
+      case "order": ["b", "a"]
+      default: ["a"]
+      }
+    answer.policies = prefixes.map { CollectionPolicy(prefix: $0, policy: .detect) }
+    let bytes: [UInt8]
+    switch fault {
+    case "unknown": bytes = [1, 1, 97, 9]
+    case "rest": bytes = [1, 1, 97, 1, 0]
+    case "none": bytes = [0]
+    default:
+      var list = ByteWriter()
+      list.varint(prefixes.count)
+      for prefix in prefixes {
+        list.blob(Array(prefix.utf8))
+        list.u8(1)
+      }
+      bytes = list.bytes
+      #expect(throws: FormatError.self) { try WireMessage.helloAnswer(answer).check() }
+    }
+    answer.policies = []
+    var fields = ByteWriter()
+    fields.varint(3)
+    fields.blob(bytes)
+    var raw = ByteWriter()
+    raw.blob(fields.bytes)
+    raw.raw(Array(try WireTestFrame.raw(.helloAnswer(answer)).dropFirst()))
+    #expect(refusal(.helloAnswer, raw.bytes) != nil)
+
+    guard !["rest", "none"].contains(fault) else { return }
+    let name = fault == "unknown" ? "first_writer_wins" : "detect"
+    let rows = prefixes.map { #"{"prefix":"\#($0)","policy":"\#(name)"}"# }
+    var text = String(decoding: try coder.encodeJSON(.helloAnswer(answer)), as: UTF8.self)
+    text.removeLast()
+    text += #","policies":[\#(rows.joined(separator: ","))]}"#
+    #expect(throws: PeerError.self) { try coder.decodeJSON(Array(text.utf8)) }
+  }
+
   /// Whether an optional field's number stands at a place of a sample: the first of the message,
-  /// the one of a hello's answer behind the reach, or that of an attachment.
+  /// those of a hello's answer behind the reach, that of an attachment, or the one behind it.
   private static func isFieldNumber(_ place: Int, of raw: [UInt8]) -> Bool {
     if place == 1 { return raw[0] > 0 }
     if place == 11, raw[0] > 10 { return true }
+    if place == 18, raw[0] > 17 { return true }
+    if place > 39, raw[place - 39..<place - 37] == [1, 37] { return true }
     return raw.indices.contains(place + 2) && raw[place..<place + 2] == [1, 37]
       && raw[place + 2] == 0x40
   }

@@ -94,14 +94,22 @@ extension WireWriter {
     out.varint(attachment.length)
   }
 
-  /// The optional fields of an entry that names an attachment.
-  mutating func entryFields(_ attachment: AttachmentReference) {
-    var field = ByteWriter(capacity: 40)
-    field.raw(attachment.sha256)
-    field.varint(attachment.length)
-    var list = ByteWriter(capacity: 48)
-    list.varint(WireFlags.attachmentField)
-    list.blob(field.bytes)
+  /// The optional fields of an entry, if it has any.
+  mutating func entryFields(_ attachment: AttachmentReference?, received: UInt64? = nil) {
+    guard attachment != nil || received != nil else { return }
+    var list = ByteWriter(capacity: 64)
+    if let attachment {
+      var field = ByteWriter(capacity: 40)
+      field.raw(attachment.sha256)
+      field.varint(attachment.length)
+      list.varint(WireFlags.attachmentField)
+      list.blob(field.bytes)
+    }
+    if let received {
+      list.varint(WireFlags.receivedField)
+      list.varint(8)
+      list.u64(received)
+    }
     bytes(list.bytes)
   }
 }

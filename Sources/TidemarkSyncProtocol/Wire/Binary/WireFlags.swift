@@ -53,8 +53,12 @@ enum WireFlags {
   static let previousBatchField: UInt64 = 2
   /// Optional field of a hello's answer: most bytes of an attachment's content.
   static let attachmentBytesField: UInt64 = 2
+  /// Optional field of a hello's answer: the policies for conflicts.
+  static let policiesField: UInt64 = 3
   /// Optional field of an entry: the attachment that it names.
   static let attachmentField: UInt64 = 1
+  /// Optional field of a feed entry: when the feed took it.
+  static let receivedField: UInt64 = 2
   /// Flag of an answer to a part of an attachment's content.
   static let isRefused: UInt8 = 1
   /// Flag of an answer with a part of an attachment's content.

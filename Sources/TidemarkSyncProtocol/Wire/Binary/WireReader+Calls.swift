@@ -1,3 +1,4 @@
+internal import Tidemark
 internal import TidemarkEngine
 
 /// Messages as a whole, field by field as in `WireProtocol.md`.
@@ -19,6 +20,7 @@ extension WireReader {
       attachmentBytes = try number.varint(atMost: Limits.attachmentBytes)
       guard number.remaining == 0 else { throw FormatError("bytes behind a number") }
     }
+    let policies = try fields[WireFlags.policiesField].map(Self.policies) ?? []
     let feed = try replica()
     let flags = try flags(WireFlags.hasLease | WireFlags.isLeaseExpired)
     let lease = flags & WireFlags.hasLease != 0 ? try u32() : nil
@@ -27,7 +29,23 @@ extension WireReader {
     return HelloAnswer(
       feed: feed, range: try range(), mark: try mark(), time: time, leaseSeconds: lease,
       isLeaseExpired: flags & WireFlags.isLeaseExpired != 0, limits: limits, reach: reach,
-      attachmentBytes: attachmentBytes)
+      attachmentBytes: attachmentBytes, policies: policies)
+  }
+
+  private static func policies(_ field: [UInt8]) throws(FormatError) -> [CollectionPolicy] {
+    var reader = ByteReader(field.rawSpan)
+    var policies: [CollectionPolicy] = []
+    let count = try reader.varint(atMost: WireLimits.policies)
+    guard count > 0 else { throw FormatError("a list of no policies") }
+    for _ in 0..<count {
+      let prefix = Key(try reader.array(try reader.varint(atMost: reader.remaining)))
+      guard let policy = ConflictPolicy(rawValue: try reader.u8()) else {
+        throw FormatError("a policy is not known here")
+      }
+      policies.append(CollectionPolicy(prefix: prefix, policy: policy))
+    }
+    guard reader.remaining == 0 else { throw FormatError("bytes behind the policies") }
+    return policies
   }
 
   mutating func pushAnswer() throws(FormatError) -> PushAnswer {

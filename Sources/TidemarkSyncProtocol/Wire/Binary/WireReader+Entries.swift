@@ -56,7 +56,8 @@ extension WireReader {
       change.atomicGroup = try bytes.varint()
       guard change.atomicGroup > 0 else { throw FormatError("an atomic group without number") }
     }
-    change.content.attachment = try attachment(flags)
+    let fields = try optionalFields(flags, known: [WireFlags.attachmentField])
+    change.content.attachment = try attachment(fields)
     return change
   }
 
@@ -110,14 +111,24 @@ extension WireReader {
       operation: OperationID(replica: table.replica, sequence: table.sequence),
       key: kind == .own ? [] : try key(), commitTime: numbers.commitTime)
     entry.time = try content(flags, &entry.content, &numbers)
-    entry.content.attachment = try attachment(flags)
+    let fields = try optionalFields(
+      flags, known: [WireFlags.attachmentField, WireFlags.receivedField])
+    entry.content.attachment = try attachment(fields)
+    entry.received = try fields[WireFlags.receivedField].map(Self.word)
     return entry
   }
 
-  /// The attachment that an entry's optional fields name.
-  private mutating func attachment(_ flags: Int) throws(FormatError) -> AttachmentReference? {
-    guard flags & WireFlags.optionalFields != 0 else { return nil }
-    let fields = try optionalFields(atLeast: 1, known: [WireFlags.attachmentField])
+  /// An entry's optional fields, if its flags say that there are any.
+  private mutating func optionalFields(
+    _ flags: Int, known: [UInt64]
+  ) throws(FormatError) -> [UInt64: [UInt8]] {
+    guard flags & WireFlags.optionalFields != 0 else { return [:] }
+    return try optionalFields(atLeast: 1, known: known)
+  }
+
+  private func attachment(
+    _ fields: [UInt64: [UInt8]]
+  ) throws(FormatError) -> AttachmentReference? {
     guard let field = fields[WireFlags.attachmentField] else { return nil }
     return try AttachmentReference(field: field)
   }

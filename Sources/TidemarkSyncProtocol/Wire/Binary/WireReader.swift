@@ -209,7 +209,8 @@ extension WireMessage.Kind {
   /// The numbers of the optional fields that it may have.
   fileprivate var optionalFields: [UInt64] {
     switch self {
-    case .helloAnswer: [WireFlags.reachField, WireFlags.attachmentBytesField]
+    case .helloAnswer:
+      [WireFlags.reachField, WireFlags.attachmentBytesField, WireFlags.policiesField]
     case .pushRequest: [WireFlags.reachField, WireFlags.previousBatchField]
     case .pullAnswer, .valuesAnswer, .digestAnswer: [WireFlags.reachField]
     default: []

@@ -47,7 +47,7 @@ extension WireWriter {
     }
     content(change.content, change.time, &numbers)
     if change.atomicGroup != 0 { out.varint(change.atomicGroup) }
-    if let attachment = change.content.attachment { entryFields(attachment) }
+    entryFields(change.content.attachment)
     if change.kind == .put, change.content.blob == nil {
       out.varint(change.content.value.count)
     }
@@ -70,6 +70,7 @@ extension WireWriter {
     let isOtherEpoch = entry.position.epoch != last.epoch
     let isOtherReplica = table.select(entry.operation.replica)
     var flags = Int(entry.kind.rawValue) - 1 | self.flags(entry.content, entry.time)
+    if entry.received != nil { flags |= WireFlags.optionalFields }
     if isOtherEpoch { flags |= WireFlags.otherEpoch }
     if isOtherReplica { flags |= WireFlags.otherReplica }
     out.varint(flags)
@@ -83,7 +84,7 @@ extension WireWriter {
     numbers.commitTime = entry.commitTime
     if entry.kind != .own { try key(entry.key) }
     content(entry.content, entry.time, &numbers)
-    if let attachment = entry.content.attachment { entryFields(attachment) }
+    entryFields(entry.content.attachment, received: entry.received)
     if entry.kind == .put, entry.content.blob == nil { out.varint(entry.content.value.count) }
   }
 

@@ -84,13 +84,30 @@ struct WireWriter {
     if case .pushRequest(let request) = message, let previous = request.previousBatchID {
       add(WireFlags.previousBatchField, word: previous.bits)
     }
-    if case .helloAnswer(let answer) = message, let most = answer.attachmentBytes {
-      var number = ByteWriter()
-      number.varint(most)
-      fields.varint(WireFlags.attachmentBytesField)
-      fields.blob(number.bytes)
+    if case .helloAnswer(let answer) = message {
+      if let most = answer.attachmentBytes {
+        var number = ByteWriter()
+        number.varint(most)
+        fields.varint(WireFlags.attachmentBytesField)
+        fields.blob(number.bytes)
+      }
+      if !answer.policies.isEmpty {
+        fields.varint(WireFlags.policiesField)
+        fields.blob(Self.encoded(answer.policies))
+      }
     }
     bytes(fields.bytes)
+  }
+
+  /// Varint count; for each bytes of the prefix, u8 policy.
+  private static func encoded(_ policies: [CollectionPolicy]) -> [UInt8] {
+    var list = ByteWriter()
+    list.varint(policies.count)
+    for row in policies {
+      list.blob(row.prefix.bytes)
+      list.u8(row.policy.rawValue)
+    }
+    return list.bytes
   }
 
   // MARK: Parts

@@ -106,7 +106,7 @@ extension JSONFields {
       position: try required(position("position"), "position"), kind: kind, operation: operation,
       key: kind == .own ? key ?? [] : try required(key, "key"),
       content: try content(hasValue: kind == .put),
-      commitTime: try word("commit_time") ?? 0, time: try time())
+      commitTime: try word("commit_time") ?? 0, time: try time(), received: try word("received"))
   }
 
   private mutating func content(hasValue: Bool) throws(FormatError) -> SyncContent {

@@ -72,6 +72,11 @@ extension JSONOutput {
     write(answer.limits)
     if let reach = answer.reach { word("reach", reach) }
     if let most = answer.attachmentBytes { number("attachment_bytes", most) }
+    guard !answer.policies.isEmpty else { return }
+    objects("policies", answer.policies) { output, row in
+      output.content("prefix", row.prefix.bytes)
+      output.text("policy", row.policy.jsonName)
+    }
   }
 
   private mutating func fields(_ request: PushRequest) {
@@ -219,6 +224,7 @@ extension JSONOutput {
     }
     if entry.kind != .own { content("key", entry.key) }
     word("commit_time", entry.commitTime)
+    if let received = entry.received { word("received", received) }
     fields(entry.content, entry.time, hasValue: entry.kind == .put)
   }
 
@@ -252,6 +258,15 @@ extension Verdict {
     case .lost: "lost"
     case .rejected: "rejected"
     case .aborted: "aborted"
+    }
+  }
+}
+
+extension ConflictPolicy {
+  var jsonName: String {
+    switch self {
+    case .detect: "detect"
+    case .lastWriterWins: "last_writer_wins"
     }
   }
 }

@@ -72,7 +72,19 @@ extension JSONFields {
       time: try required(number("time"), "time"), leaseSeconds: try u32("lease_seconds"),
       isLeaseExpired: try flag("lease_expired"),
       limits: try required(limits(isRequest: false), "limits"), reach: try word("reach"),
-      attachmentBytes: try count("attachment_bytes", atMost: Limits.attachmentBytes))
+      attachmentBytes: try count("attachment_bytes", atMost: Limits.attachmentBytes),
+      policies: try objects("policies", atMost: WireLimits.policies, isRequest: false) {
+        (fields) throws(FormatError) in try fields.policy()
+      } ?? [])
+  }
+
+  private mutating func policy() throws(FormatError) -> CollectionPolicy {
+    let name = try required(text("policy"), "policy")
+    guard let policy = ConflictPolicy.allCases.first(where: { $0.jsonName == name }) else {
+      throw FormatError("this policy is not known here")
+    }
+    let prefix = try required(bytes("prefix", base64: "prefix_base64"), "prefix")
+    return CollectionPolicy(prefix: Key(prefix), policy: policy)
   }
 
   fileprivate mutating func pushRequest() throws(FormatError) -> PushRequest {

@@ -8,6 +8,9 @@ package enum WireLimits {
   package static let rows = 65_536
   /// Most labels, and most key prefixes, of a scope.
   static let scopeRows = 4_096
+  /// Most policies of a hello's answer, and most bytes of their prefixes together.
+  static let policies = 1_024
+  static let policyBytes = 32 << 10
   /// Longest path of a digest: a hash as a whole.
   package static let pathBytes = 32
   /// Most parts of a digest that are asked for at once.

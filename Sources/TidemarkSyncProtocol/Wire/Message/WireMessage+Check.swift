@@ -97,6 +97,20 @@ extension HelloAnswer {
     try mark.check()
     try limits.check()
     try checkAttachments()
+    try Self.check(policies)
+    for (policy, next) in zip(policies, policies.dropFirst())
+    where !policy.prefix.bytes.lexicographicallyPrecedes(next.prefix.bytes) {
+      throw FormatError("policies are not in the order of their prefixes")
+    }
+  }
+
+  package static func check(_ policies: [CollectionPolicy]) throws(FormatError) {
+    let bytes = policies.reduce(0) { $0 + $1.prefix.bytes.count }
+    guard policies.count <= WireLimits.policies, bytes <= WireLimits.policyBytes else {
+      throw FormatError(
+        "\(policies.count) policies with prefixes of \(bytes) bytes; at most "
+          + "\(WireLimits.policies) with \(WireLimits.policyBytes) bytes are allowed")
+    }
   }
 }
 

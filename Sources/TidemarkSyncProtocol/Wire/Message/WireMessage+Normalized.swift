@@ -17,6 +17,7 @@ extension WireMessage {
       return .digestRequest(request)
     case .helloAnswer(var answer):
       answer.mark.cutTexts()
+      answer.policies.sort { $0.prefix.bytes.lexicographicallyPrecedes($1.prefix.bytes) }
       return .helloAnswer(answer)
     case .pushAnswer(var answer):
       answer.mark.cutTexts()

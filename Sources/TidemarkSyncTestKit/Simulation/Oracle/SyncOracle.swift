@@ -142,8 +142,7 @@ final class SyncOracle {
   private static func policy(
     for key: [UInt8], _ server: SimulatedServer
   ) -> ConflictPolicy {
-    let rows = server.handler.policies.filter { key.starts(with: $0.prefix.bytes) }
-    return rows.max { $0.prefix.bytes.count < $1.prefix.bytes.count }?.policy ?? .detect
+    server.handler.policies.policy(for: key)
   }
 
   /// The server has started again.

@@ -21,7 +21,7 @@ final class SimulatedDevice {
     SyncScope(labels: ["a"], keyPrefixes: ["c"]), .everything,
   ]
   static let resolvers: [ConflictResolver] = [
-    .localWins, .remoteWins, .mergeFields(), .mergeFields(fallback: .remoteWins), .keepBoth(),
+    .byPolicy, .remoteWins, .mergeFields(), .mergeFields(fallback: .remoteWins), .keepBoth(),
     .ask, .mergeFields(fallback: .ask), ConflictResolver(deleteEdit: .deleteWins) { _ in .local },
     ConflictResolver(deleteEdit: .resolve) { $0.localTime < $0.remoteTime ? .remote : .local },
   ]
@@ -72,7 +72,7 @@ final class SimulatedDevice {
     let store = try Self.open(disk, clock, random)
     self.store = store
     engine = store.engine
-    session = try SyncSession(ReplicationLog(engine), name: "server", resolver: .localWins)
+    session = try SyncSession(ReplicationLog(engine), name: "server")
     try beginSession()
   }
 

@@ -1,28 +1,6 @@
-public import Tidemark
+internal import Tidemark
 package import TidemarkEngine
-
-/// The fate of a change that was not made upon what its key holds now.
-public enum ConflictPolicy: UInt8, Sendable, Hashable, CaseIterable {
-  /// It is not applied; its writer is told, and resolves it. Nothing is lost unseen.
-  case detect = 1
-  /// The later of the two stays, by the time at which each was committed on its device, but no
-  /// later than the server received it. The other one is kept in the server's log.
-  case lastWriterWins = 2
-}
-
-/// Which policy counts for the keys that begin with a prefix.
-public struct CollectionPolicy: Sendable, Hashable {
-  /// The prefix of the keys; empty for all. The policy with the longest prefix counts.
-  public var prefix: Key
-  /// The policy for conflicting changes.
-  public var policy: ConflictPolicy
-
-  /// A policy for a collection of keys.
-  public init(prefix: some BytesConvertible, policy: ConflictPolicy) {
-    self.prefix = Key(prefix)
-    self.policy = policy
-  }
-}
+package import TidemarkSyncProtocol
 
 /// The policies of a feed.
 package struct PolicyTable: Sendable {
@@ -47,8 +25,13 @@ package struct PolicyTable: Sendable {
   }
 
   /// The policy that counts for a key.
-  func policy(for key: [UInt8]) -> ConflictPolicy {
-    rows.first { key.starts(with: $0.prefix.bytes) }?.policy ?? .detect
+  func policy(for key: [UInt8]) -> ConflictPolicy { rows.policy(for: key) }
+
+  /// The policies that matter to a caller, as a hello's answer tells them: none where they are too
+  /// many, as an earlier version may have taken.
+  func rows(within access: SyncAccess) -> [CollectionPolicy] {
+    guard (try? HelloAnswer.check(rows)) != nil else { return [] }
+    return rows.filter { access.mayReach(keysWithPrefix: $0.prefix.bytes) }
   }
 
   /// Takes a policy over; nil takes it away.
