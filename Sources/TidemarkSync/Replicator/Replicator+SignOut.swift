@@ -46,8 +46,8 @@ extension Replicator {
   /// `store.compact(dropHistory: true)` does so at once.
   /// - Parameters:
   ///   - mode: what becomes of changes that are not sent.
-  ///   - kept: entries that stay all the same, being the device's and not the user's. What of these
-  ///     is not sent the next replicator may send.
+  ///   - kept: entries that stay all the same, being the device's and not the user's. To the next
+  ///     replicator they are entries of this store like any others, and go by its token.
   /// - Throws: `unsentChanges` where something cannot be sent, `cancelled`, and whatever else
   ///   ``syncOnce(deadline:)`` throws, with everything as it was; `invalidArgument` where another
   ///   peer's scope is everything, which has to be forgotten first; what the own store throws.
