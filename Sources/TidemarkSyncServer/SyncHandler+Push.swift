@@ -36,8 +36,11 @@ extension SyncHandler {
       && hasLease(replica)
     let mark = try LargeValues.shared.withRoom(for: mayBeTaken ? large : 0) {
       var whole = request
-      var content = PushedContent(of: ArrivingAttachments.owner(replica, access))
-      if mayBeTaken { try findContent(of: &whole, &content, access) }
+      var content = PushedContent()
+      if mayBeTaken {
+        content.owner = ArrivingAttachments.owner(replica, access)
+        try findContent(of: &whole, &content, access)
+      }
       return try turn.withLock { _ throws(any Error) in try take(whole, &content, access) }
     }
     if mark.mark.number > 0 { try feed.leases.withLock { try $0.notePush(of: replica, feed) } }
@@ -135,7 +138,7 @@ extension SyncHandler {
 /// The content that a batch names and that has come ahead of it.
 struct PushedContent {
   /// Whose content it is, as far as it has come ahead.
-  fileprivate let owner: [UInt8]
+  fileprivate(set) var owner: [UInt8] = []
   /// Content that the store has as attachments, kept until the entries name it.
   fileprivate(set) var holds: [AttachmentID: AttachmentHold] = [:]
   /// Attachments that have come and are no attachments of the store yet.
@@ -144,8 +147,6 @@ struct PushedContent {
   fileprivate var values: [AttachmentID: AttachmentPartFile] = [:]
   /// Bytes of what an earlier opening has left that may still be read again.
   fileprivate var bytesToLook = SyncHandler.bytesPerLook
-
-  init(of owner: [UInt8]) { self.owner = owner }
 }
 
 extension SyncHandler {
