@@ -44,6 +44,13 @@ extension ReachWorld {
     }
   }
 
+  /// A key and a content, which may belong together.
+  private var anyPair: (key: [UInt8], name: AttachmentReference) {
+    guard random.chance(0.5) else { return (anyKey, anyName) }
+    let number = random.int(below: ReachSecrets.count)
+    return (known.keys[number], known.names[number])
+  }
+
   private var anyScope: SyncScope {
     switch random.int(below: 4) {
     case 0: SyncScope(labels: ["a"])
@@ -76,7 +83,7 @@ extension ReachWorld {
     switch random.int(below: 12) {
     case 0...2: return ("attach", .attachRequest(attach()))
     case 3...4:
-      var (key, name) = (anyKey, anyName)
+      var (key, name) = anyPair
       if random.chance(0.3), let own = random.pick(lent) { (key, name) = own }
       let request = ContentRequest(
         replica: anyReplica, key: key, attachment: name,
@@ -123,8 +130,10 @@ extension ReachWorld {
     let key = random.chance(0.6) ? key("m") : anyKey
     switch random.int(below: 3) {
     case 0:
+      let pair = anyPair
       return AttachRequest(
-        replica: anyReplica, key: key, attachment: anyName, offset: 0, bytes: [])
+        replica: anyReplica, key: random.chance(0.5) ? key : pair.key, attachment: pair.name,
+        offset: 0, bytes: [])
     case 1:
       let name = anyName
       return AttachRequest(
@@ -153,7 +162,13 @@ extension ReachWorld {
       let base = random.chance(0.5) ? pick(positions) : nil
       return change(keyToWrite, random.chance(0.8) ? content : nil, base: base)
     }
-    return batch(of: anyReplica, changes)
+    var request = batch(of: anyReplica, changes)
+    if random.chance(0.1), let number = numbers[request.replica] {
+      // As if its answer had been lost, with other keys.
+      request.number = number
+      request.batchID = batches[request.replica] ?? request.batchID
+    }
+    return request
   }
 
   private func pull() -> PullRequest {
