@@ -12,8 +12,8 @@ struct RequestMemory: Sendable {
     var verdicts: [Verdict?]
     /// The aliases of those that were taken, as far as the back end has ids of its own.
     var aliases: [Int: Alias] = [:]
-    /// Whether the batch has failed before because nothing of it could go.
-    var wasDeferred = false
+    /// How long changes rest that are not sent any more with this batch.
+    var later: [Int: Duration] = [:]
   }
 
   /// Entries that the back end gave and that were not all handed on yet.
@@ -47,9 +47,15 @@ struct RequestMemory: Sendable {
   var partial: [ReplicaID: Partial] = [:]
   /// The replicas that are pushing right now.
   var pushing: Set<ReplicaID> = []
-  /// When a change may be tried again, by monotonic nanoseconds.
-  var retryAt: [OperationID: UInt64] = [:]
+  /// How often the back end has failed on a change.
+  private var faults: [OperationID: Int] = [:]
   var window: Window?
+  /// All that the back end has, while a caller compares what it holds with it.
+  var listing: Listing?
+  /// The tokens of the list that is read.
+  var walk = TokenWalk()
+  /// Names of what the back end has no more and nobody here knew.
+  private var gone: Set<Alias> = []
   /// Ascending by offset.
   private(set) var tokens: [(offset: UInt64, token: String)] = []
   /// The contents of keys that conflicts told.
@@ -57,7 +63,7 @@ struct RequestMemory: Sendable {
   /// The keys of which the caller was told. It asks again when it could not take that.
   private var told: Set<[UInt8]> = []
   /// The last change of each key that was taken, to know it when it comes back.
-  private(set) var sent: [[UInt8]: (operation: OperationID, state: RequestState)] = [:]
+  private(set) var sent: [[UInt8]: (change: RequestChange, state: RequestState)] = [:]
 
   /// The names that the back end has given keys, as of answers that the store may not have taken.
   private var named: [[UInt8]: (replica: ReplicaID, alias: Alias)] = [:]
@@ -66,8 +72,8 @@ struct RequestMemory: Sendable {
     guard !isClosed else { throw PeerError(.unavailable, "the peer is closed") }
   }
 
-  mutating func nextOffset(isConflict: Bool = false) -> UInt64 {
-    head += RequestPlaces.isConflict(head + 1) == isConflict ? 1 : 2
+  mutating func nextOffset(isOfOther: Bool = false) -> UInt64 {
+    head += RequestPlaces.isOfOther(head + 1) == isOfOther ? 1 : 2
     return head
   }
 
@@ -85,7 +91,9 @@ struct RequestMemory: Sendable {
         throw PeerError(.malformed, "the cursor makes no sense")
       }
       hasBegun = true
-      head = max(head, cursor) + RequestPlaces.stride
+      // In a store that is copied, or restored from a backup, what came there since has other
+      // places.
+      head = max(head, cursor) + UInt64.random(in: 1...RequestPlaces.stride)
       if let token = String(validating: request.resumption, as: UTF8.self), !token.isEmpty {
         tokens = [(cursor, token)]
       }
@@ -111,6 +119,30 @@ struct RequestMemory: Sendable {
     tokens.append((offset, token))
     if tokens.count > Self.mostTokens { tokens.removeFirst(tokens.count - Self.mostTokens) }
   }
+
+  mutating func noteGone(_ alias: Alias) {
+    if gone.count >= Self.mostKeys { gone = [] }
+    gone.insert(alias)
+  }
+
+  /// Whether the back end has said in a list that nothing has an alias any more: what it answers
+  /// so was done long ago, and undone since.
+  func isGone(_ alias: Alias) -> Bool { gone.contains(alias) }
+
+  /// Takes note of a fault of the back end's on a change.
+  /// - Returns: how long the change rests: longer with each of them.
+  mutating func noteFault(on operation: OperationID) -> Duration {
+    if faults[operation] == nil, faults.count >= Self.mostKeys { faults = [:] }
+    let count = faults[operation] ?? 0
+    faults[operation] = count + 1
+    return min(Self.firstRest * (1 << min(count, 16)), Self.longestRest)
+  }
+
+  mutating func forgetFaults(on operation: OperationID) { faults[operation] = nil }
+
+  private static let firstRest = Duration.seconds(10)
+  /// As long as after a failure of the whole back end: a fault of one change looks the same.
+  private static let longestRest = Duration.seconds(300)
 
   func alias(ofKey key: [UInt8], _ replica: ReplicaID) -> Alias? {
     guard let found = named[key], found.replica == replica else { return nil }
@@ -141,23 +173,22 @@ struct RequestMemory: Sendable {
   mutating func note(_ change: RequestChange) {
     let key = change.key.bytes
     if sent[key] == nil, sent.count >= Self.mostKeys { sent = [:] }
-    sent[key] = (change.operation, change.kind == .put ? .value(change.content) : .absent)
+    sent[key] = (change, change.kind == .put ? .value(change.content) : .absent)
   }
 
-  /// The own operation that gave a key what it holds at the back end.
+  /// The own operation that gave a key what it holds at the back end, as far as that can be told
+  /// by what was sent since the program was started.
   mutating func own(
     _ change: RequestPage.Change, ofKey key: [UInt8], of replica: ReplicaID
   ) -> OperationID? {
-    if let text = change.idempotencyKey, let operation = OperationID(idempotencyKey: text) {
-      return operation.replica == replica ? operation : nil
-    }
-    guard let last = sent[key], last.operation.replica == replica else { return nil }
-    guard last.state.isSame(as: change.state) else {
-      // Should the same come again after this, it is somebody's who has put it back.
-      sent[key] = nil
-      return nil
-    }
-    return last.operation
+    guard let last = sent[key], last.change.operation.replica == replica else { return nil }
+    let isSame =
+      change.idempotencyKey.map { $0.lowercased() == last.change.idempotencyKey }
+      ?? last.state.isSame(as: change.state)
+    if isSame { return last.change.operation }
+    // Should the same come again after this, it is somebody's who has put it back.
+    sent[key] = nil
+    return nil
   }
 }
 
@@ -166,7 +197,7 @@ extension RequestState {
   func isSame(as other: RequestState) -> Bool {
     switch (self, other) {
     case (.absent, .absent): true
-    case (.value(let a), .value(let b)): a.value == b.value && a.labelSet == b.labelSet
+    case (.value(let a, _), .value(let b, _)): a.value == b.value && a.labelSet == b.labelSet
     default: false
     }
   }

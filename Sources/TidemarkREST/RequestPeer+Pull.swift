@@ -21,36 +21,50 @@ extension RequestPeer {
     let after = request.after.offset
     let (token, isKnown) = try state.withLock { (memory: inout RequestMemory) throws in
       try memory.checkOpen()
+      memory.listing = nil
       guard after <= memory.head else {
         throw PeerError(.cursorGone, "the cursor was not given out")
       }
       return (memory.token(at: after), memory.hasWindow(for: request))
     }
-    if let fetch, !isKnown {
-      let page = try await ask { try await fetch(token) }
-      let keyed = try self.keyed(page, request.aliases, request.replica)
-      state.withLock { $0.take(page, keyed, for: request, places) }
+    if fetch != nil, !isKnown {
+      var walk = state.withLock { $0.walk }
+      let page = try await list(token, &walk)
+      let keyed = try self.keyed(page, request.aliases)
+      state.withLock { memory in
+        memory.walk = walk
+        memory.take(page, keyed, for: request, places)
+      }
     }
     return state.withLock { $0.answer(request, places) }
   }
 
-  /// Says what keys hold: what a conflict has told, or what the back end says when asked.
+  /// Says what keys hold: what a conflict or a list has told, or what the back end says when asked.
   public func values(_ request: ValuesRequest) async throws -> ValuesAnswer {
-    let keys = Array(request.keys.prefix(options.changesPerBatch))
-    var found = try state.withLock { (memory: inout RequestMemory) throws in
+    let keys = Array(request.keys.prefix(SyncLimits().changes))
+    let (told, listing) = try state.withLock { (memory: inout RequestMemory) throws in
       try memory.checkOpen()
-      return memory.current
+      return (memory.current, memory.listing)
     }
-    if read == nil, keys.contains(where: { found[$0] == nil }) {
-      for (key, state) in try await everything(of: Set(keys), request) {
-        found[key] = state
+    var found = told
+    for key in listing == nil ? [] : keys {
+      if let state = listing?.items[key]?.state { found[key] = state }
+    }
+    // A key that a list of everything lacks need not be asked for.
+    let wanted = keys.filter { found[$0] == nil && (listing == nil || listing?.items[$0] != nil) }
+    if read == nil, !wanted.isEmpty {
+      _ = try await everyPage(request.aliases) { rows in
+        for row in rows where wanted.contains(row.key) { found[row.key] = row.change.state }
       }
     }
     var entries: [FeedEntry] = []
+    var aliases: [Int: Alias] = [:]
     for key in keys {
+      // An absent key is left out of a comparison: too many of them are suspicious.
+      if let listing, listing.items[key] == nil { continue }
       var state = found[key]
       if state == nil, let read {
-        let alias = request.aliases?.alias(ofKey: key)
+        let alias = listing?.items[key]?.alias ?? request.aliases?.alias(ofKey: key)
         state = try await ask { try await read(Key(key), alias) }
       }
       guard state != nil || read != nil || fetch != nil else {
@@ -60,12 +74,15 @@ extension RequestPeer {
           "what the back end has at \(Key(key)) is not known any more; give the peer `read` or "
             + "`fetch`")
       }
+      aliases[entries.count] = listing?.items[key]?.alias
       entries.append(self.entry(key, state ?? .absent))
     }
     return state.withLock { memory in
       memory.tell(keys)
-      return ValuesAnswer(
+      var answer = ValuesAnswer(
         entries: entries, answered: keys.count, range: places.range(head: memory.head))
+      answer.aliases = aliases
+      return answer
     }
   }
 
@@ -76,27 +93,14 @@ extension RequestPeer {
       key, held, at: places.position(offset),
       OperationID(replica: places.feed, sequence: offset))
   }
+}
 
-  /// The contents of keys, from all that the back end ever had.
-  private func everything(
-    of keys: Set<[UInt8]>, _ request: ValuesRequest
-  ) async throws -> [[UInt8]: RequestState] {
-    guard let fetch else { return [:] }
-    var found: [[UInt8]: RequestState] = [:]
-    var token: String?
-    while true {
-      let page = try await ask { [token] in try await fetch(token) }
-      for (key, change) in try keyed(page, request.aliases, request.replica)
-      where keys.contains(key) {
-        found[key] = change.state
-      }
-      guard page.hasMore else { return found }
-      guard page.token != token else {
-        throw PeerError(.malformed, "the back end has more, and always the same")
-      }
-      token = page.token
-    }
-  }
+/// A change of a page, with its key.
+struct KeyedChange: Sendable {
+  var key: [UInt8]
+  var change: RequestPage.Change
+  /// The change of the store's own that it is, by its sequence; nil for somebody else's.
+  var own: UInt64?
 }
 
 extension RequestPeer {
@@ -105,59 +109,81 @@ extension RequestPeer {
   /// - Throws: ``PeerError`` where a change has neither key nor alias, or the key that is made of
   ///   an alias has another one.
   func keyed(
-    _ page: RequestPage, _ aliases: KnownAliases?, _ replica: ReplicaID
-  ) throws(PeerError) -> [(key: [UInt8], change: RequestPage.Change)] {
-    var keyed: [(key: [UInt8], change: RequestPage.Change)] = []
+    _ page: RequestPage, _ aliases: KnownAliases?
+  ) throws(PeerError) -> [KeyedChange] {
+    var keyed: [KeyedChange] = []
     var made: [Alias: [UInt8]] = [:]
     for change in page.changes {
-      if let key = change.key?.bytes {
-        if let alias = change.alias { made[alias] = key }
-        keyed.append((key, change))
-        continue
+      if let fault = change.alias?.fault { throw PeerError(.malformed, fault) }
+      let own = own(change, aliases)
+      var key = own?.key ?? change.key?.bytes
+      if key == nil {
+        guard let alias = change.alias else {
+          throw PeerError(.malformed, "the back end gave a change without key and alias")
+        }
+        key = made[alias] ?? aliases?.key(ofAlias: alias)?.bytes
+        if key == nil {
+          guard change.state != .absent else {
+            state.withLock { $0.noteGone(alias) }
+            continue
+          }
+          key = try madeKey(alias, aliases)
+        }
       }
-      guard let alias = change.alias else {
-        throw PeerError(.malformed, "the back end gave a change without key and alias")
-      }
-      if let fault = alias.fault { throw PeerError(.malformed, fault) }
-      let own = change.idempotencyKey.flatMap { OperationID(idempotencyKey: $0) }
-      if let own, own.replica == replica {
-        // The store knows its key, unless that is long gone.
-        let key = aliases?.key(ofOwn: own.sequence)?.bytes
-        if let key { made[alias] = key }
-        keyed.append((key ?? [], change))
-        continue
-      }
-      if let key = made[alias] ?? aliases?.key(ofAlias: alias)?.bytes {
-        keyed.append((key, change))
-        continue
-      }
-      guard change.state != .absent else { continue }
-      let key = newKey(alias).bytes
-      if let other = aliases?.alias(ofKey: key) {
-        throw PeerError(
-          .malformed,
-          "the key made of the alias \(alias.text.prefix(64)) is that of \(other.text.prefix(64))")
-      }
-      made[alias] = key
-      keyed.append((key, change))
+      guard let key else { continue }
+      if let alias = change.alias { made[alias] = key }
+      keyed.append(KeyedChange(key: key, change: change, own: own?.sequence))
     }
     return keyed
+  }
+
+  /// The change of the store's own that has come back. A sequence says nothing by itself: a store
+  /// that was copied, or restored from a backup, gives it to another change.
+  private func own(_ change: RequestPage.Change, _ aliases: KnownAliases?) -> PushedChange? {
+    guard let aliases, let key = change.idempotencyKey.flatMap({ IdempotencyKey($0) }),
+      let own = aliases.change(ofOwn: key.sequence),
+      IdempotencyKey(own, of: aliases.store).hash == key.hash,
+      change.key.map({ $0.bytes == own.key }) ?? true
+    else { return nil }
+    return own
+  }
+
+  private func madeKey(_ alias: Alias, _ aliases: KnownAliases?) throws(PeerError) -> [UInt8] {
+    let key: [UInt8]
+    do { key = try newKey(alias).bytes } catch {
+      throw PeerError(.malformed, "no key for the alias \(alias.text.prefix(64)): \(error)")
+    }
+    if let other = aliases?.alias(ofKey: key) {
+      throw PeerError(
+        .malformed,
+        "the key made of the alias \(alias.text.prefix(64)) is that of \(other.text.prefix(64))")
+    }
+    return key
   }
 }
 
 extension RequestPlaces {
   func entry(
-    _ key: [UInt8], _ held: RequestState, at position: Position, _ operation: OperationID
+    _ key: [UInt8], _ held: RequestState, at position: Position, _ operation: OperationID,
+    time: Timestamp? = nil
   ) -> FeedEntry {
     switch held {
-    case .absent: FeedEntry(position: position, kind: .delete, operation: operation, key: key)
-    case .value(let content):
+    case .absent:
+      FeedEntry(
+        position: position, kind: .delete, operation: operation, key: key,
+        commitTime: Self.commitTime(time))
+    case .value(let content, let time):
       FeedEntry(
         position: position, kind: .put, operation: operation, key: key,
         content: SyncContent(
           value: content.value, labels: content.labelSet.map { EntryLabel($0) }, hash: content.hash,
-          maxAgeSeconds: content.maxAgeSeconds))
+          maxAgeSeconds: content.maxAgeSeconds), commitTime: Self.commitTime(time))
     }
+  }
+
+  /// A time of the back end's as a commit time; 0 where it gives none.
+  private static func commitTime(_ time: Timestamp?) -> UInt64 {
+    min(time?.sinceEpoch ?? 0, 1 << 48 - 1) << 16
   }
 }
 
@@ -172,25 +198,27 @@ extension RequestMemory {
 
   /// Takes what the back end gave, and gives it positions.
   mutating func take(
-    _ page: RequestPage, _ keyed: [(key: [UInt8], change: RequestPage.Change)],
-    for request: PullRequest, _ places: RequestPlaces
+    _ page: RequestPage, _ keyed: [KeyedChange], for request: PullRequest, _ places: RequestPlaces
   ) {
     var entries: [FeedEntry] = []
     var aliases: [UInt64: Alias] = [:]
-    for (key, change) in keyed {
-      let offset = nextOffset()
+    for row in keyed {
+      let (key, change) = (row.key, row.change)
+      let own =
+        row.own.map { OperationID(replica: request.replica, sequence: $0) }
+        ?? own(change, ofKey: key, of: request.replica)
+      let offset = nextOffset(isOfOther: own == nil)
       let position = places.position(offset)
       aliases[offset] = change.alias
       // A former name counts no longer than the store knows better.
       if change.state == .absent { note(nil, ofKey: key, request.replica) }
-      if let own = own(change, ofKey: key, of: request.replica) {
+      if let own {
         entries.append(FeedEntry(position: position, kind: .own, operation: own, key: []))
         continue
       }
-      let operation =
-        change.idempotencyKey.flatMap { OperationID(idempotencyKey: $0) }
-        ?? OperationID(replica: places.feed, sequence: offset)
-      let entry = places.entry(key, change.state, at: position, operation)
+      let entry = places.entry(
+        key, change.state, at: position,
+        OperationID(replica: places.feed, sequence: offset), time: change.time)
       guard
         entry.kind == .delete
           || request.scope.contains(key: entry.key, labels: entry.content.labels)

@@ -6,16 +6,20 @@ extension RequestPeer {
   /// Sends the changes of a batch, one request each.
   ///
   /// Outcomes that were answered are remembered when the rest fails, so a batch that is sent again
-  /// goes on where it stopped. Changes that are to be tried later are put back (`aborted`), so that
-  /// the store can go on with others; when there are no others, the peer asks for patience.
+  /// goes on where it stopped. Changes on which the back end fails, or that it wants later, are put
+  /// back (`aborted`) for a while, so that the store goes on with others.
+  /// - Throws: what `send` throws where that is not the fault of one change: `unauthorized`,
+  ///   `forbidden` and `busy`, and anything if nothing of a batch was answered.
   public func push(_ request: PushRequest) async throws -> PushAnswer {
+    // A batch may have been formed when the options were others.
     guard request.number > 0, request.batchID != .none,
-      request.changes.count <= options.changesPerBatch,
+      request.changes.count <= SyncLimits().changes,
       Set(request.changes.map(\.sequence)).count == request.changes.count
     else { throw PeerError(.malformed, "the batch makes no sense") }
     let start = try state.withLock { (memory: inout RequestMemory) throws -> PushStart in
       try memory.checkOpen()
       memory.forgetTold()
+      memory.listing = nil
       let mark = memory.marks[request.replica] ?? ReplicaMark()
       guard mark.precedes(request) else { return .answered(mark, memory.head) }
       guard memory.pushing.insert(request.replica).inserted else {
@@ -39,34 +43,58 @@ extension RequestPeer {
     case open([Int])
   }
 
+  /// So many faults in a row, and no answer, are the back end's own.
+  private static let mostFaults = 3
+
   /// Sends changes, as many at a time as may be.
   private func sendAll(_ request: PushRequest, _ indices: [Int]) async throws {
-    try await withThrowingTaskGroup(of: Void.self) { group in
+    try await withThrowingTaskGroup(of: PeerError?.self) { group in
       defer { group.cancelAll() }
       var left = indices.makeIterator()
-      func next() -> Bool {
-        guard let index = left.next() else { return false }
+      var (answers, faults) = (0, 0)
+      var last: PeerError?
+      func next() {
+        guard answers > 0 || faults < Self.mostFaults, let index = left.next() else { return }
         group.addTask { [self] in try await sendOne(request, index) }
-        return true
       }
-      for _ in 0..<options.parallel { guard next() else { break } }
-      while try await group.next() != nil {
+      for _ in 0..<options.parallel { next() }
+      while let fault = try await group.next() {
         try Task.checkCancellation()
-        _ = next()
+        if let fault { (faults, last) = (faults + 1, fault) } else { answers += 1 }
+        next()
       }
+      if answers == 0, let last { throw last }
     }
   }
 
-  private func sendOne(_ request: PushRequest, _ index: Int) async throws {
+  /// - Returns: the fault of the back end's on this change; nil when it has answered, or the change
+  ///   waits for an earlier one of its key.
+  private func sendOne(_ request: PushRequest, _ index: Int) async throws -> PeerError? {
     let pushed = request.changes[index]
-    let change = places.request(pushed, of: request.replica, alias: alias(of: pushed, request))
-    let outcome: RequestOutcome =
-      pushed.atomicGroup == 0 || PlantedSyncBug.isOn(.groupSentInParts)
-      ? try await ask { try await send(change) }
-      : .rejected(
-        Rejection(code: "atomic", message: "the back end takes changes one by one only"))
-    try state.withLock { (memory: inout RequestMemory) throws in
-      try memory.note(outcome, of: change, canRead: fetch != nil || read != nil, index, places)
+    let earlier = request.changes[..<index].indices.filter {
+      request.changes[$0].key == pushed.key
+    }
+    let replica = request.replica
+    guard state.withLock({ $0.areAnswered(earlier, of: replica) }) else { return nil }
+    let change = places.request(
+      pushed, of: replica, store: request.store, alias: alias(of: pushed, request))
+    do {
+      let outcome: RequestOutcome =
+        pushed.atomicGroup == 0 || PlantedSyncBug.isOn(.groupSentInParts)
+        ? try await ask { try await send(change) }
+        : .rejected(
+          Rejection(code: "atomic", message: "the back end takes changes one by one only"))
+      try state.withLock { (memory: inout RequestMemory) throws in
+        try memory.note(outcome, of: change, canRead: fetch != nil || read != nil, index, places)
+      }
+      return nil
+    } catch let error as PeerError {
+      switch error.kind {
+      case .unauthorized, .forbidden, .busy: throw error
+      default:
+        state.withLock { $0.noteFault(on: change, index) }
+        return error
+      }
     }
   }
 
@@ -92,13 +120,18 @@ extension RequestMemory {
         number: request.number, batchID: request.batchID,
         verdicts: Array(repeating: nil, count: request.changes.count))
     }
-    let verdicts = partial[request.replica]?.verdicts ?? []
-    let now = clock.monotonicNanoseconds()
-    return verdicts.indices.filter { index in
-      let operation = OperationID(
-        replica: request.replica, sequence: request.changes[index].sequence)
-      return verdicts[index] == nil && retryAt[operation] ?? 0 <= now
-    }
+    guard let batch = partial[request.replica] else { return [] }
+    return batch.verdicts.indices.filter { batch.verdicts[$0] == nil && batch.later[$0] == nil }
+  }
+
+  /// Whether the changes of a batch that come before one of their key have answers.
+  func areAnswered(_ indices: [Int], of replica: ReplicaID) -> Bool {
+    indices.allSatisfy { partial[replica]?.verdicts[$0] != nil }
+  }
+
+  mutating func noteFault(on change: RequestChange, _ index: Int) {
+    let rest = noteFault(on: change.operation)
+    partial[change.operation.replica]?.later[index] = rest
   }
 
   /// Takes the answer to a change.
@@ -107,7 +140,7 @@ extension RequestMemory {
     _ places: RequestPlaces
   ) throws(PeerError) {
     let replica = change.operation.replica
-    retryAt[change.operation] = nil
+    forgetFaults(on: change.operation)
     let verdict: Verdict
     switch outcome {
     case .applied, .duplicate:
@@ -116,24 +149,22 @@ extension RequestMemory {
     case .appliedAs(let alias):
       if let fault = alias.fault {
         verdict = .rejected(Rejection(code: Alias.refusal, message: fault))
+      } else if isGone(alias) {
+        return try note(.conflict(.absent), of: change, canRead: canRead, index, places)
       } else {
         verdict = .applied(noteTaken(change, as: alias, index, places))
       }
     case .conflict(let state):
       if state != nil || canRead {
         note(state, heldBy: change.key.bytes)
-        verdict = .conflict(places.position(nextOffset(isConflict: true)))
+        verdict = .conflict(places.position(nextOffset(isOfOther: true)))
       } else {
         verdict = .rejected(
           Rejection(code: "conflict", message: "the back end holds something else"))
       }
     case .rejected(let rejection): verdict = .rejected(rejection.bounded)
     case .retryLater(let pause):
-      let seconds = pause.map { UInt32(clamping: $0.wholeSeconds) }
-      let rest = min(max(seconds ?? Self.restSeconds, 1), Self.longestRestSeconds)
-      if retryAt.count >= Self.mostRests { retryAt = [:] }
-      retryAt[change.operation] =
-        clock.monotonicNanoseconds() + UInt64(rest) * 1_000_000_000
+      partial[replica]?.later[index] = pause ?? Self.rest
       return
     }
     partial[replica]?.verdicts[index] = verdict
@@ -152,30 +183,15 @@ extension RequestMemory {
     return places.position(nextOffset())
   }
 
-  /// For how many seconds a change rests that is to be tried later.
-  private static let restSeconds: UInt32 = 30
-  private static let longestRestSeconds: UInt32 = 86_400
-  private static let mostRests = 65_536
+  /// How long a change rests that is to be tried later.
+  private static let rest = Duration.seconds(30)
 
-  /// Ends a batch all of whose changes have an answer or are to be tried later.
-  /// - Throws: `busy` when all are to be tried later, but once a batch only.
+  /// Ends a batch all of whose changes have an answer, or rest, or wait for one that does.
   mutating func finish(
     _ request: PushRequest, _ places: RequestPlaces
   ) throws(PeerError) -> PushAnswer {
-    guard var batch = partial[request.replica], batch.batchID == request.batchID else {
+    guard let batch = partial[request.replica], batch.batchID == request.batchID else {
       throw PeerError(.busy, "another batch came in between", retryAfter: .seconds(1))
-    }
-    if !batch.wasDeferred, !batch.verdicts.isEmpty, batch.verdicts.allSatisfy({ $0 == nil }) {
-      batch.wasDeferred = true
-      partial[request.replica] = batch
-      let now = clock.monotonicNanoseconds()
-      let first = request.changes.compactMap { change in
-        retryAt[OperationID(replica: request.replica, sequence: change.sequence)]
-      }.min()
-      let seconds = ((first ?? now) - min(now, first ?? now) + 999_999_999) / 1_000_000_000
-      throw PeerError(
-        .busy, "the back end wants these changes later",
-        retryAfter: .seconds(max(1, seconds)))
     }
     var mark = ReplicaMark(
       number: request.number, batchID: request.batchID,
@@ -183,6 +199,13 @@ extension RequestMemory {
     mark.aliases = batch.aliases
     setMark(mark, of: request.replica)
     partial[request.replica] = nil
-    return PushAnswer(mark: mark, range: places.range(head: head))
+    var answer = PushAnswer(mark: mark, range: places.range(head: head))
+    answer.later = batch.later
+    return answer
   }
+}
+
+extension PushRequest {
+  /// The id of the store that sends it, which goes into its keys of idempotency.
+  fileprivate var store: [UInt8] { aliases?.store ?? replica.bytes }
 }

@@ -7,7 +7,7 @@ internal import TidemarkSyncProtocol
 ///
 /// ```swift
 /// let peer = RequestPeer(named: "https://api.example.org/notes") { change in
-///   try await api.put(change.key, change.content.value, idempotencyKey: change.idempotencyKey)
+///   try await api.send(change)
 /// } fetch: { token in
 ///   try await api.changes(since: token)
 /// }
@@ -16,20 +16,22 @@ internal import TidemarkSyncProtocol
 /// under way when a program died, or when an answer was lost, is sent again with the same
 /// idempotency key, and the back end must answer it as before instead of doing it again. The peer
 /// keeps nothing on disk: what was answered is in the store's log, and after a restart the store
-/// sends the batch again of which it has no answers. Sums cannot be compared, so a back end that
-/// was restored from a backup is not noticed.
+/// sends the batch again of which it has no answers. That a back end was restored from a backup is
+/// not noticed.
 ///
 /// Failures that the closures throw count as passing: ``PeerError`` as what it says, anything else
-/// as `unavailable`. What will never pass is to be returned, as ``RequestOutcome/rejected(_:)``.
+/// as `unavailable`. One that a single change meets holds up that change only. What will never pass
+/// is to be returned, as ``RequestOutcome/rejected(_:)``.
 public final class RequestPeer: Peer {
   /// Sends one change.
   public typealias Send = @Sendable (RequestChange) async throws -> RequestOutcome
-  /// Gives what has changed since a token; nil for everything.
+  /// Gives what has changed since a token; nil for everything. A token that the back end does not
+  /// know any more is to be thrown as `PeerError(.cursorGone)`.
   public typealias Fetch = @Sendable (_ token: String?) async throws -> RequestPage
   /// Gives what a key holds, which the back end calls so; nil for what has no alias.
   public typealias Read = @Sendable (_ key: Key, _ alias: Alias?) async throws -> RequestState
   /// Makes the key of what the back end has under an alias of which nobody here has heard.
-  public typealias NewKey = @Sendable (_ alias: Alias) -> Key
+  public typealias NewKey = @Sendable (_ alias: Alias) throws -> Key
 
   /// How a back end is spoken to.
   public struct Options: Sendable, Hashable {
@@ -40,11 +42,17 @@ public final class RequestPeer: Peer {
     public var parallel: Int
     /// How often a pull that waits asks.
     public var pollInterval: Duration
+    /// Whether a list that is begun without a token has everything that is there: then what it
+    /// lacks after a token has expired goes here, too. A list that names what is gone, or begins
+    /// somewhere, need not say so; without it what has gone meanwhile stays here.
+    public var listsEverything: Bool
 
     /// Options.
     public init(
-      changesPerBatch: Int = 64, parallel: Int = 1, pollInterval: Duration = .seconds(30)
+      changesPerBatch: Int = 64, parallel: Int = 1, pollInterval: Duration = .seconds(30),
+      listsEverything: Bool = false
     ) {
+      self.listsEverything = listsEverything
       self.changesPerBatch = min(max(changesPerBatch, 1), SyncLimits().changes)
       self.parallel = max(parallel, 1)
       self.pollInterval = max(pollInterval, .milliseconds(1))
@@ -70,7 +78,7 @@ public final class RequestPeer: Peer {
   ///     asked for everything then, and without both a conflict counts as rejected.
   ///   - newKey: makes the key of what others have created, where `fetch` gives only the alias; by
   ///     default the key is the alias. It must not be a key that has another alias, and the same
-  ///     alias must always give the same key.
+  ///     alias must always give the same key: for an object of a collection that of its id.
   public convenience init(
     named name: String, options: Options = Options(), send: @escaping Send, fetch: Fetch? = nil,
     read: Read? = nil, newKey: @escaping NewKey = { Key($0.bytes) }
@@ -94,11 +102,11 @@ public final class RequestPeer: Peer {
     self.newKey = newKey
   }
 
-  /// Neither numbers nor sums, and no waiting.
+  /// No numbers and no waiting; sums where lists have everything.
   public var capabilities: PeerCapabilities {
     PeerCapabilities(
       limits: SyncLimits(changes: options.changesPerBatch), canWait: false, isNumbered: false,
-      hasDigest: false)
+      hasDigest: options.listsEverything && fetch != nil)
   }
 
   /// Makes the caller's cursor the beginning of what this peer goes on from.
@@ -110,11 +118,6 @@ public final class RequestPeer: Peer {
         mark: memory.marks[request.replica] ?? ReplicaMark(),
         time: memory.clock.now().sinceEpoch, limits: capabilities.limits)
     }
-  }
-
-  /// - Throws: always; there are no sums.
-  public func digest(_ request: DigestRequest) async throws -> DigestAnswer {
-    throw PeerError(.failed, "a back end of requests has no sums to compare")
   }
 
   /// Further calls fail.

@@ -5,8 +5,8 @@ internal import TidemarkSyncProtocol
 /// The positions of a back end that has none: made up from its name, so that they are the same
 /// after a restart.
 struct RequestPlaces: Sendable {
-  /// How far a peer that knows nothing begins behind a cursor: it gives out fewer positions in its
-  /// life before the cursor is written down again, so it never gives one out twice.
+  /// How far a peer that knows nothing begins behind a cursor, at most. It is by chance, so that no
+  /// position is given out twice, be it in a copy of the store.
   static let stride: UInt64 = 1 << 32
 
   /// The id of what is taken for a feed.
@@ -24,9 +24,10 @@ struct RequestPlaces: Sendable {
     epoch = words[2] | 1
   }
 
-  /// Whether an offset is of what stands at the back end in the place of a change, as all even
-  /// ones are: a change that is based upon it was sent before and is sent anew.
-  static func isConflict(_ offset: UInt64) -> Bool { offset % 2 == 0 }
+  /// Whether an offset is of what somebody else has written, as all even ones are. A change that is
+  /// sent upon it is another request than the same one upon something else, which may have been
+  /// answered before: it gets a key of its own.
+  static func isOfOther(_ offset: UInt64) -> Bool { offset % 2 == 0 }
 
   func position(_ offset: UInt64) -> Position {
     offset == 0 ? .beginning : Position(epoch: epoch, offset: offset)
@@ -38,18 +39,17 @@ struct RequestPlaces: Sendable {
 
   /// A change as it is sent.
   func request(
-    _ change: PushedChange, of replica: ReplicaID, alias: Alias?
+    _ change: PushedChange, of replica: ReplicaID, store: [UInt8], alias: Alias?
   ) -> RequestChange {
-    let operation = OperationID(replica: replica, sequence: change.sequence)
-    var key = operation.idempotencyKey
-    // A back end answers a key that it knows as before: that of a conflict would stay one.
+    var key = IdempotencyKey(change, of: store)
     if case .position(let base) = change.base, base.offset > 0,
-      Self.isConflict(base.offset), !PlantedSyncBug.isOn(.conflictKeyKept)
+      Self.isOfOther(base.offset), !PlantedSyncBug.isOn(.conflictKeyKept)
     {
-      key += "-\(base.offset)"
+      key = key.salted(by: base.offset)
     }
     return RequestChange(
-      idempotencyKey: key, operation: operation, kind: change.kind,
+      idempotencyKey: key.text,
+      operation: OperationID(replica: replica, sequence: change.sequence), kind: change.kind,
       key: Key(change.key), content: change.content,
       commitTime: HybridTime(change.commitTime).orderedTimestamp, time: change.time, alias: alias)
   }

@@ -4,9 +4,9 @@ internal import TidemarkSyncProtocol
 
 /// One change as ``RequestPeer`` hands it to the program's back end.
 public struct RequestChange: Sendable, Hashable {
-  /// For the header `Idempotency-Key`: the operation id, replica and sequence with a dot between
-  /// them. The same change has the same key whenever it is sent; only one that is sent again
-  /// because it won a conflict gets another, with `-` and a number behind the id.
+  /// For the header `Idempotency-Key`: a UUID of version 8 in lower case. The same change has the
+  /// same key whenever it is sent, also by a copy of the store, and no other change ever has it;
+  /// only when it is sent again because it won a conflict it gets another one.
   public var idempotencyKey: String
   /// The replica that wrote it, and its sequence there.
   public var operation: OperationID
@@ -41,14 +41,16 @@ public enum RequestOutcome: Sendable, Hashable {
   case conflict(RequestState?)
   /// It will never be taken, for the reason given: the change is parked.
   case rejected(Rejection)
-  /// Not now. The others go on; it is tried again after that time, by default 30 seconds.
+  /// Not now. The others go on; it is tried again after that time, by default 30 seconds and at
+  /// most a day, and after a restart at once.
   case retryLater(after: Duration? = nil)
 }
 
 /// The content of a key at the back end.
 public enum RequestState: Sendable, Hashable {
-  /// This.
-  case value(SyncContent)
+  /// This, and when it was given that, by the back end's clock, for resolvers that go by it. An
+  /// ETag or a version has its place in the content's `hash`, which is kept with the entry.
+  case value(SyncContent, time: Timestamp? = nil)
   /// Nothing, or nothing any more.
   case absent
 }
@@ -64,14 +66,18 @@ public struct RequestPage: Sendable, Hashable {
     /// The key's content now.
     public var state: RequestState
     /// The idempotency key with which the back end got it, if it keeps that: so a store knows its
-    /// own changes. To be left out when the back end has made something else of the change.
+    /// own changes, as long as they are in its log. To be left out when the back end has made
+    /// something else of the change.
     public var idempotencyKey: String?
+    /// When the key was deleted; for a value its state says when. Nil when the back end does not.
+    public var time: Timestamp?
 
     /// A change of a key.
     public init(
       key: some BytesConvertible, state: RequestState, idempotencyKey: String? = nil,
-      alias: Alias? = nil
+      alias: Alias? = nil, time: Timestamp? = nil
     ) {
+      self.time = time
       self.key = Key(key)
       self.alias = alias
       self.state = state
@@ -80,7 +86,10 @@ public struct RequestPage: Sendable, Hashable {
 
     /// A change of what the back end calls so. It is that key's to which the back end has given the
     /// alias; what nobody here has heard of gets a new key (`newKey` of ``RequestPeer``).
-    public init(alias: Alias, state: RequestState, idempotencyKey: String? = nil) {
+    public init(
+      alias: Alias, state: RequestState, idempotencyKey: String? = nil, time: Timestamp? = nil
+    ) {
+      self.time = time
       self.alias = alias
       self.state = state
       self.idempotencyKey = idempotencyKey
@@ -91,7 +100,7 @@ public struct RequestPage: Sendable, Hashable {
   public var changes: [Change]
   /// The token to ask with the next time: anything that the back end understands.
   public var token: String
-  /// Whether there are more already.
+  /// Whether there are more already: then the token is one that no page of this list has had.
   public var hasMore: Bool
 
   /// A page.
@@ -99,21 +108,5 @@ public struct RequestPage: Sendable, Hashable {
     self.changes = changes
     self.token = token
     self.hasMore = hasMore
-  }
-}
-
-extension OperationID {
-  /// The text of an idempotency key.
-  var idempotencyKey: String { "\(replica).\(sequence)" }
-
-  /// The operation of an idempotency key.
-  /// - Returns: nil for keys that are somebody else's.
-  init?(idempotencyKey text: String) {
-    guard text.utf8.count <= 128 else { return nil }
-    let parts = text.split(separator: ".", omittingEmptySubsequences: false)
-    guard parts.count == 2, let replica = ReplicaID(String(parts[0])) else { return nil }
-    let digits = parts[1].prefix { $0 != "-" }
-    guard let sequence = UInt64(digits), sequence > 0, digits.first != "+" else { return nil }
-    self.init(replica: replica, sequence: sequence)
   }
 }

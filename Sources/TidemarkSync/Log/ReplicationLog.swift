@@ -141,11 +141,26 @@ package struct ReplicationLog {
   /// Gives own entries another name from here on.
   func changeReplica() throws(TidemarkError) { try engine.changeReplica() }
 
-  /// Gives the keys of entries, and does not keep the store open.
-  var keyLookup: @Sendable (UInt64) -> [UInt8]? {
+  /// The id of this store, which its copies have as well.
+  var storeID: [UInt8] { engine.storeID }
+
+  /// Gives own changes in whose place nothing from elsewhere has come, and does not keep the store
+  /// open.
+  var ownLookup: @Sendable (UInt64) -> PushedChange? {
     { [weak engine] sequence in
-      engine.flatMap { try? ReplicationLog($0).change(at: sequence)?.key }
+      engine.flatMap { try? ReplicationLog($0).ownChange(at: sequence) }
     }
+  }
+
+  private func ownChange(at sequence: UInt64) throws(TidemarkError) -> PushedChange? {
+    guard let change = try change(at: sequence), change.isOwn else { return nil }
+    var version = try newestChange(ofKey: change.key)
+    while let later = version, later.sequence > sequence {
+      guard later.isOwn || later.kind == .touch else { return nil }
+      version = try self.change(at: later.previous)
+    }
+    guard version?.sequence == sequence else { return nil }
+    return PushedChange(change, try content(of: change), upon: .absent)
   }
 
   // MARK: Extent
@@ -169,6 +184,8 @@ package struct ReplicationLog {
   var isClosed: Bool { engine.isClosed }
 
   var now: Timestamp { engine.environment.clock.now() }
+
+  var monotonicNanoseconds: UInt64 { engine.environment.clock.monotonicNanoseconds() }
 
   func random() -> UInt64 { engine.environment.random.next() }
 

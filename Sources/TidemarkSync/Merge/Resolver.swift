@@ -18,8 +18,9 @@ public struct Conflict: Sendable, Hashable {
   /// of the same millisecond apart, in their order.
   public var localTime: Timestamp
   /// When the remote change was committed, by its writer's clock, likewise: where that was ahead by
-  /// more than a minute, when the peer took it.
-  public var remoteTime: Timestamp
+  /// more than a minute, when the peer took it. Nil when the peer does not say, as a back end of
+  /// one's own that gives no time: then nobody knows which is later.
+  public var remoteTime: Timestamp?
   /// The peer's policy for the key, as it was told last; ``ConflictPolicy/detect`` where there is
   /// none.
   public var policy: ConflictPolicy
@@ -27,7 +28,7 @@ public struct Conflict: Sendable, Hashable {
   /// A conflict.
   public init(
     key: some BytesConvertible, base: SyncContent?, local: SyncContent?, remote: SyncContent?,
-    localTime: Timestamp = Timestamp(seconds: 0), remoteTime: Timestamp = Timestamp(seconds: 0),
+    localTime: Timestamp = Timestamp(seconds: 0), remoteTime: Timestamp? = nil,
     policy: ConflictPolicy = .detect
   ) {
     self.policy = policy
@@ -98,14 +99,19 @@ public struct ConflictResolver: Sendable {
 
   /// The default, as the peer's policy for the key has it: with ``ConflictPolicy/detect``, or
   /// without any, as ``localWins``; with ``ConflictPolicy/lastWriterWins`` the later commit stays,
-  /// deletes as well, and of two at the same time the feed's.
+  /// deletes as well, and of two at the same time the feed's; the user decides where the peer does
+  /// not say when its content was committed.
   public static let byPolicy = ConflictResolver(
     .resolve,
     deciding: { conflict in
       switch conflict.policy {
       case .detect: localWins.decide(conflict)
       case .lastWriterWins:
-        Decision(resolution: conflict.localTime > conflict.remoteTime ? .local : .remote)
+        if let remoteTime = conflict.remoteTime {
+          Decision(resolution: conflict.localTime > remoteTime ? .local : .remote)
+        } else {
+          Decision(resolution: conflict.remote == nil ? .local : .ask)
+        }
       }
     })
   /// Local changes that were not sent yet stay.
@@ -143,6 +149,7 @@ public struct ConflictResolver: Sendable {
       if let merged = merge.merged {
         return Decision(resolution: .merged(merged), clashes: merge.clashes)
       }
+      if merge.asksUser { return Decision(resolution: .ask, clashes: merge.clashes) }
       var decision = fallback.decide(conflict)
       decision.clashes += merge.clashes
       decision.hasFallenBack = true
@@ -175,6 +182,8 @@ struct FieldMerge {
   private(set) var merged: SyncContent?
   /// How many fields were changed on both sides, each in its way.
   private(set) var clashes = 0
+  /// Whether the rule has left a field to the user.
+  private(set) var asksUser = false
 
   private let conflict: Conflict
   private let rule: FieldClashRule
@@ -248,6 +257,9 @@ struct FieldMerge {
     case .remote: return .value(remote)
     case .value(let text): return ParsedJSON(text).map { .value($0) } ?? .undecided
     case .fallback: return .undecided
+    case .ask:
+      asksUser = true
+      return .undecided
     }
   }
 }
@@ -271,6 +283,8 @@ public struct FieldClash: Sendable, Hashable {
     case value([UInt8])
     /// The fallback decides on the whole value.
     case fallback
+    /// The user decides on the whole value.
+    case ask
   }
 
   /// The names from the outermost object to the field.
@@ -285,12 +299,12 @@ public struct FieldClash: Sendable, Hashable {
   /// When the local change was committed, as in ``Conflict/localTime``.
   public var localTime: Timestamp
   /// When the remote change was committed, as in ``Conflict/remoteTime``.
-  public var remoteTime: Timestamp
+  public var remoteTime: Timestamp?
 
   /// A clash.
   public init(
     path: [String], base: [UInt8]?, local: [UInt8]?, remote: [UInt8]?,
-    localTime: Timestamp = Timestamp(seconds: 0), remoteTime: Timestamp = Timestamp(seconds: 0)
+    localTime: Timestamp = Timestamp(seconds: 0), remoteTime: Timestamp? = nil
   ) {
     self.path = path
     self.base = base
@@ -321,8 +335,11 @@ public struct FieldClashRule: Sendable {
   public static let local = FieldClashRule { _ in .local }
   /// Such fields get what the feed holds.
   public static let remote = FieldClashRule { _ in .remote }
-  /// Such fields are taken from the change that was committed later, by its writer's clock.
-  public static let latest = FieldClashRule { $0.localTime >= $0.remoteTime ? .local : .remote }
+  /// Such fields are taken from the change that was committed later, by its writer's clock. Where
+  /// the peer does not say when that was, the user decides.
+  public static let latest = FieldClashRule { clash in
+    clash.remoteTime.map { clash.localTime >= $0 ? .local : .remote } ?? .ask
+  }
 
   func choice(_ clash: FieldClash, like resolution: @autoclosure () -> Resolution)
     -> FieldClash.Choice

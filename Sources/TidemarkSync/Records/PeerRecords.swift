@@ -225,7 +225,7 @@ extension RecordType {
 /// two keys; the value is the key. One that was taken away has no value.
 extension PeerRecords {
   func aliases() throws(TidemarkError) -> KnownAliases {
-    let known = KnownAliases(own: log.keyLookup)
+    let known = KnownAliases(store: log.storeID, own: log.ownLookup)
     guard table.has(.alias) else { return known }
     var changes = AliasChanges(upon: known)
     for name in aliasNames {

@@ -1,3 +1,4 @@
+internal import Tidemark
 internal import TidemarkEngine
 internal import TidemarkSyncProtocol
 
@@ -23,6 +24,12 @@ struct RemoteState: Sendable, Hashable {
   }
 
   var isDeleted: Bool { entry.kind == .delete }
+
+  /// When it was committed, or the feed took it where that counts; nil when the peer does not say.
+  var orderedTime: Timestamp? {
+    let time = entry.received ?? entry.commitTime
+    return time == 0 ? nil : HybridTime(time).orderedTimestamp
+  }
 
   /// Whether the feed has nothing there, not even a delete.
   var isAbsent: Bool { isDeleted && entry.operation.replica == .none }

@@ -21,13 +21,15 @@ extension Replicator {
     try await host.perform { state in try state.recordStatus() }
     await countPending(always: true)
     change { $0.phase = .idle }
+    let rest = try await host.perform { state in try state.session().timeToRest }
     guard configuration.direction.pulls else {
+      if let rest { return try await sleep(rest, unless: news, beyond: seen) }
       await news.wait(beyond: seen)
       return false
     }
     guard peer.capabilities.canWait, configuration.longPoll > .zero else {
       // Whichever is first: something written here, a poke, or the time.
-      return try await sleep(left, unless: news, beyond: seen)
+      return try await sleep(min(left, rest ?? left), unless: news, beyond: seen)
     }
     guard let (answer, session) = try await longPoll(seen, pokes: poked) else { return false }
     // Nothing was to be sent for as long as the call took.

@@ -67,6 +67,7 @@ struct Forming {
     try release()
     held = session.setAside.held
     held.formUnion(session.outgoing.sequences)
+    held.formUnion(session.resting.sequences(at: session.log.monotonicNanoseconds))
     held = held.intersection(progress.again)
     try takeUrgent()
     var first = progress.again.subtracting(held)

@@ -95,6 +95,21 @@ extension SyncSession {
     return changes.alias(ofKey: change.key) == nil
   }
 
+  /// The aliases in an answer about keys, of which some are known to hold nothing there.
+  /// - Throws: ``PeerError`` when the peer calls two keys the same.
+  func aliasChanges(of answer: ValuesAnswer, absent keys: [[UInt8]]) throws -> AliasChanges {
+    var changes = try aliasChanges(ofAbsent: keys)
+    for (index, alias) in answer.aliases.sorted(by: { $0.key < $1.key })
+    where answer.entries.indices.contains(index) && answer.entries[index].kind == .put {
+      let key = answer.entries[index].key
+      if let fault = alias.fault ?? changes.clash(of: alias, with: key) {
+        throw PeerError(.malformed, fault)
+      }
+      changes.set(alias, ofKey: key)
+    }
+    return changes
+  }
+
   /// The keys that the peer has said to hold nothing: whatever it called them is gone there.
   func aliasChanges(ofAbsent keys: [[UInt8]]) throws(TidemarkError) -> AliasChanges {
     var changes = AliasChanges(upon: try knownAliases())

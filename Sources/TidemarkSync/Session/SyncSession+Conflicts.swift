@@ -48,7 +48,7 @@ extension SyncSession {
     let asked = keysAsked.prefix(answer.answered)
     keysAsked = []
     failuresToTell = 0
-    let named = try aliasChanges(ofAbsent: asked.filter { found[$0]?.kind != .put })
+    let named = try aliasChanges(of: answer, absent: asked.filter { found[$0]?.kind != .put })
     try commit(aliases: named) { operations in
       for key in asked {
         let state = try remoteState(found[key] ?? .nothing(key, at: answer.range.headPosition))
@@ -163,12 +163,11 @@ extension SyncSession {
   ) -> Conflict {
     let now = min(log.now.sinceEpoch, (1 << 48) - 1) << 16 | 0xffff
     let localTime = min(newest.commitTime, now)
-    let remoteTime = remote.map { $0.received ?? $0.commitTime } ?? 0
     return Conflict(
       key: newest.key, base: base, local: local,
       remote: remote.flatMap { $0.isDeleted ? nil : $0.content },
       localTime: HybridTime(localTime - min(localTime, clockLead << 16)).orderedTimestamp,
-      remoteTime: HybridTime(remoteTime).orderedTimestamp,
+      remoteTime: remote?.orderedTime,
       policy: policies.policy(for: newest.key))
   }
 

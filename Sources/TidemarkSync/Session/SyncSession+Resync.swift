@@ -12,6 +12,8 @@ struct Comparing {
   var differing: [DigestWalk.Difference] = []
   /// Keys that the feed has lost, with what was known of them.
   var purged: [[UInt8]] = []
+  /// Whether the feed has said to hold nothing at all.
+  var isEmptyThere = false
 }
 
 extension SyncSession {
@@ -40,7 +42,9 @@ extension SyncSession {
     let isFull = keys.count == limits.changes || bytes >= Self.keyBytesPerCall
     if !keys.isEmpty, isFull || paths.isEmpty { return .valuesRequest(try valuesRequest(keys)) }
     if !paths.isEmpty {
-      return .digestRequest(DigestRequest(replica: replica, scope: scope, paths: paths))
+      var request = DigestRequest(replica: replica, scope: scope, paths: paths)
+      request.aliases = try knownAliases()
+      return .digestRequest(request)
     }
     guard try purge(now.purged) else { return nil }
     try finishResync(at: now.walk.position)
@@ -54,6 +58,7 @@ extension SyncSession {
     guard var now = comparing, let first = now.walk.next.first else { return }
     if !now.table.answers(first) { now.table = try knownTable(now.walk.next) }
     let earlier = now.walk.comparisons
+    if now.walk.position == nil { now.isEmptyThere = answer.parts.first?.total.keys == 0 }
     now.differing += try now.walk.take(answer, now.table) { row in
       try log.change(at: row.offset)?.key
     }
@@ -72,7 +77,8 @@ extension SyncSession {
     guard now.differing.prefix(keys.count).map(\.key) == keys else { return }
     let found = Dictionary(answer.entries.map { ($0.key, $0) }) { $1 }
     var gone: [[UInt8]] = []
-    try commit(arriving: Set(keys)) { operations in
+    let named = try aliasChanges(of: answer, absent: [])
+    try commit(aliases: named, arriving: Set(keys)) { operations in
       gone = []
       for key in keys {
         if let entry = found[key], try confirmAhead(entry, into: &operations) { continue }
@@ -157,9 +163,10 @@ extension SyncSession {
     // As many go as were agreed to, and what goes unasked anyway; all of them where the
     // authorization has changed.
     let agreed = resync.purge == .allowed ? min(resync.lostKeys, Slot.maxSequence) : 0
-    let mayPurge =
-      resync.evicts
-      ? .max : max(Self.purgedUnasked, log.liveKeys / 20) + Int(clamping: agreed)
+    // A list that has nothing at all may be no list.
+    let isSuspicious = !capabilities.isNumbered && comparing?.isEmptyThere ?? false
+    let unasked = isSuspicious ? 0 : max(Self.purgedUnasked, log.liveKeys / 20)
+    let mayPurge = resync.evicts ? .max : unasked + Int(clamping: agreed)
     guard isRefused || keys.count <= mayPurge else {
       try commit { _ in
         progress.resync?.purge = .undecided
@@ -168,8 +175,9 @@ extension SyncSession {
       return false
     }
     for start in stride(from: 0, to: keys.count, by: 256) {
-      try commit { operations in
-        for key in keys[start..<min(start + 256, keys.count)] {
+      let part = Array(keys[start..<min(start + 256, keys.count)])
+      try commit(aliases: aliasChanges(ofAbsent: part)) { operations in
+        for key in part {
           guard let newest = try log.newestChange(ofKey: key) else { continue }
           let entry = gone(newest)
           if isRefused {

@@ -58,6 +58,7 @@ package final class SyncSession {
   var held = SequenceSet()
   var setAside = SetAside()
   var urgent = UrgentEntries()
+  var resting = RestingChanges()
   /// Nil whenever it may not be what is to be sent next.
   var prepared: PreparedBatch?
   /// Keys whose remote states are entered in one commit, or that get a value laid beside another.
@@ -200,6 +201,7 @@ package final class SyncSession {
     case .pushAnswer(let push):
       try accept(push.range)
       lastMark = (push.mark.number, push.mark.batchID, push.range.head)
+      rest(push)
       try settle(push.mark, push.current)
       if formed != nil {
         // The peer counts our batches differently than we do; the hello finds out why.

@@ -144,6 +144,9 @@ public struct PushAnswer: Sendable, Hashable {
   /// they need not be asked for: as ``ValuesAnswer`` would have them, as far as they are small and
   /// the peer tells them.
   public var current: [FeedEntry]
+  /// How long changes rest before they are sent again, by their indices: others go meanwhile. Their
+  /// verdict is ``Verdict/aborted``. For peers in the same process: it does not travel.
+  public var later: [Int: Duration] = [:]
 
   /// An answer.
   public init(mark: ReplicaMark, range: FeedRange, current: [FeedEntry] = []) {

@@ -7,6 +7,9 @@ public struct DigestRequest: Sendable, Hashable {
   /// The parts, each by the first bytes of the hashes of the keys in it; the empty path is all
   /// keys. In byte order, and none within another.
   public var paths: [[UInt8]]
+  /// The remote end's names for the caller's keys, for peers in the same process. It does not
+  /// travel.
+  public var aliases: KnownAliases?
 
   /// A question about parts.
   public init(replica: ReplicaID, scope: SyncScope = .everything, paths: [[UInt8]] = [[]]) {
@@ -131,6 +134,9 @@ public struct ValuesAnswer: Sendable, Hashable {
   public var answered: Int
   /// The range of the feed.
   public var range: FeedRange
+  /// The remote end's names for the keys of entries, as in ``PullAnswer/aliases``. It does not
+  /// travel.
+  public var aliases: [Int: Alias] = [:]
   /// As ``PullAnswer/reach``.
   public var reach: UInt64?
 

@@ -2,7 +2,8 @@ public import Tidemark
 internal import TidemarkEngine
 
 /// The remote end's names for the keys of a store: each key has one alias at most, and each alias
-/// belongs to one key. Peers whose remote ends have ids of their own look here.
+/// belongs to one key. Peers whose remote ends have ids of their own look here, and those whose
+/// remote ends do not tell whose changes they give.
 ///
 /// It is made of the aliases' records in the store's log when somebody first asks, and is then in
 /// memory as a whole: some 300 bytes for each key that has an alias.
@@ -14,10 +15,18 @@ public final class KnownAliases: Sendable {
 
   private let state = Lock(State())
 
-  private let own: @Sendable (UInt64) -> [UInt8]?
+  private let own: @Sendable (UInt64) -> PushedChange?
 
-  /// - Parameter own: gives the key of an own change.
-  package init(own: @escaping @Sendable (UInt64) -> [UInt8]? = { _ in nil }) { self.own = own }
+  /// The id of the store, which its copies have as well; empty where nobody knows.
+  package let store: [UInt8]
+
+  /// - Parameter own: gives an own change, as ``change(ofOwn:)`` does.
+  package init(
+    store: [UInt8] = [], own: @escaping @Sendable (UInt64) -> PushedChange? = { _ in nil }
+  ) {
+    self.store = store
+    self.own = own
+  }
 
   /// The remote end's name for a key; nil for one that it has given no id.
   public func alias(ofKey key: some BytesConvertible) -> Alias? { alias(ofKey: Key(key).bytes) }
@@ -29,8 +38,9 @@ public final class KnownAliases: Sendable {
     state.withLock { $0.keys[alias] }.map { Key($0) }
   }
 
-  /// The key of a change of the store's own; nil for one that is not in its log any more.
-  public func key(ofOwn sequence: UInt64) -> Key? { own(sequence).map { Key($0) } }
+  /// A change of the store's own, as it is sent; nil for one that is not in its log, and for one
+  /// whose key has been given something else by the remote end since.
+  public func change(ofOwn sequence: UInt64) -> PushedChange? { own(sequence) }
 
   /// How many keys have an alias.
   public var count: Int { state.withLock { $0.keys.count } }

@@ -108,7 +108,7 @@ struct ConflictsArticleTests {
         switch clash.path {
         case ["title"]: .remote
         case ["stock"]: .fallback
-        default: clash.localTime >= clash.remoteTime ? .local : .remote
+        default: clash.remoteTime.map { clash.localTime >= $0 ? .local : .remote } ?? .ask
         }
       }, fallback: .ask)
     let peer = try SwitchedPeer()
@@ -187,7 +187,9 @@ struct ConflictsArticleTests {
   func deleteEdit() {
     let strict = ConflictResolver(deleteEdit: .deleteWins) { _ in .local }
     let newerWins = ConflictResolver { conflict in
-      conflict.localTime >= conflict.remoteTime ? .local : .remote
+      // A back end of your own may not say when: then nobody knows which is newer.
+      guard let remoteTime = conflict.remoteTime else { return .ask }
+      return conflict.localTime >= remoteTime ? .local : .remote
     }
     let value = SyncContent(value: [1])
     func ends(_ resolver: ConflictResolver) -> [Resolution] {

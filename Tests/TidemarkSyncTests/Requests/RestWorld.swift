@@ -22,6 +22,9 @@ final class BackEnd: Sendable {
     /// Keys for which a change is a conflict unless it was sent again for that.
     var contested: Set<Key> = []
     var tellsKeys = true
+    var keepsKeys = true
+    /// Whether the list has every version of a key, or only the last.
+    var listsVersions = true
   }
 
   let state = Lock(State())
@@ -30,9 +33,9 @@ final class BackEnd: Sendable {
     try state.withLock { (state: inout State) throws in
       state.requests.append(change.idempotencyKey)
       if let answer = try state.trouble?(change) { return answer }
-      if let answer = state.answers[change.idempotencyKey] { return answer }
+      if state.keepsKeys, let answer = state.answers[change.idempotencyKey] { return answer }
       let outcome: RequestOutcome
-      if state.contested.contains(change.key), !change.idempotencyKey.contains("-") {
+      if state.contested.contains(change.key), !isSalted(change.idempotencyKey) {
         outcome = .conflict(state.items[change.key])
       } else {
         let held: RequestState = change.kind == .put ? .value(change.content) : .absent
@@ -49,12 +52,18 @@ final class BackEnd: Sendable {
     state.withLock { state in
       state.fetches.append(token)
       let start = token.flatMap { Int($0) } ?? 0
-      let end = min(start + 3, state.log.count)
+      let newest = Dictionary(state.log.indices.map { (state.log[$0].key, $0) }) { $1 }
+      let rows = state.log.indices.dropFirst(start).filter {
+        state.listsVersions || newest[state.log[$0].key] == $0
+      }
+      let page = rows.prefix(3)
       return RequestPage(
-        changes: state.log[start..<end].map {
-          RequestPage.Change(
-            key: $0.key, state: $0.state, idempotencyKey: state.tellsKeys ? $0.idempotencyKey : nil)
-        }, token: String(end), hasMore: end < state.log.count)
+        changes: page.map { index in
+          let row = state.log[index]
+          return RequestPage.Change(
+            key: row.key, state: row.state,
+            idempotencyKey: state.tellsKeys ? row.idempotencyKey : nil)
+        }, token: String(page.last.map { $0 + 1 } ?? start), hasMore: rows.count > page.count)
     }
   }
 
@@ -68,11 +77,16 @@ final class BackEnd: Sendable {
   }
 
   func value(_ key: String) -> String? {
-    guard case .value(let content)? = state.withLock({ $0.items[Key(key)] }) else {
+    guard case .value(let content, _)? = state.withLock({ $0.items[Key(key)] }) else {
       return nil
     }
     return String(decoding: content.value, as: UTF8.self)
   }
+}
+
+/// Whether a change was sent upon a conflict.
+func isSalted(_ idempotencyKey: String) -> Bool {
+  IdempotencyKey(idempotencyKey).map { $0.salt != 0 } ?? false
 }
 
 /// A store that replicates with a back end, and that can be killed.
@@ -81,6 +95,7 @@ final class RestDevice {
   private let resolver: ConflictResolver
   private let makePeer: () -> RequestPeer
   private var openings: UInt64 = 0
+  let clock = ManualClock()
   private(set) var engine: Engine
   private(set) var session: SyncSession
   private(set) var peer: RequestPeer
@@ -97,23 +112,27 @@ final class RestDevice {
     }
   }
 
+  /// - Parameter snapshot: the disk of another one, or of a backup.
   init(
-    seed: UInt64 = 1, resolver: ConflictResolver = .localWins,
+    seed: UInt64 = 1, resolver: ConflictResolver = .localWins, disk snapshot: DiskSnapshot? = nil,
     makePeer: @escaping () -> RequestPeer
   ) throws {
     self.resolver = resolver
     self.makePeer = makePeer
-    disk = SimulatedFileSystem(seed: seed)
-    (engine, session, peer) = try Self.open(disk, seed << 20, makePeer(), resolver)
+    disk =
+      snapshot.map { SimulatedFileSystem(killedAt: $0, seed: seed) }
+      ?? SimulatedFileSystem(seed: seed)
+    (engine, session, peer) = try Self.open(disk, seed << 20, makePeer(), resolver, clock)
   }
 
   private static func open(
-    _ disk: SimulatedFileSystem, _ seed: UInt64, _ peer: RequestPeer, _ resolver: ConflictResolver
+    _ disk: SimulatedFileSystem, _ seed: UInt64, _ peer: RequestPeer, _ resolver: ConflictResolver,
+    _ clock: ManualClock
   ) throws -> (Engine, SyncSession, RequestPeer) {
     let engine = try Engine.open(
       "/store", configuration: .campaign,
       environment: EngineEnvironment(
-        fileSystem: disk, clock: ManualClock(), random: SeededRandom(seed: seed)))
+        fileSystem: disk, clock: clock, random: SeededRandom(seed: seed)))
     return (
       engine,
       try SyncSession(
@@ -122,12 +141,15 @@ final class RestDevice {
     )
   }
 
+  func snapshot() -> DiskSnapshot { disk.snapshot() }
+
   /// The process dies and another one begins.
   func restart() throws {
     disk.kill()
     disk.restart(keeping: .keepAll)
     openings += 1
-    (engine, session, peer) = try Self.open(disk, 77 << 20 + openings, makePeer(), resolver)
+    (engine, session, peer) = try Self.open(
+      disk, 77 << 20 + openings, makePeer(), resolver, clock)
   }
 
   func put(_ key: String, _ value: String) throws {
@@ -160,10 +182,14 @@ final class RestDevice {
     return true
   }
 
-  /// Works until there is nothing to do.
+  /// Works until there is nothing to do, however long changes rest.
   func settle() async throws {
     session.disconnect()
-    for _ in 0..<500 { guard try await step() else { return } }
+    for _ in 0..<500 where try await !step() {
+      guard let rest = session.timeToRest else { return }
+      clock.advance(by: rest + .seconds(1))
+      session.disconnect()
+    }
     Issue.record("no end of calls")
   }
 }

@@ -23,7 +23,9 @@ final class SimulatedDevice {
   static let resolvers: [ConflictResolver] = [
     .byPolicy, .remoteWins, .mergeFields(), .mergeFields(fallback: .remoteWins), .keepBoth(),
     .ask, .mergeFields(fallback: .ask), ConflictResolver(deleteEdit: .deleteWins) { _ in .local },
-    ConflictResolver(deleteEdit: .resolve) { $0.localTime < $0.remoteTime ? .remote : .local },
+    ConflictResolver(deleteEdit: .resolve) { conflict in
+      conflict.remoteTime.map { conflict.localTime < $0 } ?? false ? .remote : .local
+    },
   ]
 
   /// The devices' rules for content, by their number.

@@ -1,0 +1,89 @@
+internal import Tidemark
+internal import TidemarkEngine
+internal import TidemarkSyncProtocol
+
+/// The key by which a back end knows a change that is sent again: a UUID of version 8.
+///
+/// ```
+/// u48  the change's sequence
+/// u4   8, the version
+/// u12  the highest bits of the hash
+/// u2   2, the variant
+/// u38  the other bits of the hash
+/// u24  salt: 0, or stands for the conflict that the change is sent upon
+/// ```
+/// The hash is over what the change says and when it was committed, and over the store's own id,
+/// which a copy and a restored backup have as well: so the same change has the same key wherever
+/// it is sent from, under whichever name, and no other change ever has it.
+struct IdempotencyKey: Sendable, Hashable {
+  var sequence: UInt64
+  var hash: UInt64
+  var salt: UInt64 = 0
+
+  private static let version: UInt64 = 8
+  private static let variant: UInt64 = 2
+
+  /// - Parameters:
+  ///   - change: a change of a store's own.
+  ///   - store: the store's id.
+  init(_ change: PushedChange, of store: [UInt8]) {
+    var writer = ByteWriter(capacity: change.key.count + 96)
+    writer.blob(store)
+    writer.u64(change.sequence)
+    writer.u64(change.commitTime)
+    writer.u8(change.kind.rawValue)
+    writer.blob(change.key)
+    let labels = change.content.labelSet
+    writer.varint(labels.count)
+    for label in labels { writer.blob(label) }
+    writer.blob(change.content.hash.map { [1] + $0 } ?? [])
+    writer.u64(change.content.maxAgeSeconds.map { UInt64($0) + 1 } ?? 0)
+    writer.text(change.content.attachment.map { "\($0)" } ?? "")
+    writer.raw(SHA256.hash(change.content.value.rawSpan))
+    let digest = SHA256.hash(writer.bytes.rawSpan)
+    sequence = change.sequence & 0xffff_ffff_ffff
+    hash = digest.prefix(8).reduce(0) { $0 << 8 | UInt64($1) } >> 14
+  }
+
+  /// The key of the same change when it is sent upon a conflict: a back end answers a key that it
+  /// knows as before.
+  func salted(by conflict: UInt64) -> IdempotencyKey {
+    var key = self
+    var writer = ByteWriter()
+    writer.u64(conflict)
+    key.salt = max(1, XXH64.hash(writer.bytes.rawSpan, seed: hash) >> 40)
+    return key
+  }
+
+  /// The canonical text, in lower case.
+  var text: String {
+    let high = sequence << 16 | Self.version << 12 | hash >> 38
+    let low = Self.variant << 62 | (hash & (1 << 38 - 1)) << 24 | salt
+    var writer = ByteWriter()
+    for word in [high, low] { writer.u64(word.byteSwapped) }
+    let digits = Hex.text(writer.bytes)
+    var text = ""
+    for (index, digit) in digits.enumerated() {
+      if [8, 12, 16, 20].contains(index) { text.append("-") }
+      text.append(digit)
+    }
+    return text
+  }
+
+  /// Reads a key, in upper case too, as some back ends write UUIDs.
+  /// - Returns: nil for what is no key of this kind.
+  init?(_ text: String) {
+    guard text.utf8.count == 36 else { return nil }
+    let parts = text.utf8.split(separator: UInt8(ascii: "-"), omittingEmptySubsequences: false)
+    guard parts.map(\.count) == [8, 4, 4, 4, 12] else { return nil }
+    var words: [UInt64] = [0, 0]
+    for (index, digit) in parts.joined().enumerated() {
+      guard let value = Hex.value(digit < 0x40 ? digit : digit | 0x20) else { return nil }
+      words[index / 16] = words[index / 16] << 4 | UInt64(value)
+    }
+    guard words[0] >> 12 & 0xf == Self.version, words[1] >> 62 == Self.variant else { return nil }
+    sequence = words[0] >> 16
+    hash = (words[0] & 0xfff) << 38 | words[1] >> 24 & (1 << 38 - 1)
+    salt = words[1] & 0xff_ffff
+  }
+}

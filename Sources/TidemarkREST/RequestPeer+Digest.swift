@@ -1,0 +1,159 @@
+internal import Tidemark
+internal import TidemarkEngine
+internal import TidemarkSyncProtocol
+
+/// All that a back end has, as its list says.
+struct Listing: Sendable {
+  struct Item: Sendable {
+    var fingerprint: ContentFingerprint
+    var alias: Alias?
+    /// Nil where it would be too much to keep.
+    var state: RequestState?
+  }
+
+  /// About how many bytes of contents are kept.
+  private static let mostBytes = 16 << 20
+
+  private(set) var items: [[UInt8]: Item] = [:]
+  private var bytes = 0
+  /// Its place among the positions.
+  var offset: UInt64 = 0
+
+  mutating func take(_ rows: [KeyedChange], _ scope: SyncScope) throws(PeerError) {
+    for row in rows {
+      items[row.key] = nil
+      guard case .value(let content, _) = row.change.state,
+        scope.contains(key: row.key, labels: content.labels)
+      else { continue }
+      guard items.count < DigestTable.rowLimit else {
+        throw PeerError(
+          .failed, "a list of more than \(DigestTable.rowLimit) keys cannot be compared")
+      }
+      bytes += row.key.count + content.value.count
+      items[row.key] = Item(
+        fingerprint: ContentFingerprint(
+          key: row.key.rawSpan, value: content.value.rawSpan, labels: content.labelSet),
+        alias: row.change.alias, state: bytes <= Self.mostBytes ? row.change.state : nil)
+    }
+  }
+
+  /// The parts at paths.
+  func parts(_ paths: [[UInt8]], _ position: Position) throws(PeerError) -> [DigestPart] {
+    // In byte order, and none within another.
+    guard !paths.isEmpty, zip(paths, paths.dropFirst()).allSatisfy({ !$1.starts(with: $0) }),
+      paths.allSatisfy({ $0.count <= DigestTable.pathBytes })
+    else { throw PeerError(.malformed, "the parts make no sense") }
+    let keys = Array(items.keys)
+    var table = DigestTable(paths: [[]])
+    for (index, key) in keys.enumerated() {
+      guard let item = items[key] else { continue }
+      table.add(
+        DigestTable.Row(
+          hash: ContentFingerprint.keyHash(key.rawSpan), fingerprint: item.fingerprint,
+          offset: UInt64(index)))
+    }
+    table.finish()
+    return paths.map { path in
+      let (total, part) = table.part(path)
+      return switch part {
+      case .sums(let sums): DigestPart(total: total, content: .sums(sums))
+      case .rows(let rows):
+        DigestPart(
+          total: total,
+          content: .keys(
+            rows.map { row in
+              DigestKey(
+                key: keys[Int(row.offset)], position: position, low: row.fingerprint.low,
+                high: row.fingerprint.high)
+            }))
+      }
+    }
+  }
+}
+
+/// Notices a list that has always more and no new token, by the tokens that it gives: they are
+/// compared with one that is renewed after twice as many pages each time (Brent's algorithm).
+struct TokenWalk: Sendable {
+  private var known: String?
+  /// That of the last page. A page that is asked for again, since its answer was lost, goes on from
+  /// another one.
+  private var last: String?
+  private var (pages, most) = (0, 1)
+
+  /// - Parameter former: the token that the page was asked for with.
+  mutating func note(_ page: RequestPage, askedWith former: String?) throws(PeerError) {
+    if former != last || !page.hasMore { self = TokenWalk() }
+    guard page.hasMore else { return }
+    last = page.token
+    guard page.token != former, page.token != known else {
+      throw PeerError(
+        .failed,
+        "the back end's list has more, and gives the token \(page.token.prefix(64)) again; each "
+          + "page needs a new one")
+    }
+    pages += 1
+    if pages == most { (known, pages, most) = (page.token, 0, most * 2) }
+  }
+}
+
+extension RequestPeer {
+  /// Sums over what the back end has, for a caller whose token has expired, and that is not told
+  /// what has gone meanwhile. They are made from a list of everything.
+  /// - Throws: `failed` where lists do not have everything; what `fetch` throws.
+  public func digest(_ request: DigestRequest) async throws -> DigestAnswer {
+    guard capabilities.hasDigest else {
+      throw PeerError(.failed, "the back end has no list of everything to compare")
+    }
+    let isFirst = request.paths == [[]]
+    let known = try state.withLock { (memory: inout RequestMemory) throws in
+      try memory.checkOpen()
+      return isFirst ? nil : memory.listing
+    }
+    let listing: Listing
+    if let known { listing = known } else { listing = try await listEverything(request) }
+    let position = places.position(listing.offset)
+    let parts = try listing.parts(request.paths, position)
+    return state.withLock {
+      DigestAnswer(position: position, range: places.range(head: $0.head), parts: parts)
+    }
+  }
+
+  private func listEverything(_ request: DigestRequest) async throws -> Listing {
+    var listing = Listing()
+    let token = try await everyPage(request.aliases) { try listing.take($0, request.scope) }
+    state.withLock { memory in
+      listing.offset = memory.nextOffset(isOfOther: true)
+      memory.note(token, at: listing.offset)
+      memory.listing = listing
+    }
+    return listing
+  }
+
+  /// Reads all pages from the beginning.
+  /// - Returns: the token behind them.
+  func everyPage(
+    _ aliases: KnownAliases?, _ body: ([KeyedChange]) throws -> Void
+  ) async throws -> String {
+    guard fetch != nil else { return "" }
+    var walk = TokenWalk()
+    var token: String?
+    while true {
+      let page = try await list(token, &walk)
+      try body(try keyed(page, aliases))
+      token = page.token
+      guard page.hasMore else { return page.token }
+    }
+  }
+
+  /// Asks for a page of the list.
+  func list(_ token: String?, _ walk: inout TokenWalk) async throws -> RequestPage {
+    guard let fetch else { throw PeerError(.failed, "the peer was given no list") }
+    do {
+      let page = try await ask { try await fetch(token) }
+      try walk.note(page, askedWith: token)
+      return page
+    } catch let error as PeerError where error.kind == .cursorGone && token == nil {
+      throw PeerError(.failed, "the back end knows no beginning of its list: \(error.message)")
+    }
+  }
+}

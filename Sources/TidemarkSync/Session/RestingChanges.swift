@@ -1,0 +1,53 @@
+internal import TidemarkEngine
+internal import TidemarkSyncProtocol
+
+/// Changes that a peer has put back for a while: they are not sent before that is over, and hold up
+/// nobody. Forgotten with the session, after which they are tried at once.
+struct RestingChanges {
+  private static let most = 65_536
+
+  /// When each may be sent again, in nanoseconds of the monotonic clock.
+  private var ends: [UInt64: UInt64] = [:]
+
+  mutating func rest(_ sequence: UInt64, until end: UInt64) {
+    if ends.count >= Self.most { ends = [:] }
+    ends[sequence] = end
+  }
+
+  /// The changes that still rest.
+  mutating func sequences(at now: UInt64) -> SequenceSet {
+    ends = ends.filter { $0.value > now }
+    var sequences = SequenceSet()
+    for sequence in ends.keys.sorted() { sequences.insert(sequence) }
+    return sequences
+  }
+
+  /// When the first of those that are pending may go.
+  func first(of pending: SequenceSet) -> UInt64? {
+    ends.lazy.filter { pending.contains($0.key) }.map(\.value).min()
+  }
+}
+
+extension SyncSession {
+  private static let longestRestSeconds: UInt64 = 86_400
+
+  /// Lets changes of the batch under way rest for as long as the peer has said.
+  func rest(_ answer: PushAnswer) {
+    guard !answer.later.isEmpty, let batch = formed, batch.batchID == answer.mark.batchID else {
+      return
+    }
+    let now = log.monotonicNanoseconds
+    for (index, pause) in answer.later where batch.items.indices.contains(index) {
+      let seconds = min(max(1, pause.wholeSeconds), Self.longestRestSeconds)
+      resting.rest(batch.items[index].sequence, until: now &+ seconds * 1_000_000_000)
+    }
+  }
+
+  /// How long until a change goes that the peer has put back for a while; nil when none rests.
+  var timeToRest: Duration? {
+    let now = log.monotonicNanoseconds
+    return resting.first(of: progress.again).map {
+      .nanoseconds(Int64(clamping: $0 - min($0, now)))
+    }
+  }
+}
