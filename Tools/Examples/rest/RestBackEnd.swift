@@ -3,6 +3,26 @@ import Tidemark
 public import TidemarkHTTP
 public import TidemarkREST
 
+extension HTTPTransport {
+  /// The back end's own answer: it repeats the request's id.
+  ///
+  /// A captive portal, a proxy or a cache on the way does not know it, and what that says of a
+  /// change or a key counts for nothing: neither its 200 nor its 404.
+  func ownAnswer(
+    to request: HTTPTransportRequest, limit: Int
+  ) async throws -> HTTPTransportAnswer {
+    var request = request
+    let id = UUID().uuidString
+    request.headers["Request-Id"] = id
+    request.headers["Cache-Control"] = "no-store"
+    let answer = try await answer(to: request, limit: limit)
+    guard answer.headers["request-id"] == id else {
+      throw PeerError(.unavailable, "status \(answer.status), and not from the back end")
+    }
+    return answer
+  }
+}
+
 /// How a program speaks with its own REST back end, the script `server.py` beside this file.
 public struct RestBackEnd: Sendable {
   struct Item: Codable {
@@ -56,9 +76,9 @@ public struct RestBackEnd: Sendable {
         value_base64: Data(change.content.value), labels: change.content.labels.map(\.text))
       request.body = try Array(JSONEncoder().encode(item))
     }
-    let answer = try await transport.answer(to: request, limit: 1 << 20)
+    let answer = try await transport.ownAnswer(to: request, limit: 1 << 20)
     switch answer.status {
-    case 200..<300: return .applied
+    case 200, 204: return .applied
     case 409:
       return .conflict(try Self.state(JSONDecoder().decode(Item.self, from: Data(answer.body))))
     case 400, 422:
@@ -74,7 +94,7 @@ public struct RestBackEnd: Sendable {
 
   private func fetch(_ token: String?) async throws -> RequestPage {
     let request = HTTPTransportRequest(url: "\(url)/changes?since=\(token ?? "0")")
-    let answer = try await transport.answer(to: request, limit: 64 << 20)
+    let answer = try await transport.ownAnswer(to: request, limit: 64 << 20)
     guard answer.status == 200 else { throw PeerError(.unavailable, "status \(answer.status)") }
     let page = try JSONDecoder().decode(Page.self, from: Data(answer.body))
     return RequestPage(
@@ -89,7 +109,7 @@ public struct RestBackEnd: Sendable {
 
   private func read(_ key: Key, _ alias: Alias?) async throws -> RequestState {
     let request = HTTPTransportRequest(url: "\(url)/items/\(Self.text(key))")
-    let answer = try await transport.answer(to: request, limit: 1 << 20)
+    let answer = try await transport.ownAnswer(to: request, limit: 1 << 20)
     if answer.status == 404 { return .absent }
     guard answer.status == 200 else { throw PeerError(.unavailable, "status \(answer.status)") }
     return Self.state(try JSONDecoder().decode(Item.self, from: Data(answer.body)))

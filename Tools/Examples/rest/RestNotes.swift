@@ -46,11 +46,11 @@ public struct RestNotes: Sendable {
         value_base64: Data(change.content.value), labels: change.content.labels.map(\.text))
       request.body = try Array(JSONEncoder().encode(item))
     }
-    let answer = try await transport.answer(to: request, limit: 1 << 20)
+    let answer = try await transport.ownAnswer(to: request, limit: 1 << 20)
     switch answer.status {
     case 201:
       return .appliedAs(Alias(try JSONDecoder().decode(Created.self, from: Data(answer.body)).id))
-    case 200..<300: return .applied
+    case 200, 204: return .applied
     // Somebody has deleted it meanwhile. If the edit wins it is created anew.
     case 404: return change.kind == .put ? .conflict(.absent) : .duplicate
     case 400, 422:
@@ -62,7 +62,7 @@ public struct RestNotes: Sendable {
 
   private func fetch(_ token: String?) async throws -> RequestPage {
     let request = HTTPTransportRequest(url: "\(url)/notes?since=\(token ?? "0")")
-    let answer = try await transport.answer(to: request, limit: 64 << 20)
+    let answer = try await transport.ownAnswer(to: request, limit: 64 << 20)
     guard answer.status == 200 else { throw PeerError(.unavailable, "status \(answer.status)") }
     let page = try JSONDecoder().decode(Page.self, from: Data(answer.body))
     return RequestPage(
@@ -75,7 +75,7 @@ public struct RestNotes: Sendable {
 
   private func read(_ key: Key, _ alias: Alias?) async throws -> RequestState {
     guard let alias else { return .absent }
-    let answer = try await transport.answer(
+    let answer = try await transport.ownAnswer(
       to: HTTPTransportRequest(url: "\(url)/notes/\(alias)"), limit: 1 << 20)
     if answer.status == 404 { return .absent }
     guard answer.status == 200 else { throw PeerError(.unavailable, "status \(answer.status)") }

@@ -12,6 +12,9 @@ DELETE /notes/42      404 where there is none                       header Idemp
 GET /notes/42         as above
 GET /notes?since=T    as /changes, with "id": 42 for "key"
 
+Every answer repeats the request's header Request-Id: by that a client knows that it comes from here,
+and not from a box on the way, such as a captive portal, a proxy or a cache.
+
 Items have the keys that the clients give them: KEY is base64url without padding, since keys are
 bytes. Notes get ids of the server's own, as in most REST interfaces: clients keep them as aliases
 of their keys. An If-None-Match of "*" makes a PUT fail
@@ -130,6 +133,8 @@ class Handler(BaseHTTPRequestHandler):
         data = b"" if body is None else json.dumps(body).encode()
         self.send_response(status)
         self.send_header("Content-Length", str(len(data)))
+        self.send_header("Cache-Control", "no-store")
+        self.send_header("Request-Id", self.headers.get("Request-Id") or "")
         if data:
             self.send_header("Content-Type", "application/json")
         self.end_headers()
