@@ -58,7 +58,11 @@ final class RestDevice {
         case (_?, nil): true
         case (nil, _): false
         case (_?, _?):
-          number % 3 == 0 || number % 3 == 2 && conflict.remoteTime.map { conflict.localTime > $0 } ?? true
+          switch number % 3 {
+          case 0: true
+          case 1: false
+          default: conflict.remoteTime.map { conflict.localTime > $0 } ?? true
+          }
         }
       if !winsHere, let local = conflict.local {
         back.state.withLock { $0.ledger.drop(String(decoding: local.value, as: UTF8.self)) }
