@@ -214,8 +214,7 @@ struct RequestTimeTests {
 
   private func text(_ value: String) -> String { "{\"a\":\"\(value)\"}" }
 
-  /// The text that a device holds, and whether the user is asked, after both have edited; the local
-  /// edit is of 1970.
+  /// The text that a device holds, and whether the user is asked, after both have edited.
   private func held(
     _ resolver: ConflictResolver, _ time: Timestamp?, byConflict: Bool
   ) async throws -> (text: String?, isAsked: Bool) {
@@ -226,7 +225,8 @@ struct RequestTimeTests {
       RequestPeer(named: "x") { change in
         byConflict && !isSalted(change.idempotencyKey) ? .conflict(theirs) : .applied
       } fetch: { token in
-        let isEdited = hasEdited.withLock { $0 } && !byConflict
+        let isEdited = hasEdited.withLock { $0 }
+        if byConflict { return RequestPage(changes: [], token: "0") }
         if token == (isEdited ? "1" : "0") { return RequestPage(changes: [], token: token ?? "") }
         return RequestPage(
           changes: [RequestPage.Change(key: "k", state: isEdited ? theirs : base)],
@@ -236,14 +236,31 @@ struct RequestTimeTests {
     if !byConflict { try await device.settle() }
     hasEdited.withLock { $0 = true }
     try device.put("k", text("mine"))
+    device.session.disconnect()
     for _ in 0..<50 { _ = try await device.step() }
     return (try device.get("k"), try !device.session.waitingForUser().isEmpty)
   }
 
-  @Test("the later edit wins", arguments: 0..<3, [5, 1_000, 2_000_000_000] as [Int64])
+  @Test(
+    "the later edit wins", arguments: 0..<3, [5, 1_000, 4_000_000_000, 9_000_000_000] as [Int64])
   func later(rule: Int, seconds: Int64) async throws {
     let found = try await held(
       Self.rules[rule], Timestamp(seconds: seconds), byConflict: false)
+    #expect(found.text == text(seconds > 1_000 ? "theirs" : "mine") && !found.isAsked)
+  }
+
+  @Test("without a time the user is asked", arguments: 0..<3)
+  func unknown(rule: Int) async throws {
+    let found = try await held(Self.rules[rule], nil, byConflict: false)
+    #expect(found.text == text("mine") && found.isAsked)
+  }
+
+  @Test("a conflict's state has its time as well", arguments: 0..<3)
+  func conflict(rule: Int) async throws {
+    var found = try await held(
+      Self.rules[rule], Timestamp(seconds: 9_000_000_000), byConflict: true)
     #expect(found.text == text("theirs") && !found.isAsked)
+    found = try await held(Self.rules[rule], nil, byConflict: true)
+    #expect(found.text == text("mine") && found.isAsked)
   }
 }
