@@ -90,13 +90,7 @@ extension HostState {
     _ owner: Int, keeping kept: [SyncScope], isForced: Bool
   ) throws {
     try check(owner)
-    let session = try session()
-    let signOut = SignOut(through: log.head, kept: kept)
-    let unsent = isForced ? [] : try session.unsent(signOut)
-    guard unsent.isEmpty else {
-      throw UnsentChanges(entries: unsent.count, keys: unsent.prefix(100).map { Key($0) })
-    }
-    try session.records.record(.signOut, signOut.encoded, durability: .durable)
+    try session().beginSignOut(keeping: kept, isForced: isForced)
     status = PeerStatus()
     recorded = nil
     (ledger, recordedLedger) = (nil, nil)

@@ -166,7 +166,7 @@ struct HostState {
     if let opened { return opened }
     var session = try newSession(settings ?? Settings())
     if engine.configuration.access != .readOnly,
-      try SignOut.finish(session.records.table, in: log)
+      try session.finishSignOut()
     {
       session = try newSession(settings ?? Settings())
     }

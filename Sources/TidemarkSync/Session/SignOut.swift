@@ -1,6 +1,6 @@
 internal import Tidemark
-internal import TidemarkEngine
-internal import TidemarkSyncProtocol
+package import TidemarkEngine
+package import TidemarkSyncProtocol
 
 /// A user's sign-out that is under way: a record in the log, under the peer's name. Nothing is
 /// replicated by anybody before it is carried out, whenever the process ends.
@@ -109,6 +109,23 @@ struct SignOut: Sendable, Hashable {
 }
 
 extension SyncSession {
+  /// Writes down that a user signs out.
+  /// - Throws: ``UnsentChanges`` where something is not at the peer, unless it is given up.
+  package func beginSignOut(keeping kept: [SyncScope], isForced: Bool) throws {
+    let signOut = SignOut(through: log.head, kept: kept)
+    let unsent = isForced ? [] : try unsent(signOut)
+    guard unsent.isEmpty else {
+      throw UnsentChanges(entries: unsent.count, keys: unsent.prefix(100).map { Key($0) })
+    }
+    try records.record(.signOut, signOut.encoded, durability: .durable)
+  }
+
+  /// Carries out what was written down, whoever signs out.
+  /// - Returns: whether anything was; then another session is needed.
+  package func finishSignOut() throws(TidemarkError) -> Bool {
+    try SignOut.finish(records.table, in: log)
+  }
+
   /// The keys of own entries that would go with a sign-out although the feed does not hold them.
   func unsent(_ signOut: SignOut) throws(TidemarkError) -> [[UInt8]] {
     var keys: [[UInt8]] = []

@@ -14,8 +14,12 @@ struct RestClosures: Sendable {
   /// The versions of records that answers have told, in this process.
   private let versions = Lock<[String: Int]>([:])
 
-  init(_ back: SimulatedBackEnd, _ traits: RestTraits, _ names: Lock<KnownAliases?>) {
-    (self.back, self.traits, self.names) = (back, traits, names)
+  private let user: Int
+
+  init(
+    _ back: SimulatedBackEnd, _ traits: RestTraits, _ names: Lock<KnownAliases?>, user: Int
+  ) {
+    (self.back, self.traits, self.names, self.user) = (back, traits, names, user)
   }
 
   func peer(batch: Int, _ clock: ManualClock) -> RequestPeer {
@@ -41,7 +45,7 @@ struct RestClosures: Sendable {
     var request = RestRequest(
       method: change.kind == .delete ? .delete : id == nil ? .post : .put, id: id ?? "",
       body: String(decoding: change.content.value, as: UTF8.self),
-      idempotencyKey: change.idempotencyKey, key: change.key.text)
+      idempotencyKey: change.idempotencyKey, key: change.key.text, user: user)
     if let parent = request.body.split(separator: " in ", maxSplits: 1).dropFirst().first {
       let name = String(parent)
       request.parent =

@@ -16,7 +16,9 @@ final class RestDevice {
   private(set) var peer: RequestPeer
   /// The writes that it has, by number, in order: those of a copy come from the original.
   var writes: [Int] = []
-  private var backups: [(disk: DiskSnapshot, writes: [Int])] = []
+  /// Whose token its requests have.
+  private(set) var user: Int
+  private var backups: [(disk: DiskSnapshot, writes: [Int], user: Int)] = []
 
   init(
     _ index: Int, _ script: RestScript, _ back: SimulatedBackEnd, _ clock: ManualClock,
@@ -27,24 +29,29 @@ final class RestDevice {
       original.map { SimulatedFileSystem(killedAt: $0.disk.snapshot(), seed: random) }
       ?? SimulatedFileSystem(seed: random)
     writes = original?.writes ?? []
-    (engine, session, peer) = try Self.open(disk, script, back, clock, random)
+    user = original?.user ?? index
+    (engine, session, peer) = try Self.open(disk, script, back, clock, random, user)
   }
 
   deinit { disk.kill() }
 
   private static func open(
     _ disk: SimulatedFileSystem, _ script: RestScript, _ back: SimulatedBackEnd,
-    _ clock: ManualClock, _ random: UInt64
+    _ clock: ManualClock, _ random: UInt64, _ user: Int
   ) throws -> (Engine, SyncSession, RequestPeer) {
     let engine = try Engine.open(
       "/store", configuration: .campaign,
       environment: EngineEnvironment(
         fileSystem: disk, clock: clock, random: SeededRandom(seed: random)))
     let names = Lock<KnownAliases?>(nil)
-    let peer = RestClosures(back, script.traits, names).peer(batch: script.batch, clock)
-    let session = try SyncSession(
-      ReplicationLog(engine), name: "rest", resolver: resolver(script.resolver, back),
-      capabilities: peer.capabilities)
+    let peer = RestClosures(back, script.traits, names, user: user).peer(batch: script.batch, clock)
+    func begin() throws -> SyncSession {
+      try SyncSession(
+        ReplicationLog(engine), name: "rest", resolver: resolver(script.resolver, back),
+        capabilities: peer.capabilities)
+    }
+    var session = try begin()
+    if try session.finishSignOut() { session = try begin() }
     let aliases = try session.knownAliases()
     names.withLock { $0 = aliases }
     return (engine, session, peer)
@@ -76,18 +83,31 @@ final class RestDevice {
   func restart(_ survival: Survival, random: UInt64) throws {
     if survival == .keepAll { disk.kill() } else { disk.powerCut() }
     disk.restart(keeping: survival)
-    (engine, session, peer) = try Self.open(disk, script, back, clock, random)
+    (engine, session, peer) = try Self.open(disk, script, back, clock, random, user)
   }
 
-  func backUp() { backups.append((disk.snapshot(), writes)) }
+  func backUp() { backups.append((disk.snapshot(), writes, user)) }
 
   func restore(_ number: Int, random: UInt64) throws {
     guard !backups.isEmpty else { return }
     let backup = backups[number % backups.count]
     disk.kill()
     disk = SimulatedFileSystem(killedAt: backup.disk, seed: random)
-    writes = backup.writes
-    (engine, session, peer) = try Self.open(disk, script, back, clock, random)
+    (writes, user) = (backup.writes, backup.user)
+    (engine, session, peer) = try Self.open(disk, script, back, clock, random, user)
+  }
+
+  /// Ends what a user has here.
+  /// - Parameter user: who signs in.
+  /// - Returns: false when something is unsent that is not given up.
+  func signOut(for user: Int, isForced: Bool, dies: Bool, random: UInt64) throws -> Bool {
+    do { try session.beginSignOut(keeping: [], isForced: isForced) } catch is UnsentChanges {
+      return false
+    }
+    (self.user, writes) = (user, [])
+    if dies { disk.kill() } else { _ = try session.finishSignOut() }
+    try restart(.keepAll, random: random)
+    return true
   }
 
   // MARK: Work

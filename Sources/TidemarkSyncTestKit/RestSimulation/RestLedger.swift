@@ -9,6 +9,7 @@ struct RestWrite: Sendable {
   var value: String
   /// The write that it comes after.
   var parent: Int?
+  var user = 0
   var sequence: UInt64 = 0
 
   /// The number of the write that has made a value.
@@ -58,6 +59,19 @@ struct RestLedger: Sendable {
     }
   }
 
+  /// A write that neither came to the back end nor waits, although nothing took its place.
+  /// - Parameters:
+  ///   - numbers: the writes of a device, in order.
+  ///   - waiting: the keys whose writes wait.
+  func lost(of numbers: [Int], but waiting: Set<String>) -> String? {
+    let newest = Dictionary(numbers.map { (writes[$0].key, $0) }) { $1 }
+    let lost = newest.values.sorted().first { number in
+      ![.delete, .toggle].contains(writes[number].kind) && !isDone(number)
+        && !waiting.contains(writes[number].key)
+    }
+    return lost.map { "\(writes[$0].value) at \(writes[$0].key) is lost" }
+  }
+
   mutating func sent(_ request: RestRequest) {
     if let text = texts[request.idempotencyKey], text != request.text {
       blame("\(request.idempotencyKey) is the key of \(text) and of \(request.text)")
@@ -69,6 +83,9 @@ struct RestLedger: Sendable {
     if let parent = writes[number].parent, !isSettled(parent) {
       blame("\(request.text) was sent before \(writes[parent].value), which it comes after")
     }
+    if writes[number].user != request.user {
+      blame("\(request.text) was sent by the token of another user")
+    }
     if writes[number].kind == .group { blame("\(request.text) was sent without its group") }
   }
 
@@ -78,7 +95,10 @@ struct RestLedger: Sendable {
       let parent = writes[number].parent
     else { return }
     let key = writes[parent].key
-    if state.records.values.contains(where: { $0.birthKey == key && $0.body != nil }) {
+    let isThere = state.records.values.contains {
+      $0.birthKey == key && $0.birthUser == request.user && $0.body != nil
+    }
+    if isThere {
       blame("\(request.text) was sent without the id of \(key)")
     }
   }

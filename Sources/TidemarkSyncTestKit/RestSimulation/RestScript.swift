@@ -47,6 +47,9 @@ struct RestEvent: Sendable, Hashable, CustomStringConvertible {
     /// or after it.
     case loseRequest, loseAnswer, dieBefore, dieAfter
     case restart, powerCut, backUp, restore, copy
+    /// A user signs out and another one in: what is unsent is given up, or all is sent before; the
+    /// process may die meanwhile.
+    case signOut
     /// So many answers come from a box on the way; are 429; are 503.
     case box, busy, outage
     /// The tokens given so far expire; the next lists say that there is more, and always the same.
@@ -107,7 +110,8 @@ public struct RestScript: Sendable, Hashable, CustomStringConvertible {
   private static let weights: [RestEvent.Kind: Int] = [
     .create: 12, .share: 4, .edit: 14, .delete: 4, .toggle: 3, .child: 6, .group: 2, .bad: 2,
     .poison: 1, .sync: 22, .calls: 5, .loseRequest: 2, .loseAnswer: 4, .dieBefore: 2,
-    .dieAfter: 4, .restart: 3, .powerCut: 2, .backUp: 4, .restore: 4, .copy: 2, .box: 4, .busy: 3,
+    .dieAfter: 4, .restart: 3, .powerCut: 2, .backUp: 4, .restore: 4, .copy: 2, .signOut: 2,
+    .box: 4, .busy: 3,
     .outage: 2, .expire: 2, .stuck: 1, .webCreate: 2, .webEdit: 3, .webDelete: 2, .advance: 4,
   ]
   private static let kinds = RestEvent.Kind.allCases.flatMap {

@@ -28,23 +28,9 @@ extension RestWorld {
         return "device \(device.index) has \(contents[key] ?? "-") at \(key), "
           + "the back end \(there[key] ?? "-")"
       }
-      if let lost = try lostWrite(device, state, waiting) { return lost }
-    }
-    return nil
-  }
-
-  /// A write that neither came to the back end nor waits, although nothing took its place.
-  private func lostWrite(
-    _ device: RestDevice, _ state: SimulatedBackEnd.State, _ waiting: Set<String>
-  ) throws -> String? {
-    let ledger = state.ledger
-    let newest = Dictionary(device.writes.map { (ledger.writes[$0].key, $0) }) { $1 }
-    for number in newest.values.sorted() {
-      let write = ledger.writes[number]
-      guard write.kind != .delete, write.kind != .toggle, !ledger.isDone(number),
-        !waiting.contains(write.key)
-      else { continue }
-      return "\(write.value) of device \(device.index) at \(write.key) is lost"
+      if let lost = state.ledger.lost(of: device.writes, but: waiting) {
+        return "\(lost) on device \(device.index)"
+      }
     }
     return nil
   }

@@ -16,6 +16,8 @@ final class RestWorld {
   private let clock = ManualClock()
   private var generator: SeededGenerator
   private var names = 0
+  /// The last of those who have signed in; each device begins with one of its own.
+  private var users = 100
 
   init(_ script: RestScript, _ tell: (@Sendable (String) -> Void)?) throws {
     self.script = script
@@ -63,6 +65,7 @@ final class RestWorld {
     case .copy:
       back.state.withLock { $0.ledger.hasCopies = true }
       if devices.count < Self.mostDevices { try addDevice(device) }
+    case .signOut: try await signOut(device, event.number)
     case .box, .busy, .outage, .expire, .stuck, .webCreate, .webEdit, .webDelete:
       sufferBackEnd(event)
     case .advance: clock.advance(by: .seconds(60 * (event.number * event.number + 1)))
@@ -131,7 +134,7 @@ final class RestWorld {
     let target = parent.map { ledger.writes[$0].sequence }
     let sequences = try device.commit(writes, after: target)
     for (index, sequence) in sequences.enumerated() {
-      writes[index].sequence = sequence
+      (writes[index].sequence, writes[index].user) = (sequence, device.user)
       let write = writes[index]
       ledger.narrate("  \(write.kind) \(write.key) = \(write.value)")
       back.state.withLock { $0.ledger.note(write) }
@@ -151,6 +154,23 @@ final class RestWorld {
   private func newName() -> String {
     names += 1
     return "n\(names)"
+  }
+
+  private func signOut(_ device: RestDevice, _ number: Int) async throws {
+    let isForced = number % 2 == 0
+    if !isForced { try await sync(device) }
+    let before = device.writes
+    users += 1
+    guard
+      try device.signOut(
+        for: users, isForced: isForced, dies: number % 3 == 0, random: generator.next())
+    else { return }
+    guard try device.contents().isEmpty else {
+      throw BrokenPromise("device \(device.index) has something left of who has signed out")
+    }
+    if !isForced, let lost = ledger.lost(of: before, but: []) {
+      throw BrokenPromise("\(lost), whose user has signed out")
+    }
   }
 
   // MARK: Rounds

@@ -16,6 +16,8 @@ struct RestRequest: Sendable {
   var parent: String?
   /// The device's key, of which the back end knows nothing.
   var key = ""
+  /// The user whose token it has.
+  var user = 0
 
   /// All that must be the same whenever an idempotency key is.
   var text: String { "\(method == .delete ? "delete" : "put") \(key) \(body)" }
@@ -63,6 +65,7 @@ final class SimulatedBackEnd: Sendable {
     var version: Int
     /// The key of which the device spoke that has created it.
     var birthKey: String
+    var birthUser: Int
   }
 
   struct State: Sendable {
@@ -224,9 +227,12 @@ extension SimulatedBackEnd.State {
     changes.append(
       SimulatedBackEnd.Change(
         number: changes.count + 1, id: id, body: body, idempotencyKey: request?.idempotencyKey))
-    let birthKey = isNew ? request?.key ?? "" : records[id]?.birthKey ?? ""
-    records[id] = SimulatedBackEnd.Record(
-      body: body, version: changes.count, birthKey: birthKey)
+    var record =
+      records[id].flatMap { isNew ? nil : $0 }
+      ?? SimulatedBackEnd.Record(
+        version: 0, birthKey: request?.key ?? "", birthUser: request?.user ?? 0)
+    (record.body, record.version) = (body, changes.count)
+    records[id] = record
   }
 
   /// A token is the number of the last change, behind an `f` and the number of what has expired
