@@ -45,7 +45,7 @@ extension RestWorld {
     var refused: Set<UInt64> = []
     for (change, state) in try device.session.waitingForUser() {
       guard case .parked(let rejection) = state else { continue }
-      if ["invalid", "atomic", "failed"].contains(rejection.code) {
+      if ["invalid", "atomic"].contains(rejection.code) {
         refused.insert(change.sequence)
       }
     }

@@ -38,6 +38,47 @@ struct RestSimulationTests {
     #expect(try RestScript(parsing: "\(script)") == script)
   }
 
+  /// The shortest scripts that failed when a promise was not kept, or a mistake was planted.
+  static let scripts = [
+    // Restored and copied stores, whose sequences are used twice.
+    "rest 1 2 5 4 0 49 | create 0 0 | sync 0 0 | backUp 0 0 | edit 0 0 | sync 0 0 | restore 0 0 "
+      + "| create 0 0 | sync 0 0 | sync 1 0",
+    "rest 1 2 5 1 1 1329 | copy 1 15 | sync 1 0 | create 1 14",
+    "rest 1 2 1 1 1 495 | create 1 22 | child 1 22 | copy 1 19 | edit 2 15",
+    "rest 1 2 5 4 0 50 | create 0 0 | copy 0 0 | edit 0 0 | edit 2 0 | sync 0 0 | sync 2 0 "
+      + "| restore 0 0 | edit 0 0",
+    // A box on the way answers for the back end.
+    "rest 1 2 5 4 0 51 | create 0 0 | box 0 4 | sync 0 0 | edit 0 0 | sync 0 0 | sync 0 0",
+    "rest 1 2 5 4 0 50 | create 0 0 | sync 0 0 | delete 0 0 | box 0 4 | sync 0 0 | sync 0 0",
+    // A list without deletes, after tokens have expired.
+    "rest 1 2 2 4 0 35 | create 0 0 | create 0 0 | create 0 0 | sync 0 0 | sync 1 0 | delete 0 1 "
+      + "| sync 0 0 | expire 0 0",
+    "rest 1 2 2 4 0 42 | webCreate 0 0 | webCreate 0 0 | sync 0 0 | webDelete 0 0 | expire 0 0 "
+      + "| dieAfter 0 1",
+    // A list that says for ever that there is more.
+    "rest 1 2 3 4 1 1142 | stuck 1 12 | sync 1 0",
+    // One record that is always answered with 500.
+    "rest 1 3 2 4 2 1422 | poison 0 9 | create 0 9",
+    "rest 1 2 3 4 0 1847 | poison 0 16 | create 1 0 | sync 0 0 | edit 0 1",
+    // Groups, which such a back end does not take.
+    "rest 1 2 3 4 0 51 | group 0 0 | create 0 0 | sync 0 0 | child 0 0",
+    // Changes that come after others.
+    "rest 1 2 5 64 0 454 | bad 0 13 | child 0 19",
+    "rest 1 4 1 64 2 1989 | create 3 21 | child 3 17",
+    // Sign-outs.
+    "rest 1 2 3 4 0 51 | create 0 0 | sync 0 0 | edit 0 0 | signOut 0 2 | create 0 0 | sync 0 0",
+    "rest 1 2 3 4 0 50 | create 0 0 | child 0 0 | dieBefore 0 1 | signOut 0 0 | sync 0 0",
+    "rest 1 2 3 4 0 51 | create 0 0 | create 0 0 | signOut 0 3 | webEdit 0 0 | sync 0 0",
+    // Conflicts, after which a change is sent again.
+    "rest 1 2 3 4 0 245 | create 0 0 | sync 0 0 | edit 0 0 | webDelete 0 0 | sync 0 0",
+  ]
+
+  @Test("what once failed holds", arguments: scripts)
+  func script(_ line: String) async throws {
+    let text = line.replacing(" | ", with: "\n")
+    try await RestSimulation(RestScript(parsing: text)).run()
+  }
+
   @Test(
     "an own change that is listed behind another's is what all devices end up with",
     arguments: ["toggle 3 23", "edit 3 0", "delete 3 0"])
