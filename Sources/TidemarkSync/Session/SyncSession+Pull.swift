@@ -18,7 +18,7 @@ extension SyncSession {
     let own = try ownChanges(of: page)
     let last = Dictionary(
       page.entries.indices.filter { page.entries[$0].kind != .own || own[$0] != nil }
-        .map { (own[$0]?.key ?? page.entries[$0].key, $0) }
+        .map { (own[$0]?.change.key ?? page.entries[$0].key, $0) }
     ) { $1 }
     if PlantedSyncBug.isOn(.cursorBeforeData) {
       try commit { _ in progress.cursor = page.cursor }
@@ -34,8 +34,8 @@ extension SyncSession {
         }
         try confirm(sequence, at: entry.position)
       }
-      for (index, change) in own where last[change.key] == index {
-        try takeBack(change, at: page.entries[index].position, into: &operations)
+      for (index, returned) in own where last[returned.change.key] == index {
+        try takeBack(returned, at: page.entries[index].position, into: &operations)
       }
       for (index, entry) in page.entries.enumerated() where entry.kind != .own {
         guard last[entry.key] == index, try !isKnown(entry) else { continue }
@@ -57,25 +57,32 @@ extension SyncSession {
     try resolveWaiting()
   }
 
+  /// An own change that has come back.
+  private typealias Returned = (change: LoggedChange, hadVerdict: Bool)
+
   /// The own changes of a page by their place in it, where the feed gives them other positions than
   /// their verdicts did: others' may lie between.
-  private func ownChanges(of page: PullAnswer) throws(TidemarkError) -> [Int: LoggedChange] {
+  private func ownChanges(of page: PullAnswer) throws(TidemarkError) -> [Int: Returned] {
     guard !capabilities.isNumbered else { return [:] }
-    var changes: [Int: LoggedChange] = [:]
+    var changes: [Int: Returned] = [:]
     for (index, entry) in page.entries.enumerated() where entry.kind == .own {
-      changes[index] = try log.change(at: entry.operation.sequence)
+      guard let change = try log.change(at: entry.operation.sequence) else { continue }
+      changes[index] = (change, position(of: change) != nil)
     }
     return changes
   }
 
-  /// Gives a key back what an own change gave it that stands in the feed behind another's.
+  /// Gives a key back what an own change gave it that stands in the feed behind another's, or
+  /// behind a later own one: then a copy of this store has sent it.
   private func takeBack(
-    _ change: LoggedChange, at position: Position, into operations: inout OperationBatch
+    _ own: Returned, at place: Position, into operations: inout OperationBatch
   ) throws {
+    let change = own.change
     guard let newest = try log.newestChange(ofKey: change.key), newest.sequence > change.sequence,
-      let other = newest.position, other.offset < position.offset
+      newest.attributes.origin != nil || !own.hadVerdict, !isPending(newest),
+      let other = position(of: newest), other.offset < place.offset
     else { return }
-    try meet(change.key, remoteState(of: change, at: position), into: &operations)
+    try meet(change.key, remoteState(of: change, at: place), into: &operations)
   }
 
   /// Whether an entry, or a later one of its key, has come before.
@@ -148,9 +155,10 @@ extension SyncSession {
     if hasWaited || wasAgain && sequence <= progress.heardThrough { compareReach() }
     if sequence > progress.frontier { progress.ahead.insert(sequence) }
     settled.add(sequence, at: position)
-    // A change made upon one that a restored peer had lost was not worth sending: a delete, or
-    // a put that is out of scope. Now that a later copy has the change again, it is.
-    guard progress.heardThrough > 0, let change = try log.change(at: sequence),
+    // A change made upon one that a restored peer had lost, or that a copy of this store has sent,
+    // was not worth sending: a delete, or a put that is out of scope. Now it is.
+    guard progress.heardThrough > 0 || !capabilities.isNumbered,
+      let change = try log.change(at: sequence),
       let newest = try log.newestChange(ofKey: change.key), newest.sequence > sequence,
       newest.isOwn, !isPending(newest), settled.position(of: newest.sequence) == nil
     else { return }

@@ -71,9 +71,8 @@ struct RestClosures: Sendable {
   }
 
   private func fetch(_ token: String?) throws -> RequestPage {
-    var answer = try checked(try back.list(token))
-    // The token has expired.
-    if answer.status == 410 { answer = try checked(try back.list(nil)) }
+    let answer = try checked(try back.list(token))
+    if answer.status == 410 { throw PeerError(.cursorGone, "the token has expired") }
     guard answer.status == 200 else {
       throw PeerError(.unavailable, "status \(answer.status)")
     }

@@ -148,7 +148,12 @@ final class RestDevice {
   /// Makes one call.
   /// - Returns: false when there was nothing to do, or it failed.
   func call() async throws -> Bool {
-    guard let call = try session.next() else { return false }
+    guard let call = try session.next() else {
+      // A user who is asked whether much may go says yes.
+      guard session.progress.resync?.purge == .undecided else { return false }
+      try session.decidePurge(true)
+      return true
+    }
     do {
       let answer = try await peer.answer(to: call)
       if back.state.withLock({ $0.isDead }) { return false }

@@ -77,6 +77,8 @@ struct RestLedger: Sendable {
       blame("\(request.idempotencyKey) is the key of \(text) and of \(request.text)")
     }
     texts[request.idempotencyKey] = request.text
+    let parts = request.idempotencyKey.split(separator: "-", omittingEmptySubsequences: false)
+    if parts.map(\.count) != [8, 4, 4, 4, 12] { blame("\(request.idempotencyKey) is no UUID") }
     guard let number = RestWrite.number(of: request.body), writes.indices.contains(number) else {
       return
     }

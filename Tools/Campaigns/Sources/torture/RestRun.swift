@@ -19,14 +19,13 @@ struct RestRun {
       throw ValidationError("this build has no planted bug \(bug ?? "")")
     }
     if let replay {
-      let script = try RestScript(parsing: Files.read(replay))
-      do throws(RestViolation) {
-        try await RestSimulation(script).run(narrating: showsTrace ? { Output.line($0) } : nil)
-        return Output.line("holds")
-      } catch {
+      let simulation = try RestSimulation(RestScript(parsing: Files.read(replay)))
+      let tell: (@Sendable (String) -> Void)? = showsTrace ? { @Sendable in Output.line($0) } : nil
+      do throws(RestViolation) { try await simulation.run(narrating: tell) } catch {
         Output.line("FAILED: \(error.message)")
         throw ExitCode.failure
       }
+      return Output.line("holds")
     }
     let start = ContinuousClock.now
     let (seeds, violations) = await runAll(until: minutes.map { start + .seconds($0 * 60) })
