@@ -25,7 +25,8 @@ struct RestClosures: Sendable {
   func peer(batch: Int, _ clock: ManualClock) -> RequestPeer {
     let read: RequestPeer.Read = { key, alias in try self.read(key, alias) }
     return RequestPeer(
-      named: "https://api.example.org", options: RequestPeer.Options(changesPerBatch: batch),
+      named: "https://api.example.org",
+      options: RequestPeer.Options(changesPerBatch: batch, listsEverything: true),
       clock: clock, send: { try self.send($0) }, fetch: { try self.fetch($0) },
       read: traits.contains(.canRead) ? read : nil,
       newKey: { traits.contains(.givesIDs) ? Key("note/\($0)") : Key($0.bytes) })

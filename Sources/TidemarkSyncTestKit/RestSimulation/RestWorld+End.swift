@@ -43,11 +43,12 @@ extension RestWorld {
     let log = ReplicationLog(device.engine)
     var keys: Set<String> = []
     var refused: Set<UInt64> = []
-    for (change, state) in try device.session.waitingForUser() {
-      guard case .parked(let rejection) = state else { continue }
-      if ["invalid", "atomic"].contains(rejection.code) {
-        refused.insert(change.sequence)
-      }
+    // Two copies have created it, and the list does not say that it is one's own.
+    let isOfCopies = state.ledger.hasCopies && !state.traits.contains(.listsKeys)
+    let codes = ["invalid", "atomic"] + (isOfCopies ? ["alias"] : [])
+    for (change, reason) in try device.session.waitingForUser() {
+      guard case .parked(let rejection) = reason, codes.contains(rejection.code) else { continue }
+      refused.insert(change.sequence)
     }
     for number in device.writes {
       let write = state.ledger.writes[number]

@@ -86,7 +86,7 @@ final class RestWorld {
       case .box: state.fromBox = 1 + event.number % 5
       case .busy: state.busy = 1 + event.number % 5
       case .outage: state.down = 1 + event.number
-      case .expire: state.oldest = state.changes.count
+      case .expire: state.expire()
       case .stuck: state.stuck = 1_000
       case .webCreate:
         state.nextID += 1
@@ -201,7 +201,7 @@ final class RestWorld {
     let expires = script.events.contains { $0.kind == .expire }
     back.state.withLock {
       ($0.fromBox, $0.busy, $0.down, $0.stuck) = (0, 0, 0, 0)
-      if expires { $0.oldest = $0.changes.count }
+      if expires { $0.expire() }
     }
     var fault: String?
     var calm = 0
@@ -209,7 +209,7 @@ final class RestWorld {
       ledger.narrate("round \(round)")
       // Only a list of everything tells of deletes.
       if !script.traits.contains(.listsDeletes) {
-        back.state.withLock { $0.oldest = $0.changes.count }
+        back.state.withLock { $0.expire() }
       }
       for device in devices { try await sync(device) }
       try checkFault()

@@ -76,7 +76,9 @@ final class SimulatedBackEnd: Sendable {
     var changes: [Change] = []
     var answers: [String: RestAnswer] = [:]
     var nextID = 1
-    /// Tokens up to here have expired, and deletes are forgotten.
+    /// How often tokens have expired.
+    var epoch = 0
+    /// Deletes up to here are forgotten.
     var oldest = 0
     var requests = 0
     // The network.
@@ -194,6 +196,7 @@ extension SimulatedBackEnd.State {
       version != (held?.body == nil ? 0 : held?.version ?? 0)
     {
       let isTold = traits.contains(.tellsState)
+      if held?.body == nil { ledger.noteGone(request) }
       return RestAnswer(
         status: 409, body: isTold ? held?.body : nil, version: held?.body == nil ? 0 : held?.version
       )
@@ -235,18 +238,20 @@ extension SimulatedBackEnd.State {
     records[id] = record
   }
 
-  /// A token is the number of the last change, behind an `f` and the number of what has expired
-  /// while everything is listed.
+  /// All tokens given so far expire.
+  mutating func expire() {
+    epoch += 1
+    oldest = changes.count
+  }
+
+  /// A token is how often tokens have expired and the number of the last change.
   fileprivate mutating func list(_ token: String?) -> RestAnswer {
-    let isFull = token?.hasPrefix("f") ?? true
-    let parts = (token ?? "f\(oldest).0").drop { $0 == "f" }.split(separator: ".")
+    let parts = (token ?? "\(epoch).0").split(separator: ".")
+    guard parts.first == "\(epoch)" else { return RestAnswer(status: 410) }
     let after = parts.last.flatMap { Int($0) } ?? 0
-    guard isFull ? parts.first == "\(oldest)" : after >= oldest else {
-      return RestAnswer(status: 410)
-    }
     if stuck > 0 {
       stuck -= 1
-      return RestAnswer(status: 200, token: token ?? "f\(oldest).0", hasMore: true)
+      return RestAnswer(status: 200, token: token ?? "\(epoch).0", hasMore: true)
     }
     let all = changes[after...].filter { change in
       let isLast = records[change.id]?.version == change.number
@@ -257,7 +262,7 @@ extension SimulatedBackEnd.State {
     var answer = RestAnswer(status: 200, changes: Array(all.prefix(page)))
     answer.hasMore = all.count > page
     let last = answer.hasMore ? answer.changes.last?.number ?? after : changes.count
-    answer.token = isFull && answer.hasMore ? "f\(oldest).\(last)" : "\(last)"
+    answer.token = "\(epoch).\(last)"
     return answer
   }
 }
