@@ -115,13 +115,20 @@ extension RequestPeer {
     var made: [Alias: [UInt8]] = [:]
     for change in page.changes {
       if let fault = change.alias?.fault { throw PeerError(.malformed, fault) }
-      let own = own(change, aliases)
+      let holder = change.alias.flatMap { made[$0] ?? aliases?.key(ofAlias: $0)?.bytes }
+      let own = own(change, aliases).flatMap { own in
+        // A record that another key here has, or one beside that of its key, is somebody else's
+        // all the same: a copy of this store has created it, too.
+        let name = aliases?.alias(ofKey: own.key)
+        let isIts = holder ?? own.key == own.key && (name == nil || name == change.alias)
+        return change.alias == nil || isIts ? own : nil
+      }
       var key = own?.key ?? change.key?.bytes
       if key == nil {
         guard let alias = change.alias else {
           throw PeerError(.malformed, "the back end gave a change without key and alias")
         }
-        key = made[alias] ?? aliases?.key(ofAlias: alias)?.bytes
+        key = holder
         if key == nil {
           guard change.state != .absent else {
             state.withLock { $0.noteGone(alias) }
