@@ -16,16 +16,19 @@ extension SyncSession {
   /// The aliases in the verdicts of a settled batch.
   ///
   /// A verdict with an alias that makes no sense, or is another key's, becomes a rejection: taken
-  /// without its alias the next edit of the key would be created there once more.
+  /// without its alias the next edit of the key would be created there once more. But where the
+  /// other key has the same content and came from the peer, it is the same record, which a copy of
+  /// this store or a former life of it has created: that key goes.
   /// - Parameter sent: what was sent, as far as it is known: the log may have dropped what a newer
   ///   change has replaced.
   func judgeAliases(
     _ batch: FormedBatch, _ mark: ReplicaMark, _ sent: [PushedChange]?
-  ) throws(TidemarkError) -> (verdicts: [Verdict], changes: AliasChanges) {
+  ) throws(TidemarkError) -> (verdicts: [Verdict], changes: AliasChanges, doubles: [[UInt8]]) {
     let known = try knownAliases()
     var changes = AliasChanges(upon: known)
     var verdicts = mark.verdicts
-    guard !mark.aliases.isEmpty || known.count > 0 else { return (verdicts, changes) }
+    var doubles: [[UInt8]] = []
+    guard !mark.aliases.isEmpty || known.count > 0 else { return (verdicts, changes, doubles) }
     for (index, item) in batch.items.enumerated() where verdicts[index].isTaken {
       let key: [UInt8]
       let isDelete: Bool
@@ -41,13 +44,27 @@ extension SyncSession {
         continue
       }
       guard let alias = mark.aliases[index] else { continue }
+      if let double = changes.key(ofAlias: alias), double != key,
+        try isDouble(double, of: item.sequence)
+      {
+        doubles.append(double)
+        changes.remove(ofKey: double)
+      }
       if let fault = alias.fault ?? changes.clash(of: alias, with: key) {
         verdicts[index] = .rejected(Rejection(code: Alias.refusal, message: fault).bounded)
       } else {
         changes.set(alias, ofKey: key)
       }
     }
-    return (verdicts, changes)
+    return (verdicts, changes, doubles)
+  }
+
+  /// Whether a key came from the peer and holds what a change has put elsewhere.
+  private func isDouble(_ key: [UInt8], of sequence: UInt64) throws(TidemarkError) -> Bool {
+    guard let other = try log.newestChange(ofKey: key), other.kind == .put, !other.isOwn,
+      let change = try log.change(at: sequence)
+    else { return false }
+    return try log.content(of: other) == log.content(of: change)
   }
 
   /// The aliases in a page.

@@ -15,7 +15,7 @@ extension SyncSession {
       throw PeerError(.malformed, "\(mark.verdicts.count) verdicts on \(batch.items.count)")
     }
     let sent = inFlight.content?.changes
-    let (verdicts, named) = try judgeAliases(batch, mark, sent)
+    let (verdicts, named, doubles) = try judgeAliases(batch, mark, sent)
     let end = endOfBatch(verdicts)
     if try named.isEmpty && areExpected(verdicts, of: batch) {
       // It is not written down: until the next batch is formed, which is made durable with all that
@@ -30,7 +30,7 @@ extension SyncSession {
       settledThrough = newPin(unread: nil).settledThrough
       hasUnwritten = true
     } else {
-      try settle(batch, verdicts, named, end, current)
+      try settle(batch, verdicts, named, end, current, doubles)
     }
     count(verdicts)
     let namesContent = sent?.contains { $0.content.attachment != nil } ?? true
@@ -78,7 +78,7 @@ extension SyncSession {
 
   private func settle(
     _ batch: FormedBatch, _ verdicts: [Verdict], _ named: AliasChanges, _ end: Position?,
-    _ current: [FeedEntry]
+    _ current: [FeedEntry], _ doubles: [[UInt8]]
   ) throws {
     let there = Dictionary(current.map { ($0.key, $0) }) { $1 }
     // Until the next batch is formed, which is made durable with all that came before it, the peer
@@ -97,6 +97,7 @@ extension SyncSession {
         if PlantedSyncBug.isOn(.refusedForgotten), case .rejected = verdict { continue }
         try settle(item.sequence, change, verdict, there, into: &operations)
       }
+      for key in doubles { try purge(.nothing(key, at: .beginning, .left), into: &operations) }
     }
   }
 

@@ -43,9 +43,8 @@ extension RestWorld {
     let log = ReplicationLog(device.engine)
     var keys: Set<String> = []
     var refused: Set<UInt64> = []
-    // Two copies have created it, and the list does not say that it is one's own.
-    let isOfCopies = state.ledger.hasCopies && !state.traits.contains(.listsKeys)
-    let codes = ["invalid", "atomic"] + (isOfCopies ? ["alias"] : [])
+    // Two copies have created it, and it was edited before one of them read it as somebody's.
+    let codes = ["invalid", "atomic"] + (state.ledger.hasCopies ? ["alias"] : [])
     for (change, reason) in try device.session.waitingForUser() {
       guard case .parked(let rejection) = reason, codes.contains(rejection.code) else { continue }
       refused.insert(change.sequence)

@@ -226,7 +226,10 @@ extension SimulatedBackEnd.State {
   /// - Parameter request: nil where somebody at the back end does.
   mutating func write(_ body: String?, to id: String, _ request: RestRequest?) {
     let isNew = records[id]?.body == nil
-    if let request { ledger.applied(request, to: records[id], id, traits) }
+    if let request {
+      if request.method == .post, isGone(request) { ledger.noteGone(request) }
+      ledger.applied(request, to: records[id], id, traits)
+    }
     changes.append(
       SimulatedBackEnd.Change(
         number: changes.count + 1, id: id, body: body, idempotencyKey: request?.idempotencyKey))
@@ -236,6 +239,13 @@ extension SimulatedBackEnd.State {
         version: 0, birthKey: request?.key ?? "", birthUser: request?.user ?? 0)
     (record.body, record.version) = (body, changes.count)
     records[id] = record
+  }
+
+  /// Whether the record that a device has under the key of a request was deleted.
+  private func isGone(_ request: RestRequest) -> Bool {
+    records.contains { id, record in
+      record.body == nil && (record.birthKey == request.key || request.key == "note/\(id)")
+    }
   }
 
   /// All tokens given so far expire.
