@@ -159,7 +159,7 @@ struct LyingBoxTests {
   }
 
   @Test(
-    "whatever it says, nothing is lost and nothing is there twice",
+    "nothing is lost and nothing is there twice, whatever the box says",
     arguments: [nil] + LyingBox.Lie.allCases.map { $0 }, [false, true])
   private func holds(lie: LyingBox.Lie?, isNotes: Bool) async throws {
     let seed: UInt64 = 40

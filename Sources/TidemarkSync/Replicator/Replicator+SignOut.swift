@@ -1,4 +1,4 @@
-public import Tidemark
+internal import Tidemark
 public import TidemarkEngine
 internal import TidemarkSyncProtocol
 
@@ -9,22 +9,6 @@ public enum SignOutMode: Sendable, Hashable {
   case send(until: ContinuousClock.Instant)
   /// They are given up. Those that are under way may have arrived all the same.
   case discard
-}
-
-/// Entries that would be lost by signing out, as nobody has them but this store. Nothing has
-/// changed: what is parked can be retried or discarded, a conflict be decided, and then the user
-/// signs out again. It is the cause of an error with the code `unsentChanges`.
-public struct UnsentChanges: Error, Sendable, Hashable, CustomStringConvertible {
-  /// How many entries.
-  public var entries: Int
-  /// The keys of the first hundred, in the order of the log.
-  public var keys: [Key]
-
-  /// The reason, for people.
-  public var description: String {
-    "\(entries) entries are not at the peer, such as \(keys.first.map { "\($0)" } ?? "-"); send, "
-      + "retry or discard them, or sign out with .discard"
-  }
 }
 
 extension Replicator {
