@@ -55,6 +55,11 @@ struct IdempotencyKey: Sendable, Hashable {
     return key
   }
 
+  /// A number that is the same for an operation, and another one for others.
+  static func hash(of operation: OperationID) -> UInt64 {
+    XXH64.hash(operation.replica.bytes.rawSpan, seed: operation.sequence)
+  }
+
   /// The canonical text, in lower case.
   var text: String {
     let high = sequence << 16 | Self.version << 12 | hash >> 38

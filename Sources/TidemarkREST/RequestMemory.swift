@@ -14,6 +14,9 @@ struct RequestMemory: Sendable {
     var aliases: [Int: Alias] = [:]
     /// How long changes rest that are not sent any more with this batch.
     var later: [Int: Duration] = [:]
+    /// Those of them on which the back end has failed, and how it did last.
+    var faulty: Set<Int> = []
+    var fault: PeerError?
   }
 
   /// Entries that the back end gave and that were not all handed on yet.
@@ -87,13 +90,14 @@ struct RequestMemory: Sendable {
     }
     let cursor = request.cursor.offset
     if !hasBegun || cursor > head {
-      guard cursor < UInt64.max / 2 else {
+      guard max(cursor, request.furthest.offset) < UInt64.max / 2 else {
         throw PeerError(.malformed, "the cursor makes no sense")
       }
       hasBegun = true
       // In a store that is copied, or restored from a backup, what came there since has other
-      // places.
-      head = max(head, cursor) + UInt64.random(in: 1...RequestPlaces.stride)
+      // places; and all that the caller has heard of lies before the head.
+      head = max(head, cursor, request.furthest.offset)
+      head += UInt64.random(in: 1...RequestPlaces.stride)
       if let token = String(validating: request.resumption, as: UTF8.self), !token.isEmpty {
         tokens = [(cursor, token)]
       }
@@ -129,9 +133,16 @@ struct RequestMemory: Sendable {
   /// so was done long ago, and undone since.
   func isGone(_ alias: Alias) -> Bool { gone.contains(alias) }
 
-  /// Takes note of a fault of the back end's on a change.
-  /// - Returns: how long the change rests: longer with each of them.
-  mutating func noteFault(on operation: OperationID) -> Duration {
+  /// Takes note of a fault of the back end on a change of a batch.
+  /// The change rests longer each time.
+  mutating func noteFault(_ error: PeerError, on operation: OperationID, _ index: Int) {
+    let rest = max(growingRest(of: operation), error.retryAfter ?? .zero)
+    partial[operation.replica]?.later[index] = rest
+    partial[operation.replica]?.faulty.insert(index)
+    partial[operation.replica]?.fault = error
+  }
+
+  private mutating func growingRest(of operation: OperationID) -> Duration {
     if faults[operation] == nil, faults.count >= Self.mostKeys { faults = [:] }
     let count = faults[operation] ?? 0
     faults[operation] = count + 1

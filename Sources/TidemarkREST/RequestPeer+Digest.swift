@@ -138,6 +138,7 @@ extension RequestPeer {
     var walk = TokenWalk()
     var token: String?
     while true {
+      try Task.checkCancellation()
       let page = try await list(token, &walk)
       try body(try keyed(page, aliases))
       token = page.token

@@ -8,8 +8,8 @@ extension RequestPeer {
   /// Outcomes that were answered are remembered when the rest fails, so a batch that is sent again
   /// goes on where it stopped. Changes on which the back end fails, or that it wants later, are put
   /// back (`aborted`) for a while, so that the store goes on with others.
-  /// - Throws: what `send` throws where that is not the fault of one change: `unauthorized`,
-  ///   `forbidden` and `busy`, and anything if nothing of a batch was answered.
+  /// - Throws: what `send` throws where that is not the fault of one change: `unauthorized` and
+  ///   `forbidden`, and anything if nothing of a batch was answered.
   public func push(_ request: PushRequest) async throws -> PushAnswer {
     // A batch may have been formed when the options were others.
     guard request.number > 0, request.batchID != .none,
@@ -43,39 +43,55 @@ extension RequestPeer {
     case open([Int])
   }
 
-  /// So many faults in a row, and no answer, are the back end's own.
+  private enum Sent {
+    case answered
+    /// It waits for an earlier one of its key.
+    case skipped
+    case failed(OperationID, Int, PeerError)
+  }
+
+  /// After so many faults in a row no more is sent: they may be the back end's own.
   private static let mostFaults = 3
 
   /// Sends changes, as many at a time as may be.
   private func sendAll(_ request: PushRequest, _ indices: [Int]) async throws {
-    try await withThrowingTaskGroup(of: PeerError?.self) { group in
+    try await withThrowingTaskGroup(of: Sent.self) { group in
       defer { group.cancelAll() }
       var left = indices.makeIterator()
-      var (answers, faults) = (0, 0)
-      var last: PeerError?
+      var (hasAnswer, inARow) = (false, 0)
+      var faults: [(operation: OperationID, index: Int, error: PeerError)] = []
       func next() {
-        guard answers > 0 || faults < Self.mostFaults, let index = left.next() else { return }
+        guard inARow < Self.mostFaults, let index = left.next() else { return }
         group.addTask { [self] in try await sendOne(request, index) }
       }
       for _ in 0..<options.parallel { next() }
-      while let fault = try await group.next() {
+      while let sent = try await group.next() {
         try Task.checkCancellation()
-        if let fault { (faults, last) = (faults + 1, fault) } else { answers += 1 }
+        switch sent {
+        case .answered: (hasAnswer, inARow) = (true, 0)
+        case .skipped: break
+        case .failed(let operation, let index, let error):
+          inARow += 1
+          faults.append((operation, index, error))
+        }
         next()
       }
-      if answers == 0, let last { throw last }
+      state.withLock { memory in
+        for fault in faults {
+          memory.noteFault(fault.error, on: fault.operation, fault.index)
+        }
+      }
+      if !hasAnswer, let last = faults.last { throw last.error }
     }
   }
 
-  /// - Returns: the fault of the back end's on this change; nil when it has answered, or the change
-  ///   waits for an earlier one of its key.
-  private func sendOne(_ request: PushRequest, _ index: Int) async throws -> PeerError? {
+  private func sendOne(_ request: PushRequest, _ index: Int) async throws -> Sent {
     let pushed = request.changes[index]
     let earlier = request.changes[..<index].indices.filter {
       request.changes[$0].key == pushed.key
     }
     let replica = request.replica
-    guard state.withLock({ $0.areAnswered(earlier, of: replica) }) else { return nil }
+    guard state.withLock({ $0.areAnswered(earlier, of: replica) }) else { return .skipped }
     let change = places.request(
       pushed, of: replica, store: request.store, alias: alias(of: pushed, request))
     do {
@@ -87,14 +103,10 @@ extension RequestPeer {
       try state.withLock { (memory: inout RequestMemory) throws in
         try memory.note(outcome, of: change, canRead: fetch != nil || read != nil, index, places)
       }
-      return nil
+      return .answered
     } catch let error as PeerError {
-      switch error.kind {
-      case .unauthorized, .forbidden, .busy: throw error
-      default:
-        state.withLock { $0.noteFault(on: change, index) }
-        return error
-      }
+      if error.kind == .unauthorized || error.kind == .forbidden { throw error }
+      return .failed(change.operation, index, error)
     }
   }
 
@@ -129,11 +141,6 @@ extension RequestMemory {
     indices.allSatisfy { partial[replica]?.verdicts[$0] != nil }
   }
 
-  mutating func noteFault(on change: RequestChange, _ index: Int) {
-    let rest = noteFault(on: change.operation)
-    partial[change.operation.replica]?.later[index] = rest
-  }
-
   /// Takes the answer to a change.
   mutating func note(
     _ outcome: RequestOutcome, of change: RequestChange, canRead: Bool, _ index: Int,
@@ -164,7 +171,11 @@ extension RequestMemory {
       }
     case .rejected(let rejection): verdict = .rejected(rejection.bounded)
     case .retryLater(let pause):
-      partial[replica]?.later[index] = pause ?? Self.rest
+      // All whom the back end has told the same are not to come back together.
+      let pause = max(pause ?? Self.rest, .zero)
+      let spread = min(pause, Self.longestSpread).wholeMilliseconds
+      let chance = IdempotencyKey.hash(of: change.operation) % max(1, spread)
+      partial[replica]?.later[index] = pause + .milliseconds(Int64(clamping: chance))
       return
     }
     partial[replica]?.verdicts[index] = verdict
@@ -185,6 +196,7 @@ extension RequestMemory {
 
   /// How long a change rests that is to be tried later.
   private static let rest = Duration.seconds(30)
+  private static let longestSpread = Duration.seconds(3600)
 
   /// Ends a batch all of whose changes have an answer, or rest, or wait for one that does.
   mutating func finish(
@@ -200,7 +212,8 @@ extension RequestMemory {
     setMark(mark, of: request.replica)
     partial[request.replica] = nil
     var answer = PushAnswer(mark: mark, range: places.range(head: head))
-    answer.later = batch.later
+    (answer.later, answer.faulty) = (batch.later, batch.faulty)
+    if batch.verdicts.allSatisfy({ $0 == nil }) { answer.failure = batch.fault?.message }
     return answer
   }
 }

@@ -34,10 +34,7 @@ extension SyncHandler {
       guard range.contains(request.after) else {
         throw PeerError(.cursorGone, "the feed did not give the cursor out, or lists it no more")
       }
-      // A lease says nothing to a reader that stands behind it: a copy of the replica, or somebody
-      // who has used its name, has read further and missed nothing.
       let lease = feed.leases.withLock { $0[request.replica] }
-        .flatMap { request.after.offset < $0.cursor.offset ? nil : $0 }
       let holdsNothing =
         try request.after == .beginning && feed.mark(of: request.replica).mark.number == 0
       let isBehind = !holdsNothing && request.after.offset < cleared(range, lease).truncatedThrough

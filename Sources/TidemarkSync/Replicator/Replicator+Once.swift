@@ -55,12 +55,18 @@ extension Replicator {
     var backoff = newBackoff()
     let direction = configuration.direction
     try await heedPatience()
+    try await host.perform { try $0.session().resting.forgetFaults() }
     while true {
       let pokes = pokes.count
       do {
-        return try await round(fresh: true, pokes: pokes) { state in
+        let held = try await round(fresh: true, pokes: pokes) { state in
           try state.session().isSettled(through: goal, direction)
         }
+        // A change on which the peer has failed, or that it wants later, goes then.
+        guard retries, held == nil, direction.pushes,
+          let rest = try await host.perform({ try $0.session().timeToRest })
+        else { return held }
+        _ = try await sleep(rest, unless: self.pokes, beyond: pokes)
       } catch {
         try Task.checkCancellation()
         guard retries, !needsSomebody(error) else {

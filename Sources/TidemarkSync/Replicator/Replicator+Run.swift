@@ -132,6 +132,8 @@ extension Replicator {
     fresh isFresh: Bool, pokes: UInt64, _ answer: Heard? = nil,
     until isDone: @Sendable @escaping (inout HostState) throws -> Bool = { _ in false }
   ) async throws -> HoldReason? {
+    let isPoked = state.withLock { $0.lastRound.map { $0.pokes < pokes } ?? false }
+    if isPoked { try await host.perform { try $0.session().resting.forgetFaults() } }
     let held = await Result(of: { try await calls(fresh: isFresh, answer, until: isDone) })
     state.withLock { $0.lastRound = Round(pokes: pokes, heldBack: held) }
     rounds.raise()

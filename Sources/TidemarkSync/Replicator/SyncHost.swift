@@ -329,7 +329,10 @@ struct PeerStatus: Sendable, Hashable {
 extension PeerStatus {
   init(decoding bytes: RawSpan) throws(FormatError) {
     var reader = ByteReader(bytes)
-    try reader.version(Self.version)
+    let version = try reader.u8()
+    guard (1...Self.version).contains(version) else {
+      throw FormatError("written by another version", isNewer: true)
+    }
     target = try reader.text()
     scope = try SyncScope(from: &reader)
     head = try reader.varint()
@@ -337,7 +340,8 @@ extension PeerStatus {
     leaseEnds = try reader.varint()
     errorTime = try reader.varint()
     error = try reader.text()
-    patienceEnds = try reader.varint()
+    // The first version did not have it.
+    if version > 1 { patienceEnds = try reader.varint() }
   }
 }
 

@@ -7,16 +7,19 @@ struct RestingChanges {
   private static let most = 65_536
 
   /// When each may be sent again, in nanoseconds of the monotonic clock.
-  private var ends: [UInt64: UInt64] = [:]
+  private var ends: [UInt64: (time: UInt64, isFault: Bool)] = [:]
 
-  mutating func rest(_ sequence: UInt64, until end: UInt64) {
+  mutating func rest(_ sequence: UInt64, until end: UInt64, isFault: Bool) {
     if ends.count >= Self.most { ends = [:] }
-    ends[sequence] = end
+    ends[sequence] = (end, isFault)
   }
+
+  /// Lets changes go at once on which the peer has failed: somebody wants to know how it is now.
+  mutating func forgetFaults() { ends = ends.filter { !$0.value.isFault } }
 
   /// The changes that still rest.
   mutating func sequences(at now: UInt64) -> SequenceSet {
-    ends = ends.filter { $0.value > now }
+    ends = ends.filter { $0.value.time > now }
     var sequences = SequenceSet()
     for sequence in ends.keys.sorted() { sequences.insert(sequence) }
     return sequences
@@ -24,7 +27,7 @@ struct RestingChanges {
 
   /// When the first of those that are pending may go.
   func first(of pending: SequenceSet) -> UInt64? {
-    ends.lazy.filter { pending.contains($0.key) }.map(\.value).min()
+    ends.lazy.filter { pending.contains($0.key) }.map(\.value.time).min()
   }
 }
 
@@ -39,7 +42,9 @@ extension SyncSession {
     let now = log.monotonicNanoseconds
     for (index, pause) in answer.later where batch.items.indices.contains(index) {
       let seconds = min(max(1, pause.wholeSeconds), Self.longestRestSeconds)
-      resting.rest(batch.items[index].sequence, until: now &+ seconds * 1_000_000_000)
+      resting.rest(
+        batch.items[index].sequence, until: now &+ seconds * 1_000_000_000,
+        isFault: answer.faulty.contains(index))
     }
   }
 

@@ -203,6 +203,7 @@ package final class SyncSession {
       lastMark = (push.mark.number, push.mark.batchID, push.range.head)
       rest(push)
       try settle(push.mark, push.current)
+      if let failure = push.failure { throw PeerError(.unavailable, failure) }
       if formed != nil {
         // The peer counts our batches differently than we do; the hello finds out why.
         disconnect()
@@ -244,7 +245,8 @@ package final class SyncSession {
   func notePolicies(of answer: HelloAnswer) {
     policies = answer.policies
     let now = log.now.sinceEpoch
-    let lead = now - min(now, answer.time)
+    // A peer of one's own need not have a clock.
+    let lead = answer.time == 0 ? 0 : now - min(now, answer.time)
     // The answer was under way for a while.
     clockLead = lead > FeedEntry.clockTolerance >> 16 ? lead : 0
   }
@@ -273,6 +275,7 @@ package final class SyncSession {
       replica: replica, cursor: progress.readsAgain ? progress.comparedThrough : progress.cursor,
       scope: scope, hasResynced: hasCompared, resumption: progress.resumption, reads: reads)
     request.mark = ReplicaMark(number: progress.number, batchID: progress.batchID)
+    request.furthest = progress.furthest
     return request
   }
 }

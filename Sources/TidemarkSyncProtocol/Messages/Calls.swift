@@ -16,6 +16,9 @@ public struct HelloRequest: Sendable, Hashable {
   /// The last batch of which the caller has the verdicts, for peers in the same process that keep
   /// no marks of their own: without its verdicts. It does not travel.
   public var mark = ReplicaMark()
+  /// The furthest position that the caller has heard of, for the same peers: what they tell lies
+  /// behind it. It does not travel.
+  package var furthest = Position.beginning
 
   /// A hello.
   public init(
@@ -147,6 +150,11 @@ public struct PushAnswer: Sendable, Hashable {
   /// How long changes rest before they are sent again, by their indices: others go meanwhile. Their
   /// verdict is ``Verdict/aborted``. For peers in the same process: it does not travel.
   public var later: [Int: Duration] = [:]
+  /// Those of them on which the remote end has failed. It does not travel.
+  package var faulty: Set<Int> = []
+  /// The failure, for people, where nothing of the batch was answered: the caller takes the answer,
+  /// and then waits as after any failure. It does not travel.
+  package var failure: String?
 
   /// An answer.
   public init(mark: ReplicaMark, range: FeedRange, current: [FeedEntry] = []) {

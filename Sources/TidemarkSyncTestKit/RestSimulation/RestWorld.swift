@@ -214,7 +214,7 @@ final class RestWorld {
         back.state.withLock { $0.expire() }
       }
       // An expired token ends a round, as does the one bad record where it goes alone.
-      for device in devices { for _ in 0..<3 { try await sync(device) } }
+      for device in devices { for _ in 0..<4 { try await sync(device) } }
       try checkFault()
       fault = try endFault()
       calm = fault == nil ? calm + 1 : 0

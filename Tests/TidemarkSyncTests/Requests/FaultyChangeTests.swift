@@ -13,7 +13,7 @@ struct FaultyChangeTests {
 
   private static let faults: [any Error] = [
     PeerError(.unavailable, "status 500"), PeerError(.failed, "status 500"),
-    PeerError(.malformed, "no JSON"), Strange(),
+    PeerError(.malformed, "no JSON"), Strange(), PeerError(.busy, "status 503"),
   ]
 
   private func device(
@@ -29,7 +29,7 @@ struct FaultyChangeTests {
 
   @Test(
     "one round brings all of 64 changes but the bad ones",
-    arguments: 0..<4, [1, 3])
+    arguments: 0..<5, [1, 3])
   func oneRound(fault: Int, parallel: Int) async throws {
     for bad in [["k0"], ["k63"], ["k7", "k8", "k9", "k10", "k11"], ["k0", "k1"]] {
       let back = BackEnd()
@@ -49,7 +49,7 @@ struct FaultyChangeTests {
     }
   }
 
-  @Test("a change that fails for ever is tried less and less, and others pass it", arguments: 0..<4)
+  @Test("a change that fails for ever is tried less and less, and others pass it", arguments: 0..<5)
   func forEver(fault: Int) async throws {
     let back = BackEnd()
     let device = try device(back, failsOn: ["bad"], Self.faults[fault])
@@ -94,7 +94,7 @@ struct FaultyChangeTests {
 
   @Test(
     "an error that no other change can mend ends the batch at once",
-    arguments: [PeerError.Kind.unauthorized, .forbidden, .busy])
+    arguments: [PeerError.Kind.unauthorized, .forbidden])
   func ends(kind: PeerError.Kind) async throws {
     let sent = Lock(0)
     let peer = RequestPeer(named: "x") { _ in

@@ -1,6 +1,7 @@
 import Testing
 import Tidemark
 import TidemarkEngine
+import TidemarkTestKit
 
 @testable import TidemarkREST
 @testable import TidemarkSync
@@ -48,10 +49,10 @@ struct RequestOrderTests {
         _ = try device.session.retry([change.sequence])
       }
     }
-    // A change that is to be tried later rests for a second at least.
+    // A change that is to be tried later rests for a while.
     while back.value("grandchild") == nil {
       if try await !device.step() { device.session.disconnect() }
-      try await Task.sleep(for: .milliseconds(1))
+      device.clock.advance(by: .seconds(1))
     }
     let arrived = back.state.withLock { $0.log.map(\.key) }
     #expect(arrived.filter { $0 != "other" } == ["parent", "child", "grandchild"])

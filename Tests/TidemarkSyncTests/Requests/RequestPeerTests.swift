@@ -287,7 +287,7 @@ struct RequestPeerTests {
         sent.append(change.operation.sequence)
         return sent.count
       }
-      if count == 3 { throw PeerError(.busy, "off") }
+      if count == 3 { throw PeerError(.unauthorized, "off") }
       return .applied
     }
     var device = Device(1)

@@ -179,33 +179,6 @@ struct LeaseTests {
     #expect(try !bench.handler().hello(hello).isLeaseExpired)
   }
 
-  @Test(
-    "a reader whose name somebody else has used to read further is told what may be gone",
-    arguments: [1, 2, 5])
-  func readFurther(times: Int) throws {
-    let bench = bench(restarts: false)
-    var a = Device(1)
-    var b = Device(2)
-    _ = try bench.push(&a, a.put("k", "1"), a.put("l", "1"))
-    let former = try bench.pullAll(a).cursor
-    let put = try #require(try bench.pullAll(b).entries.first)
-    _ = try bench.push(&b, b.delete("k", base: .position(put.position)), b.put("last", "1"))
-    let end = try bench.pullAll(b).cursor
-    _ = try bench.handler().hello(HelloRequest(replica: b.id, cursor: end))
-    let feed = try #require(try bench.handler().feed as? StoreFeed)
-    // Somebody calls as `a` does, to whom nothing was said in between.
-    let hello = HelloRequest(replica: a.id, cursor: end, hasResynced: true)
-    for _ in 0..<times {
-      _ = try bench.handler().hello(hello)
-      try feed.engine.compact(CompactionOptions(dropHistory: true))
-      _ = try bench.handler().hello(hello)
-    }
-    #expect(
-      failure { _ = try bench.handler().pull(PullRequest(replica: a.id, after: former)) }
-        == .cursorGone)
-    #expect(try bench.pullAll(a, after: end).entries.isEmpty)
-  }
-
   @Test("a replica holds what it has sent and not read: its deletes are kept")
   func sentAndNotRead() throws {
     let bench = bench(restarts: false)
