@@ -14,7 +14,7 @@ struct RequestMemory: Sendable {
     var aliases: [Int: Alias] = [:]
     /// How long changes rest that are not sent any more with this batch.
     var later: [Int: Duration] = [:]
-    /// Those of them on which the back end has failed, and how it did last.
+    /// The changes on which the back end has failed, and how it did last.
     var faulty: Set<Int> = []
     var fault: PeerError?
   }

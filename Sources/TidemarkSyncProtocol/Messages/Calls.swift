@@ -150,7 +150,7 @@ public struct PushAnswer: Sendable, Hashable {
   /// How long changes rest before they are sent again, by their indices: others go meanwhile. Their
   /// verdict is ``Verdict/aborted``. For peers in the same process: it does not travel.
   public var later: [Int: Duration] = [:]
-  /// Those of them on which the remote end has failed. It does not travel.
+  /// The changes among these on which the remote end has failed. It does not travel.
   package var faulty: Set<Int> = []
   /// The failure, for people, where nothing of the batch was answered: the caller takes the answer,
   /// and then waits as after any failure. It does not travel.

@@ -160,7 +160,7 @@ struct AliasTests {
   func givenUp() async throws {
     let seen = Lock<[Alias?]>([])
     let peer = RequestPeer(named: "x") { change in
-      if change.key == "bad" { throw PeerError(.busy, "no") }
+      if change.key == "bad" { throw PeerError(.unauthorized, "no") }
       seen.withLock { $0.append(change.alias) }
       return change.alias == nil ? .appliedAs("1") : .applied
     }
