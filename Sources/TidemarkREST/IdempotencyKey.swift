@@ -10,7 +10,7 @@ internal import TidemarkSyncProtocol
 /// u12  the highest bits of the hash
 /// u2   2, the variant
 /// u38  the other bits of the hash
-/// u24  salt: 0, or stands for the conflict that the change is sent upon
+/// u24  salt: 0, or a hash of the position of the version that the change was made upon
 /// ```
 /// The hash is over what the change says and when it was committed, and over the store's own id,
 /// which a copy and a restored backup have as well: so the same change has the same key wherever
@@ -40,17 +40,18 @@ struct IdempotencyKey: Sendable, Hashable {
     writer.u64(change.content.maxAgeSeconds.map { UInt64($0) + 1 } ?? 0)
     writer.text(change.content.attachment.map { "\($0)" } ?? "")
     writer.raw(SHA256.hash(change.content.value.rawSpan))
-    let digest = SHA256.hash(writer.bytes.rawSpan)
+    var digest = SHA256.hash(writer.bytes.rawSpan)
+    if PlantedSyncBug.isOn(.sequenceAsKey) { digest = SHA256.hash(store.rawSpan) }
     sequence = change.sequence & 0xffff_ffff_ffff
     hash = digest.prefix(8).reduce(0) { $0 << 8 | UInt64($1) } >> 14
   }
 
-  /// The key of the same change when it is sent upon a conflict: a back end answers a key that it
-  /// knows as before.
-  func salted(by conflict: UInt64) -> IdempotencyKey {
+  /// The key of the same change when it is sent upon a version of somebody else's. It must be
+  /// another key, since a back end repeats its former answer, a conflict, to a key that it knows.
+  func salted(by base: UInt64) -> IdempotencyKey {
     var key = self
     var writer = ByteWriter()
-    writer.u64(conflict)
+    writer.u64(base)
     key.salt = max(1, XXH64.hash(writer.bytes.rawSpan, seed: hash) >> 40)
     return key
   }

@@ -37,7 +37,7 @@ struct RequestMemory: Sendable {
   private static let mostKeys = 4_096
   private static let mostTokens = 64
 
-  /// Times the rests of changes.
+  /// The clock that `hello` answers are stamped with.
   let clock: any WallClock
 
   init(clock: any WallClock) { self.clock = clock }
@@ -57,7 +57,7 @@ struct RequestMemory: Sendable {
   var listing: Listing?
   /// The tokens of the list that is read.
   var walk = TokenWalk()
-  /// Names of what the back end has no more and nobody here knew.
+  /// Aliases of tombstones that lists had, as far as no key here has them.
   private var gone: Set<Alias> = []
   /// Ascending by offset.
   private(set) var tokens: [(offset: UInt64, token: String)] = []
@@ -129,12 +129,12 @@ struct RequestMemory: Sendable {
     gone.insert(alias)
   }
 
-  /// Whether the back end has said in a list that nothing has an alias any more: what it answers
-  /// so was done long ago, and undone since.
+  /// Whether a list had a tombstone for an alias that no key here has. If a create is answered with
+  /// that alias, it is the repeated answer to a create whose record was deleted since.
   func isGone(_ alias: Alias) -> Bool { gone.contains(alias) }
 
-  /// Takes note of a fault of the back end on a change of a batch.
-  /// The change rests longer each time.
+  /// Lets a change rest on which the back end has failed, longer each time, or as long as the back
+  /// end has asked for.
   mutating func noteFault(_ error: PeerError, on operation: OperationID, _ index: Int) {
     let rest = max(growingRest(of: operation), error.retryAfter ?? .zero)
     partial[operation.replica]?.later[index] = rest

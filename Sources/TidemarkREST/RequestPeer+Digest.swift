@@ -2,7 +2,7 @@ internal import Tidemark
 internal import TidemarkEngine
 internal import TidemarkSyncProtocol
 
-/// All that a back end has, as its list says.
+/// The keys and fingerprints of all records of a back end, read from its list for a comparison.
 struct Listing: Sendable {
   struct Item: Sendable {
     var fingerprint: ContentFingerprint
@@ -16,7 +16,9 @@ struct Listing: Sendable {
 
   private(set) var items: [[UInt8]: Item] = [:]
   private var bytes = 0
-  /// Its place among the positions.
+  private var keys: [[UInt8]] = []
+  private var table = DigestTable(paths: [[]])
+  /// The feed offset that stands for the time at which the list was read.
   var offset: UInt64 = 0
 
   mutating func take(_ rows: [KeyedChange], _ scope: SyncScope) throws(PeerError) {
@@ -37,22 +39,24 @@ struct Listing: Sendable {
     }
   }
 
-  /// The parts at paths.
-  func parts(_ paths: [[UInt8]], _ position: Position) throws(PeerError) -> [DigestPart] {
-    // In byte order, and none within another.
-    guard !paths.isEmpty, zip(paths, paths.dropFirst()).allSatisfy({ !$1.starts(with: $0) }),
-      paths.allSatisfy({ $0.count <= DigestTable.pathBytes })
-    else { throw PeerError(.malformed, "the parts make no sense") }
-    let keys = Array(items.keys)
-    var table = DigestTable(paths: [[]])
-    for (index, key) in keys.enumerated() {
-      guard let item = items[key] else { continue }
+  /// Makes the sums once all pages are taken.
+  mutating func finish() {
+    for (key, item) in items {
       table.add(
         DigestTable.Row(
           hash: ContentFingerprint.keyHash(key.rawSpan), fingerprint: item.fingerprint,
-          offset: UInt64(index)))
+          offset: UInt64(keys.count)))
+      keys.append(key)
     }
     table.finish()
+  }
+
+  /// The sums, or the keys, of the parts at paths.
+  func parts(_ paths: [[UInt8]], _ position: Position) throws(PeerError) -> [DigestPart] {
+    // A digest request names parts in byte order, of which none lies within another.
+    guard !paths.isEmpty, zip(paths, paths.dropFirst()).allSatisfy({ !$1.starts(with: $0) }),
+      paths.allSatisfy({ $0.count <= DigestTable.pathBytes })
+    else { throw PeerError(.malformed, "the parts make no sense") }
     return paths.map { path in
       let (total, part) = table.part(path)
       return switch part {
@@ -121,6 +125,7 @@ extension RequestPeer {
   private func listEverything(_ request: DigestRequest) async throws -> Listing {
     var listing = Listing()
     let token = try await everyPage(request.aliases) { try listing.take($0, request.scope) }
+    listing.finish()
     state.withLock { memory in
       listing.offset = memory.nextOffset(isOfOther: true)
       memory.note(token, at: listing.offset)

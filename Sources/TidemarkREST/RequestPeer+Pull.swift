@@ -51,7 +51,8 @@ extension RequestPeer {
       if let state = listing?.items[key]?.state { found[key] = state }
     }
     // A key that a list of everything lacks need not be asked for.
-    let wanted = keys.filter { found[$0] == nil && (listing == nil || listing?.items[$0] != nil) }
+    let wanted = Set(
+      keys.filter { found[$0] == nil && (listing == nil || listing?.items[$0] != nil) })
     if read == nil, !wanted.isEmpty {
       _ = try await everyPage(request.aliases) { rows in
         for row in rows where wanted.contains(row.key) { found[row.key] = row.change.state }

@@ -45,7 +45,7 @@ extension RequestPeer {
 
   private enum Sent {
     case answered
-    /// It waits for an earlier one of its key.
+    /// It is not sent before an earlier change of its key has an answer.
     case skipped
     case failed(OperationID, Int, PeerError)
   }
@@ -105,7 +105,8 @@ extension RequestPeer {
       }
       return .answered
     } catch let error as PeerError {
-      if error.kind == .unauthorized || error.kind == .forbidden { throw error }
+      let isOfAll = error.kind == .unauthorized || error.kind == .forbidden
+      if isOfAll || PlantedSyncBug.isOn(.faultEndsBatch) { throw error }
       return .failed(change.operation, index, error)
     }
   }
@@ -171,7 +172,7 @@ extension RequestMemory {
       }
     case .rejected(let rejection): verdict = .rejected(rejection.bounded)
     case .retryLater(let pause):
-      // All whom the back end has told the same are not to come back together.
+      // Clients to whom the back end has said the same time must not all come back then.
       let pause = max(pause ?? Self.rest, .zero)
       let spread = min(pause, Self.longestSpread).wholeMilliseconds
       let chance = IdempotencyKey.hash(of: change.operation) % max(1, spread)
@@ -213,7 +214,7 @@ extension RequestMemory {
     partial[request.replica] = nil
     var answer = PushAnswer(mark: mark, range: places.range(head: head))
     (answer.later, answer.faulty) = (batch.later, batch.faulty)
-    if batch.verdicts.allSatisfy({ $0 == nil }) { answer.failure = batch.fault?.message }
+    answer.failure = batch.fault?.message
     return answer
   }
 }

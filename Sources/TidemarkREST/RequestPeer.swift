@@ -106,7 +106,7 @@ public final class RequestPeer: Peer {
   public var capabilities: PeerCapabilities {
     PeerCapabilities(
       limits: SyncLimits(changes: options.changesPerBatch), canWait: false, isNumbered: false,
-      hasDigest: options.listsEverything && fetch != nil)
+      hasDigest: options.listsEverything && fetch != nil && !PlantedSyncBug.isOn(.expiryIgnored))
   }
 
   /// Makes the caller's cursor the beginning of what this peer goes on from.

@@ -13,9 +13,9 @@ package struct ArrivingAttachments: Sendable {
 
   private struct Row {
     var part: AttachmentPartFile
-    /// Counts contents in the order in which they began.
+    /// The order in which uploads began.
     var number: Int
-    /// When the content last had come a good deal further, and how far.
+    /// When the upload last made progress, and how many bytes had come then.
     var progress: (time: UInt64, bytes: Int)
   }
 
@@ -30,7 +30,7 @@ package struct ArrivingAttachments: Sendable {
 
   package init() {}
 
-  /// Finds what an earlier opening has left.
+  /// Finds the partial uploads that are on the disk.
   init(_ engine: Engine) throws(TidemarkError) {
     guard engine.configuration.access != .readOnly else { return }
     let parts = try engine.attachments.parts { unreadable.append($0) }
@@ -144,7 +144,7 @@ package struct ArrivingAttachments: Sendable {
     return true
   }
 
-  /// Gives up what has come.
+  /// Deletes an upload.
   private mutating func drop(_ name: Name) { rows.removeValue(forKey: name)?.part.cancel() }
 
   /// Forgets a part file that is over, unless another one has begun under its name.

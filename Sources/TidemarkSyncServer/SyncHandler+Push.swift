@@ -137,7 +137,7 @@ extension SyncHandler {
 
 /// The content that a batch names and that has come ahead of it.
 struct PushedContent {
-  /// Whose content it is, as far as it has come ahead.
+  /// The owner under which the uploads of the batch are filed.
   fileprivate(set) var owner: [UInt8] = []
   /// Content that the store has as attachments, kept until the entries name it.
   fileprivate(set) var holds: [AttachmentID: AttachmentHold] = [:]

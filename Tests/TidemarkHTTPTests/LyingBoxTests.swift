@@ -21,7 +21,7 @@ private final class LyingBox: Sendable {
   struct State {
     var lies: [Lie] = []
     var generator: SeededGenerator
-    /// Out of a hundred.
+    /// The percentage of requests that the box answers itself.
     var chance = 0
     var told: Set<String> = []
     /// The last answers of the back end's by method and path without its query.
@@ -69,7 +69,7 @@ private final class LyingBox: Sendable {
       if let lie { state.told.insert("\(lie) \(request.method)") }
       return (lie, state.known[name])
     }
-    // Half of them are told behind the back end's own.
+    // Half of these requests reach the back end, and the box replaces its answer.
     let hasCome = lie == nil || state.withLock { $0.generator.chance(0.5) }
     let answer = hasCome ? forward(request) : nil
     if let answer { state.withLock { $0.known[name] = answer } }

@@ -28,7 +28,7 @@ extension AttachmentFiles {
         let owner = AttachmentID.bytes(ofDigits: String(words[3])), (1...32).contains(owner.count)
       else { return nil }
       self.init(id: id, owner: owner)
-      // There is one way to write it.
+      // A file whose name is another spelling of the same parts is none of ours.
       guard self.fileName == fileName else { return nil }
     }
   }
@@ -77,7 +77,7 @@ extension AttachmentFiles {
     }
   }
 
-  /// Whether a failure to read says nothing of the file.
+  /// Whether a read failed for lack of file handles or while suspended, and may succeed later.
   private static func passes(_ failure: FileSystemError) -> Bool {
     [ErrorNumber.suspended, ErrorNumber.tooManyOpenFiles, ErrorNumber.tooManyOpenFilesInSystem]
       .contains(failure.number)
@@ -97,7 +97,7 @@ extension AttachmentFiles {
     var found: [(name: PartName, part: AttachmentPartFile)] = []
     for file in files {
       guard let name = PartName(fileName: file) else {
-        // Earlier versions named them differently.
+        // Partial uploads of earlier versions had other names; their senders begin anew.
         try? fileSystem.remove(directory + "/" + file)
         continue
       }

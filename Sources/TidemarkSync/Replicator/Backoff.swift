@@ -8,7 +8,7 @@ package import TidemarkEngine
 package struct Backoff: Sendable {
   /// How long to wait.
   package struct Wait: Sendable, Hashable {
-    /// The first part, which nobody ends.
+    /// The part of the wait that not even a poke ends.
     package var firm: Duration
     /// All of it, unless a poke ends it.
     package var total: Duration
@@ -35,7 +35,7 @@ package struct Backoff: Sendable {
   /// - Parameter now: nanoseconds of the monotonic clock.
   package mutating func succeeded(at now: UInt64) { worksSince = worksSince ?? now }
 
-  /// Something has failed.
+  /// Computes the wait after a failure.
   /// - Parameters:
   ///   - now: nanoseconds of the monotonic clock.
   ///   - retryAfter: what the peer has asked for.

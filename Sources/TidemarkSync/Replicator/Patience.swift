@@ -5,7 +5,7 @@ internal import TidemarkSyncProtocol
 extension HostState {
   private static let longestPatience = Backoff.longestRequest + Backoff.longestSpread
 
-  /// Notes for how long the peer is left alone, also after a restart.
+  /// Records until when no call is made, since the peer asked for patience; it outlives restarts.
   mutating func recordPatience(_ time: Duration) throws {
     let time = min(time, Self.longestPatience)
     status.patienceEnds = engine.environment.clock.now().sinceEpoch + time.wholeMilliseconds

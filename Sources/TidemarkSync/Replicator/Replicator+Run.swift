@@ -157,10 +157,11 @@ extension Replicator {
       try Task.checkCancellation()
       let received = answer
       hasAnswer = hasAnswer || received != nil
-      let (next, session, totals, left) = try await host.perform { [owner] state in
+      let (next, session, totals, left, failure) = try await host.perform { [owner] state in
         try state.check(owner)
         let next = try state.advance(received, direction, budget, until: isDone)
-        return (next, state.sessions, state.totals, try state.session().entriesToTake)
+        let session = try state.session()
+        return (next, state.sessions, state.totals, session.entriesToTake, session.failureAtRest)
       }
       change {
         $0.totals = totals
@@ -170,7 +171,9 @@ extension Replicator {
       guard let call = next.call else {
         if hasAnswer || next.held == nil {
           let time = store.engine.environment.clock.now()
-          change { ($0.lastError, $0.lastSuccess) = (nil, time) }
+          // A change on which the peer has failed is still to be sent.
+          let rest = failure.map { SyncStatus.Failure(message: $0, kind: .unavailable, time: time) }
+          change { ($0.lastError, $0.lastSuccess) = (rest, time) }
         }
         return next.held
       }

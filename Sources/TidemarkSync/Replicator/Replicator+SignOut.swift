@@ -63,13 +63,13 @@ extension Replicator {
     host.changed.raise()
     poke()
     await stop()
-    // It is carried out by the session that is made first.
+    // The first session that is opened after the record was written carries the sign-out out.
     try await host.told { _ = try $0.session() }
   }
 }
 
 extension HostState {
-  /// Makes up its mind durably, and lets go of the replicator.
+  /// Records durably that the user signs out, and detaches the replicator from the session.
   fileprivate mutating func signOut(
     _ owner: Int, keeping kept: [SyncScope], isForced: Bool
   ) throws {

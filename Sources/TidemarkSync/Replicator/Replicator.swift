@@ -65,7 +65,7 @@ public final class Replicator: Sendable {
   let peer: any Peer
   let configuration: Configuration
   let host: SyncHost
-  /// Its number as the owner of the host.
+  /// The number by which the host tells this replicator from earlier ones of the same name.
   let owner: Int
   let state = Lock(State())
   /// Raised by writes, pokes and whatever else ends the waiting.

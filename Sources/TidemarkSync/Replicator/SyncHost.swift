@@ -142,7 +142,7 @@ struct HostState {
     reopen()
   }
 
-  /// Lets go of the replicator, unless another one has the host by now.
+  /// Detaches a replicator, unless another one has taken the host since.
   mutating func release(_ owner: Int) { if owner == self.owner { configure(nil) } }
 
   /// - Throws: `closed` for a replicator that does not have the host any more.

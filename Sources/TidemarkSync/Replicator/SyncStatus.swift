@@ -69,7 +69,7 @@ public struct SyncStatus: Sendable, Hashable {
   /// How many entries of the peer's feed are still to be read, own ones and what is passed over
   /// among them; 0 as long as the peer has not said how far it goes.
   public var entriesToTake: UInt64 = 0
-  /// The last failure; nil when something has worked since.
+  /// The last failure; nil when something has worked since, unless a change rests for it.
   public var lastError: Failure?
   /// When the peer answered last; nil for not yet.
   public var lastSuccess: Timestamp?

@@ -10,7 +10,9 @@ extension Forming {
   ) throws(TidemarkError) -> Bool {
     if let from = heldKeys[change.key], from < change.sequence { return true }
     if change.attributes.atomicGroup == 0, try isPreceded(change) { return true }
-    guard !change.attributes.after.isEmpty else { return false }
+    guard !change.attributes.after.isEmpty, !PlantedSyncBug.isOn(.orderIgnored) else {
+      return false
+    }
     // It did not go in the place of the older one; a peer may take a batch in any order.
     if change.attributes.atomicGroup == 0, taken.sends(change.key) { return true }
     for target in change.attributes.after where target < change.sequence {
@@ -58,7 +60,7 @@ extension Forming {
     return true
   }
 
-  /// Lets go what comes after others on which there is a verdict now.
+  /// Frees entries that were held behind an `after:` target on which there is a verdict now.
   func release() throws(TidemarkError) {
     for target in session.setAside.targets(outside: progress.again).sequences
     where try !isOutstanding(target, with: [:]) {
@@ -230,7 +232,7 @@ struct SetAside {
   /// waits.
   func targets(outside again: SequenceSet) -> SequenceSet { targets.subtracting(again) }
 
-  /// Lets go what comes after an entry.
+  /// Frees the entries that were held behind an `after:` target.
   mutating func release(_ target: UInt64) {
     targets.remove(target)
     held = held.subtracting(behind.removeValue(forKey: target) ?? SequenceSet())

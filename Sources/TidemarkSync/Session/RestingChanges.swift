@@ -8,10 +8,16 @@ struct RestingChanges {
 
   /// When each may be sent again, in nanoseconds of the monotonic clock.
   private var ends: [UInt64: (time: UInt64, isFault: Bool)] = [:]
+  var lastFailure: String?
 
   mutating func rest(_ sequence: UInt64, until end: UInt64, isFault: Bool) {
     if ends.count >= Self.most { ends = [:] }
     ends[sequence] = (end, isFault)
+  }
+
+  /// The last failure of the peer on a change that is pending and rests for that; nil for none.
+  func failure(of pending: SequenceSet) -> String? {
+    ends.contains { $0.value.isFault && pending.contains($0.key) } ? lastFailure : nil
   }
 
   /// Lets changes go at once on which the peer has failed: somebody wants to know how it is now.
@@ -19,6 +25,7 @@ struct RestingChanges {
 
   /// The changes that still rest.
   mutating func sequences(at now: UInt64) -> SequenceSet {
+    guard !ends.isEmpty else { return SequenceSet() }
     ends = ends.filter { $0.value.time > now }
     var sequences = SequenceSet()
     for sequence in ends.keys.sorted() { sequences.insert(sequence) }
@@ -40,6 +47,7 @@ extension SyncSession {
       return
     }
     let now = log.monotonicNanoseconds
+    resting.lastFailure = answer.failure ?? resting.lastFailure
     for (index, pause) in answer.later where batch.items.indices.contains(index) {
       let seconds = min(max(1, pause.wholeSeconds), Self.longestRestSeconds)
       resting.rest(
@@ -47,6 +55,9 @@ extension SyncSession {
         isFault: answer.faulty.contains(index))
     }
   }
+
+  /// The peer's failure on a change that therefore rests; nil for none.
+  var failureAtRest: String? { resting.failure(of: progress.again) }
 
   /// How long until a change goes that the peer has put back for a while; nil when none rests.
   var timeToRest: Duration? {

@@ -9,12 +9,12 @@ struct SignOut: Sendable, Hashable {
   private static let perCommit = 256
   private static let attempts = 64
 
-  /// Entries up to here go; later ones are the next user's.
+  /// The last sequence of the user who signs out; later entries belong to the next user.
   var through: UInt64
-  /// Entries within one of these stay.
+  /// Entries within one of these scopes are kept.
   var kept: [SyncScope]
 
-  /// Carries out what is under way.
+  /// Carries out the sign-outs that are recorded, as after a kill.
   /// - Parameter table: the store's records.
   /// - Returns: whether anything was.
   static func finish(_ table: RecordTable, in log: ReplicationLog) throws(TidemarkError) -> Bool {
@@ -69,6 +69,7 @@ struct SignOut: Sendable, Hashable {
         guard let slot = try records.log.slot(ofKey: key),
           let newest = try records.log.newestChange(ofKey: key), newest.sequence <= through
         else { continue }
+        if PlantedSyncBug.isOn(.outboxKept), newest.isOwn { continue }
         try batch.evict(.nothing(key, at: .beginning, .left), upon: slot)
         try records.forgetRemote(ofKey: key, into: &batch)
       }
@@ -109,7 +110,7 @@ struct SignOut: Sendable, Hashable {
 }
 
 extension SyncSession {
-  /// Writes down that a user signs out.
+  /// Records that a user signs out; nothing is sent before that is carried out.
   /// - Throws: ``UnsentChanges`` where something is not at the peer, unless it is given up.
   package func beginSignOut(keeping kept: [SyncScope], isForced: Bool) throws {
     let signOut = SignOut(through: log.head, kept: kept)
@@ -120,7 +121,7 @@ extension SyncSession {
     try records.record(.signOut, signOut.encoded, durability: .durable)
   }
 
-  /// Carries out what was written down, whoever signs out.
+  /// Carries out the sign-outs that are recorded, for any peer of the store.
   /// - Returns: whether anything was; then another session is needed.
   package func finishSignOut() throws(TidemarkError) -> Bool {
     try SignOut.finish(records.table, in: log)

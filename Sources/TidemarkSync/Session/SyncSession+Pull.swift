@@ -57,7 +57,7 @@ extension SyncSession {
     try resolveWaiting()
   }
 
-  /// An own change that has come back.
+  /// An own change that the feed gives back, and whether a verdict on it was known.
   private typealias Returned = (change: LoggedChange, hadVerdict: Bool)
 
   /// The own changes of a page by their place in it, where the feed gives them other positions than

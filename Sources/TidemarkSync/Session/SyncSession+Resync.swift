@@ -163,7 +163,7 @@ extension SyncSession {
     // As many go as were agreed to, and what goes unasked anyway; all of them where the
     // authorization has changed.
     let agreed = resync.purge == .allowed ? min(resync.lostKeys, Slot.maxSequence) : 0
-    // A list that has nothing at all may be no list.
+    // An empty list may come from something on the way, so no delete goes without a question.
     let isSuspicious = !capabilities.isNumbered && comparing?.isEmptyThere ?? false
     let unasked = isSuspicious ? 0 : max(Self.purgedUnasked, log.liveKeys / 20)
     let mayPurge = resync.evicts ? .max : unasked + Int(clamping: agreed)

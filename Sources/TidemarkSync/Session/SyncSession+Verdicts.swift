@@ -64,7 +64,7 @@ extension SyncSession {
   /// The batch is done with, and its keys are not under way any more.
   private func pass(_ batch: FormedBatch, _ end: Position?) {
     inFlight = nil
-    // Its verdicts may let go what was held back.
+    // Entries held behind changes of this batch may go, now that there are verdicts.
     held = SequenceSet()
     progress.number = batch.number
     progress.batchID = batch.batchID

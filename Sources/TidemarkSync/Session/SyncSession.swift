@@ -203,7 +203,9 @@ package final class SyncSession {
       lastMark = (push.mark.number, push.mark.batchID, push.range.head)
       rest(push)
       try settle(push.mark, push.current)
-      if let failure = push.failure { throw PeerError(.unavailable, failure) }
+      if let failure = push.failure, push.mark.verdicts.allSatisfy({ $0 == .aborted }) {
+        throw PeerError(.unavailable, failure)
+      }
       if formed != nil {
         // The peer counts our batches differently than we do; the hello finds out why.
         disconnect()
@@ -247,7 +249,7 @@ package final class SyncSession {
     let now = log.now.sinceEpoch
     // A peer of one's own need not have a clock.
     let lead = answer.time == 0 ? 0 : now - min(now, answer.time)
-    // The answer was under way for a while.
+    // A lead of less than the tolerance may just be the time that the answer took.
     clockLead = lead > FeedEntry.clockTolerance >> 16 ? lead : 0
   }
 

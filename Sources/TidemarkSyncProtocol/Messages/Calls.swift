@@ -152,8 +152,8 @@ public struct PushAnswer: Sendable, Hashable {
   public var later: [Int: Duration] = [:]
   /// The changes among these on which the remote end has failed. It does not travel.
   package var faulty: Set<Int> = []
-  /// The failure, for people, where nothing of the batch was answered: the caller takes the answer,
-  /// and then waits as after any failure. It does not travel.
+  /// The last failure on one of them, for people. Where all of the batch rests, the caller takes
+  /// the answer, and then waits as after any failure. It does not travel.
   package var failure: String?
 
   /// An answer.

@@ -74,10 +74,21 @@ package enum PlantedSyncBug: String, Sendable, CaseIterable {
   case aliasForgotten
   /// An answer of a box on the way is taken for the back end's.
   case boxBelieved
+  /// An idempotency key is that of a sequence, which a restored or copied store uses again.
+  case sequenceAsKey
+  /// Records that are gone when a token has expired stay.
+  case expiryIgnored
+  /// A failure on one change ends its batch.
+  case faultEndsBatch
+  /// Changes are sent together with what they come after.
+  case orderIgnored
+  /// Changes of a user who has signed out stay in the outbox.
+  case outboxKept
 
   /// The mistakes that a store makes with a peer of requests.
   package static let ofRequests: [PlantedSyncBug] = [
-    .groupSentInParts, .conflictKeyKept, .aliasForgotten, .boxBelieved,
+    .groupSentInParts, .conflictKeyKept, .aliasForgotten, .boxBelieved, .sequenceAsKey,
+    .expiryIgnored, .faultEndsBatch, .orderIgnored, .outboxKept,
   ]
 
   #if TIDEMARK_PLANTED

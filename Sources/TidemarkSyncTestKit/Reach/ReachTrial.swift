@@ -40,7 +40,7 @@ internal import TidemarkTestKit
 
 /// The intruder was told something that lies outside of its reach.
 @_spi(Campaigns) public struct ReachLeak: Error, CustomStringConvertible {
-  /// The seed, the number of the call, and both answers.
+  /// Says how to run the trial again, and what the two servers answered: seed, call, answers.
   public var message: String
 
   /// The same.

@@ -164,7 +164,7 @@ extension ReachWorld {
     }
     var request = batch(of: anyReplica, changes)
     if random.chance(0.1), let number = numbers[request.replica] {
-      // As if its answer had been lost, with other keys.
+      // The same batch again, as after a lost answer, but with other keys.
       request.number = number
       request.batchID = batches[request.replica] ?? request.batchID
     }

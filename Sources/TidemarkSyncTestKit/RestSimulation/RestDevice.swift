@@ -16,7 +16,7 @@ final class RestDevice {
   private(set) var peer: RequestPeer
   /// The writes that it has, by number, in order: those of a copy come from the original.
   var writes: [Int] = []
-  /// Whose token its requests have.
+  /// The number of the user who is signed in: requests have that user's token.
   private(set) var user: Int
   private var backups: [(disk: DiskSnapshot, writes: [Int], user: Int)] = []
 

@@ -50,13 +50,13 @@ struct RestEvent: Sendable, Hashable, CustomStringConvertible {
     /// A user signs out and another one in: what is unsent is given up, or all is sent before; the
     /// process may die meanwhile.
     case signOut
-    /// So many answers come from a box on the way; are 429; are 503.
+    /// A number of answers that come from a proxy on the way; that are 429; that are 503.
     case box, busy, outage
     /// The tokens given so far expire; the next lists say that there is more, and always the same.
     case expire, stuck
     /// Somebody at the back end creates, edits or deletes a record.
     case webCreate, webEdit, webDelete
-    /// Minutes pass.
+    /// The clock goes on by minutes.
     case advance
   }
 

@@ -51,7 +51,7 @@ final class SimulatedBackEnd: Sendable {
   }
 
   struct Fuse: Sendable {
-    /// How many requests go well before.
+    /// How many requests succeed before the one that is lost.
     var left: Int
     /// Whether the request is carried out, and its answer lost.
     var isAfter: Bool
@@ -222,7 +222,7 @@ extension SimulatedBackEnd.State {
     }
   }
 
-  /// Writes a record.
+  /// Changes a record, and appends that to the change list.
   /// - Parameter request: nil where somebody at the back end does.
   mutating func write(_ body: String?, to id: String, _ request: RestRequest?) {
     let isNew = records[id]?.body == nil

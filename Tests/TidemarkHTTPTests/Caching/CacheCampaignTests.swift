@@ -4,7 +4,7 @@ import Testing
 /// Each trial has a process of its own, of whose tasks the trial's queue runs all.
 @Suite("Short campaigns against the caches")
 struct CacheCampaignTests {
-  @Test("a fetched value is stored only if its key was not written during the fetch, at random")
+  @Test("a fetched value is stored only if its key was not written during the fetch")
   func reads() async {
     await #expect(processExitsWith: .success) { try await run(.reads, seeds: 200) }
   }

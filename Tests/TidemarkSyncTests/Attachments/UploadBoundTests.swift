@@ -42,7 +42,7 @@ struct UploadBoundTests {
     let mine = content(2 * piece, 99)
     #expect(try bench.attach(a, mine, 0..<piece, key: "v/1", access: victim).received == piece)
     goOn(0)
-    // It is left alone now.
+    // Nobody sends another part of this upload from here on.
     #expect(
       try bench.attach(a, mine, piece..<2 * piece, key: "v/1", access: victim).received == 2 * piece
     )
@@ -102,7 +102,7 @@ struct UploadBoundTests {
     #expect(try bench.attach(Device(2), films[0], 0..<0, key: "m/1", access: greedy).received > 0)
   }
 
-  @Test("whole contents that wait for their changes do not make room for what is on its way")
+  @Test("an upload that is complete and waits for its batch is not evicted for a new upload")
   func whole() throws {
     let bench = bench(uploads: 2)
     let waiting = (0..<4).map { content(piece, 50 + UInt64($0)) }

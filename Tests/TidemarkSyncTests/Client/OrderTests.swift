@@ -18,7 +18,7 @@ struct OrderTests {
     #expect(try world.nextPush(0)?.changes.map(\.name) == ["attachment", "other"])
     try world.step(0)
     #expect(!world.devices[0].session.isAtRest)
-    // The next call: nothing lies between.
+    // The session asks for nothing else before it sends the next batch.
     guard case .pushRequest(let push)? = try world.devices[0].session.next() else {
       Issue.record("no batch follows")
       return

@@ -93,11 +93,12 @@ struct PolicyTests {
     try world.put(1, "s/k", "later")
     try world.settle(only: 1)
     pass(world, 600)
-    // A clock that was set right since tells that the change was not made later than now.
+    // A device whose clock was set right before it syncs still has commit times that lie ahead;
+    // they count as now at most, so the other change, which is later, wins.
     let isUnknown = isSetRight && seconds > 60
     #expect(try end(world, "s/k") == (isUnknown ? "earlier" : "later"))
 
-    // It stands in the feed as of when that took it.
+    // The feed stamps the entry with the time at which it took it.
     try world.put(0, "s/k", "ahead")
     try world.settle(only: 0)
     pass(world, 61)
@@ -111,7 +112,7 @@ struct PolicyTests {
     try world.put(0, "s/k", "future")
     try world.settle(only: 0)
     pass(world, 61)
-    // It has not seen the other.
+    // This device writes without having pulled the other change.
     try world.put(1, "s/k", "later")
     #expect(try end(world, "s/k") == "later")
   }

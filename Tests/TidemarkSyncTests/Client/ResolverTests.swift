@@ -200,7 +200,7 @@ struct ResolverTests {
     #expect(resolve(.ask, local: "mine", remote: nil) == .ask)
   }
 
-  @Test("without an own resolver the policy decides, and without one local changes stay")
+  @Test("the default resolver follows the policy of the collection, and else keeps local changes")
   func byPolicy() {
     func resolve(_ policy: ConflictPolicy, _ local: Int, _ remote: Int, deletes: Bool = false)
       -> Resolution

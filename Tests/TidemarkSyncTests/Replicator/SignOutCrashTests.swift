@@ -37,7 +37,7 @@ struct SignOutCrashTests {
     return (disk.takeCrashPoints(), before)
   }
 
-  @Test("all of it has happened or nothing, and nothing goes out by the next user")
+  @Test("a sign-out that is killed anywhere is whole or has not begun, and leaks no change")
   func everySync() async throws {
     let (points, before) = try await moments()
     #expect(points.count > 2)

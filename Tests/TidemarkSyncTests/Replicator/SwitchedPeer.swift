@@ -43,7 +43,7 @@ final class SwitchedPeer: Peer {
     inner = HandlerPeer(handler)
   }
 
-  /// Another user of the same server.
+  /// A peer for the same server with the access of another user's token.
   init(sharing other: SwitchedPeer, access: SyncAccess = .everything) {
     store = other.store
     handler = other.handler

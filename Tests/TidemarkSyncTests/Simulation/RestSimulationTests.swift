@@ -73,7 +73,7 @@ struct RestSimulationTests {
     "rest 1 2 3 4 0 245 | create 0 0 | sync 0 0 | edit 0 0 | webDelete 0 0 | sync 0 0",
   ]
 
-  @Test("a script that once failed holds", arguments: scripts)
+  @Test("every script in which the simulator found a fault passes", arguments: scripts)
   func script(_ line: String) async throws {
     let text = line.replacing(" | ", with: "\n")
     try await RestSimulation(RestScript(parsing: text)).run()

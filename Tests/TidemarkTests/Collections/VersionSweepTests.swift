@@ -12,7 +12,7 @@ struct VersionSweepTests {
     #expect(report.statesChecked > 0, "seed \(seed)")
   }
 
-  @Test("updates by an older schema keep unknown fields in their elements, for a random seed")
+  @Test("updates by an older schema keep the fields that it does not know, nested ones too")
   func random() throws {
     let seed = UInt64.random(in: 0 ... .max)
     print("seed \(seed)")

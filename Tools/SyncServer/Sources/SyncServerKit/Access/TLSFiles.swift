@@ -36,8 +36,8 @@ internal import Logging
       current.withLock { $0 = read }
     }
 
-    /// The context for a connection that comes now. Each reading of the files makes another one, by
-    /// which no session is resumed that began with an earlier certificate.
+    /// The TLS context for new connections. Reading the files again makes a new one, so that no
+    /// session is resumed that began with a former certificate.
     var context: NIOSSLContext { current.withLock { $0 } }
 
     private static func configuration(

@@ -8,7 +8,8 @@ struct Reply: Sendable {
   var status = HTTPResponse.Status.ok
   var contentType: String
   var headers = HTTPFields()
-  /// It goes out as it is here: a copy would take as much memory again while nobody reads it.
+  /// The response body, in the buffer that is written to the socket: a copy would take as much
+  /// memory again for as long as a slow reader does not read it.
   var body: ByteBuffer
   /// Bytes of the body that it answers.
   var received = 0
