@@ -34,9 +34,11 @@ let package = Package(
     .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
   ],
   targets: [
+    .systemLibrary(name: "CAllocator"),
     .target(
       name: "SyncServerKit",
       dependencies: [
+        "CAllocator",
         .product(name: "Tidemark", package: "tidemark"),
         .product(name: "TidemarkSyncServer", package: "tidemark"),
         // Only its core: the paths of requests are compared as they came, without a router.

@@ -39,6 +39,7 @@ struct TidemarkServer: AsyncParsableCommand {
   var running: RunningOptions
 
   func run() async throws {
+    ProcessLimits.giveBackLargeBlocks()
     var options = try serving.options()
     try access.apply(to: &options)
     try limits.apply(to: &options)

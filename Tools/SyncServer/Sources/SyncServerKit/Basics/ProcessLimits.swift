@@ -1,3 +1,5 @@
+internal import CAllocator
+
 #if canImport(Darwin)
   internal import Darwin
 #elseif canImport(Glibc)
@@ -6,7 +8,7 @@
   internal import Musl
 #endif
 
-/// How many files and connections the process may have open.
+/// How many files and connections the process may have open, and how it takes memory.
 ///
 /// SAFETY: the C calls get a structure of the caller's that lives as long as they run.
 public enum ProcessLimits {
@@ -26,6 +28,11 @@ public enum ProcessLimits {
     }
     return Int(min(limit.rlim_cur, most))
   }
+
+  /// Has blocks of a mebibyte and more mapped one by one, so that the memory of an answer goes back
+  /// to the system when it has left. The allocator would move that threshold up to 32 MiB, and what
+  /// is freed between others would stay: a third more than the bounds of bodies and answers.
+  public static func giveBackLargeBlocks() { callocator_map_blocks(1 << 20) }
 
   /// Lets other threads go before the calling one, where the system has that for threads.
   static func giveWay() {
