@@ -57,7 +57,7 @@ struct RequestMemory: Sendable {
   var listing: Listing?
   /// The tokens of the list that is read.
   var walk = TokenWalk()
-  /// Aliases of tombstones that lists had, as far as no key here has them.
+  /// The aliases of tombstones that lists had.
   private var gone: Set<Alias> = []
   /// Ascending by offset.
   private(set) var tokens: [(offset: UInt64, token: String)] = []
@@ -124,29 +124,43 @@ struct RequestMemory: Sendable {
     if tokens.count > Self.mostTokens { tokens.removeFirst(tokens.count - Self.mostTokens) }
   }
 
-  mutating func noteGone(_ alias: Alias) {
-    if gone.count >= Self.mostKeys { gone = [] }
-    gone.insert(alias)
+  mutating func noteGone(_ page: RequestPage) {
+    for change in page.changes {
+      guard let alias = change.alias else { continue }
+      if change.state != .absent {
+        gone.remove(alias)
+      } else {
+        if gone.count >= Self.mostKeys { gone = [] }
+        gone.insert(alias)
+      }
+    }
   }
 
-  /// Whether a list had a tombstone for an alias that no key here has. If a create is answered with
-  /// that alias, it is the repeated answer to a create whose record was deleted since.
+  /// Whether a list had a tombstone for an alias. A create that is answered with it may have been
+  /// answered before, and its record deleted since.
   func isGone(_ alias: Alias) -> Bool { gone.contains(alias) }
 
-  /// Lets a change rest on which the back end has failed, longer each time, or as long as the back
-  /// end has asked for.
-  mutating func noteFault(_ error: PeerError, on operation: OperationID, _ index: Int) {
-    let rest = max(growingRest(of: operation), error.retryAfter ?? .zero)
-    partial[operation.replica]?.later[index] = rest
-    partial[operation.replica]?.faulty.insert(index)
-    partial[operation.replica]?.fault = error
-  }
-
-  private mutating func growingRest(of operation: OperationID) -> Duration {
-    if faults[operation] == nil, faults.count >= Self.mostKeys { faults = [:] }
-    let count = faults[operation] ?? 0
-    faults[operation] = count + 1
-    return min(Self.firstRest * (1 << min(count, 16)), Self.longestRest)
+  /// Lets changes rest on which the back end has failed more than once: longer each time, or as long
+  /// as the back end has asked for.
+  /// - Returns: the others.
+  mutating func noteFaults(
+    _ faults: [(operation: OperationID, index: Int, error: PeerError)]
+  ) -> [Int] {
+    var fresh: [Int] = []
+    for (operation, index, error) in faults {
+      if self.faults[operation] == nil, self.faults.count >= Self.mostKeys { self.faults = [:] }
+      let count = self.faults[operation] ?? 0
+      self.faults[operation] = count + 1
+      guard count > 0 else {
+        fresh.append(index)
+        continue
+      }
+      let rest = min(Self.firstRest * (1 << min(count - 1, 16)), Self.longestRest)
+      partial[operation.replica]?.later[index] = max(rest, error.retryAfter ?? .zero)
+      partial[operation.replica]?.faulty.insert(index)
+      partial[operation.replica]?.fault = error
+    }
+    return fresh
   }
 
   mutating func forgetFaults(on operation: OperationID) { faults[operation] = nil }

@@ -46,10 +46,9 @@ extension RequestPeer {
       try memory.checkOpen()
       return (memory.current, memory.listing)
     }
-    var found = told
-    for key in listing == nil ? [] : keys {
-      if let state = listing?.items[key]?.state { found[key] = state }
-    }
+    // A list of everything is newer than what a conflict has told.
+    var found = listing == nil ? told : [:]
+    for key in keys { if let state = listing?.items[key]?.state { found[key] = state } }
     // A key that a list of everything lacks need not be asked for.
     let wanted = Set(
       keys.filter { found[$0] == nil && (listing == nil || listing?.items[$0] != nil) })
@@ -76,6 +75,9 @@ extension RequestPeer {
             + "`fetch`")
       }
       aliases[entries.count] = listing?.items[key]?.alias
+      if state ?? .absent == .absent {
+        self.state.withLock { $0.note(nil, ofKey: key, request.replica) }
+      }
       entries.append(self.entry(key, state ?? .absent))
     }
     return state.withLock { memory in
@@ -114,13 +116,15 @@ extension RequestPeer {
   ) throws(PeerError) -> [KeyedChange] {
     var keyed: [KeyedChange] = []
     var made: [Alias: [UInt8]] = [:]
+    var names: [[UInt8]: Alias] = [:]
+    state.withLock { $0.noteGone(page) }
     for change in page.changes {
       if let fault = change.alias?.fault { throw PeerError(.malformed, fault) }
       let holder = change.alias.flatMap { made[$0] ?? aliases?.key(ofAlias: $0)?.bytes }
       let own = own(change, aliases).flatMap { own in
         // A record that another key here has, or one beside that of its key, is somebody else's
         // all the same: a copy of this store has created it, too.
-        let name = aliases?.alias(ofKey: own.key)
+        let name = names[own.key] ?? aliases?.alias(ofKey: own.key)
         let isIts = holder ?? own.key == own.key && (name == nil || name == change.alias)
         return change.alias == nil || isIts ? own : nil
       }
@@ -131,34 +135,35 @@ extension RequestPeer {
         }
         key = holder
         if key == nil {
-          guard change.state != .absent else {
-            state.withLock { $0.noteGone(alias) }
-            continue
-          }
-          key = try madeKey(alias, aliases)
+          guard case .value(let content, _) = change.state else { continue }
+          key = try madeKey(alias, content, aliases)
         }
       }
       guard let key else { continue }
-      if let alias = change.alias { made[alias] = key }
+      if let alias = change.alias { (made[alias], names[key]) = (key, alias) }
       keyed.append(KeyedChange(key: key, change: change, own: own?.sequence))
     }
     return keyed
   }
 
   /// The change of the store's own that has come back. A sequence says nothing by itself: a store
-  /// that was copied, or restored from a backup, gives it to another change.
+  /// that was copied, or restored from a backup, gives it to another change. Nor is it this store's
+  /// when it was sent upon what somebody else has written, unless it has just been sent so: a copy
+  /// may have put it in the place of what this store has sent since.
   private func own(_ change: RequestPage.Change, _ aliases: KnownAliases?) -> PushedChange? {
     guard let aliases, let key = change.idempotencyKey.flatMap({ IdempotencyKey($0) }),
-      let own = aliases.change(ofOwn: key.sequence),
+      key.salt == 0, let own = aliases.change(ofOwn: key.sequence),
       IdempotencyKey(own, of: aliases.store).hash == key.hash,
       change.key.map({ $0.bytes == own.key }) ?? true
     else { return nil }
     return own
   }
 
-  private func madeKey(_ alias: Alias, _ aliases: KnownAliases?) throws(PeerError) -> [UInt8] {
+  private func madeKey(
+    _ alias: Alias, _ content: SyncContent, _ aliases: KnownAliases?
+  ) throws(PeerError) -> [UInt8] {
     let key: [UInt8]
-    do { key = try newKey(alias).bytes } catch {
+    do { key = try newKey(alias, content).bytes } catch {
       throw PeerError(.malformed, "no key for the alias \(alias.text.prefix(64)): \(error)")
     }
     if let other = aliases?.alias(ofKey: key) {

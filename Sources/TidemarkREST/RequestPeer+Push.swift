@@ -53,51 +53,70 @@ extension RequestPeer {
   /// After so many faults in a row no more is sent: they may be the back end's own.
   private static let mostFaults = 3
 
-  /// Sends changes, as many at a time as may be.
+  /// The outcome of sending some changes.
+  private struct Round {
+    var hasAnswer = false
+    /// How many have failed in a row, at the end.
+    var inARow = 0
+    var faults: [(operation: OperationID, index: Int, error: PeerError)] = []
+
+    var isOutage: Bool { inARow >= RequestPeer.mostFaults }
+  }
+
+  /// Sends changes. One on which the back end fails for the first time may have arrived, so it is
+  /// sent again before anything else is done: at once, or with the whole batch where none arrives.
   private func sendAll(_ request: PushRequest, _ indices: [Int]) async throws {
-    try await withThrowingTaskGroup(of: Sent.self) { group in
+    let round = try await sendEach(request, indices)
+    let fresh = state.withLock { $0.noteFaults(round.faults) }
+    if let last = round.faults.last?.error {
+      let isOutage = round.isOutage && (!round.hasAnswer || !fresh.isEmpty)
+      if isOutage || !round.hasAnswer && !fresh.isEmpty { throw last }
+    }
+    guard !fresh.isEmpty else { return }
+    let again = try await sendEach(request, fresh)
+    _ = state.withLock { $0.noteFaults(again.faults) }
+  }
+
+  /// Sends changes, as many at a time as may be.
+  private func sendEach(_ request: PushRequest, _ indices: [Int]) async throws -> Round {
+    let former = request.formerOfKey
+    return try await withThrowingTaskGroup(of: Sent.self) { group in
       defer { group.cancelAll() }
       var left = indices.makeIterator()
-      var (hasAnswer, inARow) = (false, 0)
-      var faults: [(operation: OperationID, index: Int, error: PeerError)] = []
+      var round = Round()
       func next() {
-        guard inARow < Self.mostFaults, let index = left.next() else { return }
-        group.addTask { [self] in try await sendOne(request, index) }
+        guard !round.isOutage, let index = left.next() else { return }
+        group.addTask { [self] in try await sendOne(request, index, after: former[index]) }
       }
       for _ in 0..<options.parallel { next() }
       while let sent = try await group.next() {
         try Task.checkCancellation()
         switch sent {
-        case .answered: (hasAnswer, inARow) = (true, 0)
+        case .answered: (round.hasAnswer, round.inARow) = (true, 0)
         case .skipped: break
         case .failed(let operation, let index, let error):
-          inARow += 1
-          faults.append((operation, index, error))
+          round.inARow += 1
+          round.faults.append((operation, index, error))
         }
         next()
       }
-      state.withLock { memory in
-        for fault in faults {
-          memory.noteFault(fault.error, on: fault.operation, fault.index)
-        }
-      }
-      if !hasAnswer, let last = faults.last { throw last.error }
+      return round
     }
   }
 
-  private func sendOne(_ request: PushRequest, _ index: Int) async throws -> Sent {
+  /// - Parameter former: the change before it of the same key.
+  private func sendOne(
+    _ request: PushRequest, _ index: Int, after former: Int?
+  ) async throws -> Sent {
     let pushed = request.changes[index]
-    let earlier = request.changes[..<index].indices.filter {
-      request.changes[$0].key == pushed.key
-    }
     let replica = request.replica
-    guard state.withLock({ $0.areAnswered(earlier, of: replica) }) else { return .skipped }
+    if let former, !state.withLock({ $0.isAnswered(former, of: replica) }) { return .skipped }
     let change = places.request(
       pushed, of: replica, store: request.store, alias: alias(of: pushed, request))
     do {
       let outcome: RequestOutcome =
         pushed.atomicGroup == 0 || PlantedSyncBug.isOn(.groupSentInParts)
-        ? try await ask { try await send(change) }
+        ? try await outcome(of: change)
         : .rejected(
           Rejection(code: "atomic", message: "the back end takes changes one by one only"))
       try state.withLock { (memory: inout RequestMemory) throws in
@@ -109,6 +128,17 @@ extension RequestPeer {
       if isOfAll || PlantedSyncBug.isOn(.faultEndsBatch) { throw error }
       return .failed(change.operation, index, error)
     }
+  }
+
+  /// Sends a change. Where a list had a tombstone for the record that it has created, the answer is
+  /// one that is repeated; who can ask looks whether the record is there.
+  private func outcome(of change: RequestChange) async throws -> RequestOutcome {
+    let outcome = try await ask { try await send(change) }
+    guard case .appliedAs(let alias) = outcome, state.withLock({ $0.isGone(alias) }) else {
+      return outcome
+    }
+    let held = try await ask { try await read?(change.key, alias) } ?? .absent
+    return held == .absent ? .conflict(.absent) : outcome
   }
 
   /// The back end's name for the key of a change: as the store knows, or as an answer has said that
@@ -137,9 +167,9 @@ extension RequestMemory {
     return batch.verdicts.indices.filter { batch.verdicts[$0] == nil && batch.later[$0] == nil }
   }
 
-  /// Whether the changes of a batch that come before one of their key have answers.
-  func areAnswered(_ indices: [Int], of replica: ReplicaID) -> Bool {
-    indices.allSatisfy { partial[replica]?.verdicts[$0] != nil }
+  /// Whether a change of a batch has an answer.
+  func isAnswered(_ index: Int, of replica: ReplicaID) -> Bool {
+    partial[replica]?.verdicts[index] != nil
   }
 
   /// Takes the answer to a change.
@@ -157,14 +187,13 @@ extension RequestMemory {
     case .appliedAs(let alias):
       if let fault = alias.fault {
         verdict = .rejected(Rejection(code: Alias.refusal, message: fault))
-      } else if isGone(alias) {
-        return try note(.conflict(.absent), of: change, canRead: canRead, index, places)
       } else {
         verdict = .applied(noteTaken(change, as: alias, index, places))
       }
     case .conflict(let state):
       if state != nil || canRead {
         note(state, heldBy: change.key.bytes)
+        if state == .absent { note(nil, ofKey: change.key.bytes, replica) }
         verdict = .conflict(places.position(nextOffset(isOfOther: true)))
       } else {
         verdict = .rejected(
@@ -220,6 +249,14 @@ extension RequestMemory {
 }
 
 extension PushRequest {
+  /// By change, that before it of the same key.
+  fileprivate var formerOfKey: [Int?] {
+    var last: [[UInt8]: Int] = [:]
+    return changes.enumerated().map { index, change in
+      last.updateValue(index, forKey: change.key)
+    }
+  }
+
   /// The id of the store that sends it, which goes into its keys of idempotency.
   fileprivate var store: [UInt8] { aliases?.store ?? replica.bytes }
 }

@@ -31,7 +31,7 @@ public final class RequestPeer: Peer {
   /// Gives what a key holds, which the back end calls so; nil for what has no alias.
   public typealias Read = @Sendable (_ key: Key, _ alias: Alias?) async throws -> RequestState
   /// Makes the key of what the back end has under an alias of which nobody here has heard.
-  public typealias NewKey = @Sendable (_ alias: Alias) throws -> Key
+  public typealias NewKey = @Sendable (_ alias: Alias, _ content: SyncContent) throws -> Key
 
   /// How a back end is spoken to.
   public struct Options: Sendable, Hashable {
@@ -78,10 +78,11 @@ public final class RequestPeer: Peer {
   ///     asked for everything then, and without both a conflict counts as rejected.
   ///   - newKey: makes the key of what others have created, where `fetch` gives only the alias; by
   ///     default the key is the alias. It must not be a key that has another alias, and the same
-  ///     alias must always give the same key: for an object of a collection that of its id.
+  ///     alias must always give the same key: for an object of a collection that of the id in its
+  ///     content, since an object under another id's key cannot be read.
   public convenience init(
     named name: String, options: Options = Options(), send: @escaping Send, fetch: Fetch? = nil,
-    read: Read? = nil, newKey: @escaping NewKey = { Key($0.bytes) }
+    read: Read? = nil, newKey: @escaping NewKey = { alias, _ in Key(alias.bytes) }
   ) {
     self.init(
       named: name, options: options, clock: SystemClock(), send: send, fetch: fetch, read: read,

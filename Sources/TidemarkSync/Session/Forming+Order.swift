@@ -33,10 +33,9 @@ extension Forming {
   private func isOutstanding(
     _ target: UInt64, with last: [[UInt8]: UInt64]
   ) throws(TidemarkError) -> Bool {
-    guard let change = try session.log.change(at: target), change.isOwn,
-      session.position(of: change) == nil
-    else { return false }
+    guard let change = try session.log.change(at: target), change.isOwn else { return false }
     if taken.sends(change.key) { return true }
+    guard session.position(of: change) == nil else { return false }
     if last[change.key] ?? 0 >= target { return false }
     let newest = try newest(inPlaceOf: change)
     // A change that waits for the user is never sent once there is a newer one.

@@ -26,6 +26,8 @@ struct Forming {
   var heldKeys: [[UInt8]: UInt64] = [:]
   /// The changes that have to wait for something else than the peer.
   var held = SequenceSet()
+  /// The changes that the peer has put back, and that stay behind.
+  private var resting = SequenceSet()
   /// How many entries were read to find what goes.
   private(set) var looked = 0
   /// Whether the batch ends here, although there would be room.
@@ -53,13 +55,29 @@ struct Forming {
 
   mutating func run() throws(TidemarkError) {
     session.setAside.keep(progress.again)
+    let (rest, failed) = session.resting.sequences(
+      of: progress.again, at: session.log.monotonicNanoseconds)
+    resting = rest
+    resting.formUnion(failed)
+    try runPasses()
+    guard items.isEmpty, !failed.isEmpty else { return }
+    resting = rest
+    beginAgain()
+    try runPasses()
+  }
+
+  private mutating func beginAgain() {
+    taken.removeAll()
+    (heldKeys, held, isClosed) = ([:], SequenceSet(), false)
+  }
+
+  private mutating func runPasses() throws(TidemarkError) {
     for _ in 0..<Self.passes {
       let before = progress
       try pass()
       // A change put out of the way may have held up another.
       guard items.isEmpty, !held.isEmpty, progress != before else { return }
-      taken.removeAll()
-      (heldKeys, held, isClosed) = ([:], SequenceSet(), false)
+      beginAgain()
     }
   }
 
@@ -67,7 +85,7 @@ struct Forming {
     try release()
     held = session.setAside.held
     held.formUnion(session.outgoing.sequences)
-    held.formUnion(session.resting.sequences(at: session.log.monotonicNanoseconds))
+    held.formUnion(resting)
     held = held.intersection(progress.again)
     try takeUrgent()
     var first = progress.again.subtracting(held)

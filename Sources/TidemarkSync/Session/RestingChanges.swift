@@ -23,18 +23,24 @@ struct RestingChanges {
   /// Lets changes go at once on which the peer has failed: somebody wants to know how it is now.
   mutating func forgetFaults() { ends = ends.filter { !$0.value.isFault } }
 
-  /// The changes that still rest.
-  mutating func sequences(at now: UInt64) -> SequenceSet {
-    guard !ends.isEmpty else { return SequenceSet() }
-    ends = ends.filter { $0.value.time > now }
-    var sequences = SequenceSet()
-    for sequence in ends.keys.sorted() { sequences.insert(sequence) }
-    return sequences
+  /// The changes that still rest, and those on which the peer has failed, as far as they are
+  /// pending: these go when nothing else does, so that many of them hold up nobody.
+  mutating func sequences(
+    of pending: SequenceSet, at now: UInt64
+  ) -> (rest: SequenceSet, failed: SequenceSet) {
+    guard !ends.isEmpty else { return (SequenceSet(), SequenceSet()) }
+    ends = ends.filter { $0.value.time > now || $0.value.isFault && pending.contains($0.key) }
+    var (rest, failed) = (SequenceSet(), SequenceSet())
+    for (sequence, end) in ends.sorted(by: { $0.key < $1.key }) {
+      if end.time > now { rest.insert(sequence) }
+      if end.isFault { failed.insert(sequence) }
+    }
+    return (rest, failed)
   }
 
-  /// When the first of those that are pending may go.
-  func first(of pending: SequenceSet) -> UInt64? {
-    ends.lazy.filter { pending.contains($0.key) }.map(\.value.time).min()
+  /// When the first of those that are pending and rest may go.
+  func first(of pending: SequenceSet, after now: UInt64) -> UInt64? {
+    ends.lazy.filter { $0.value.time > now && pending.contains($0.key) }.map(\.value.time).min()
   }
 }
 
@@ -62,8 +68,8 @@ extension SyncSession {
   /// How long until a change goes that the peer has put back for a while; nil when none rests.
   var timeToRest: Duration? {
     let now = log.monotonicNanoseconds
-    return resting.first(of: progress.again).map {
-      .nanoseconds(Int64(clamping: $0 - min($0, now)))
+    return resting.first(of: progress.again, after: now).map {
+      .nanoseconds(Int64(clamping: $0 - now))
     }
   }
 }

@@ -17,17 +17,18 @@ extension SyncSession {
   ///
   /// A verdict with an alias that makes no sense, or is another key's, becomes a rejection: taken
   /// without its alias the next edit of the key would be created there once more. But where the
-  /// other key has the same content and came from the peer, it is the same record, which a copy of
-  /// this store or a former life of it has created: that key goes.
+  /// other key has what came from the peer, it is the same record: this store read it before it heard
+  /// that its create was taken, or a copy or a former life of it has created it. Then that key goes,
+  /// and this one gets what it holds.
   /// - Parameter sent: what was sent, as far as it is known: the log may have dropped what a newer
   ///   change has replaced.
   func judgeAliases(
     _ batch: FormedBatch, _ mark: ReplicaMark, _ sent: [PushedChange]?
-  ) throws(TidemarkError) -> (verdicts: [Verdict], changes: AliasChanges, doubles: [[UInt8]]) {
+  ) throws(TidemarkError) -> JudgedAliases {
     let known = try knownAliases()
     var changes = AliasChanges(upon: known)
     var verdicts = mark.verdicts
-    var doubles: [[UInt8]] = []
+    var doubles: [Int: LoggedChange] = [:]
     guard !mark.aliases.isEmpty || known.count > 0 else { return (verdicts, changes, doubles) }
     for (index, item) in batch.items.enumerated() where verdicts[index].isTaken {
       let key: [UInt8]
@@ -44,11 +45,11 @@ extension SyncSession {
         continue
       }
       guard let alias = mark.aliases[index] else { continue }
-      if let double = changes.key(ofAlias: alias), double != key,
-        try isDouble(double, of: item.sequence)
+      if let other = changes.key(ofAlias: alias), other != key,
+        let double = try log.newestChange(ofKey: other), double.kind == .put, !double.isOwn
       {
-        doubles.append(double)
-        changes.remove(ofKey: double)
+        doubles[index] = double
+        changes.remove(ofKey: other)
       }
       if let fault = alias.fault ?? changes.clash(of: alias, with: key) {
         verdicts[index] = .rejected(Rejection(code: Alias.refusal, message: fault).bounded)
@@ -57,14 +58,6 @@ extension SyncSession {
       }
     }
     return (verdicts, changes, doubles)
-  }
-
-  /// Whether a key came from the peer and holds what a change has put elsewhere.
-  private func isDouble(_ key: [UInt8], of sequence: UInt64) throws(TidemarkError) -> Bool {
-    guard let other = try log.newestChange(ofKey: key), other.kind == .put, !other.isOwn,
-      let change = try log.change(at: sequence)
-    else { return false }
-    return try log.content(of: other) == log.content(of: change)
   }
 
   /// The aliases in a page.
@@ -134,6 +127,12 @@ extension SyncSession {
     return changes
   }
 }
+
+/// The verdicts on a batch and the aliases that they give; by change, the newest version of another
+/// key that stands for the same record and goes.
+typealias JudgedAliases = (
+  verdicts: [Verdict], changes: AliasChanges, doubles: [Int: LoggedChange]
+)
 
 extension AliasChanges {
   /// Why a key cannot have an alias; nil when it can.

@@ -106,6 +106,9 @@ extension SyncSession {
       return progress.wait(newest, for: .conflict(remote.position))
     }
     if let decision { totals.count(decision) }
+    var remote = remote
+    // Only what was sent and has clashed: a backlog of versions does not overtake the result.
+    if isAlone || progress.waiting[newest.sequence]?.position != nil { remote.rounds += 1 }
     try carryOut(resolution, newest, local, remote, slot, into: &operations)
   }
 
@@ -180,8 +183,6 @@ extension SyncSession {
     let sequence = newest.sequence
     // A change that waited on an older one of the key does not any more.
     progress.supersede(key, by: sequence)
-    var beside = remote
-    beside.rounds += 1
     var resolution = resolution
     var free: [UInt8]?
     if case .both(let other) = resolution, local != nil {
@@ -196,7 +197,7 @@ extension SyncSession {
       companions.isEmpty ? 0 : OperationBatch.unnumberedGroup | log.random() & (1 << 28 - 1)
     switch resolution {
     case .local:
-      try records.write(beside, ofKey: key, into: &operations)
+      try records.write(remote, ofKey: key, into: &operations)
       progress.waiting.remove(sequence)
       if sequence <= progress.frontier || progress.ahead.remove(sequence) {
         progress.again.insert(sequence)
@@ -211,7 +212,7 @@ extension SyncSession {
       }
     case .merged(let content):
       progress.decide(sequence)
-      try records.write(beside, ofKey: key, into: &operations)
+      try records.write(remote, ofKey: key, into: &operations)
       try put(content, of: newest, key: key, upon: slot, group: group, into: &operations)
     case .both:
       progress.decide(sequence)
@@ -222,7 +223,7 @@ extension SyncSession {
         try put(local, of: newest, key: free, upon: taken, group: group, into: &operations)
       }
     case .ask:
-      try records.write(beside, ofKey: key, into: &operations)
+      try records.write(remote, ofKey: key, into: &operations)
       progress.wait(newest, for: .needsDecision)
     }
     try rewrite(companions, group: group, into: &operations)

@@ -161,7 +161,7 @@ extension SyncSession {
       throw TidemarkError(.invalidArgument, "give a decision other than to ask")
     }
     // The resolver may run again from here.
-    remote.rounds = -1
+    remote.rounds = 0
     let local = change.kind == .put ? try log.content(of: change) : nil
     try commit { operations in
       guard try self.change(at: sequence, waiting: { $0 == .needsDecision }) != nil else {

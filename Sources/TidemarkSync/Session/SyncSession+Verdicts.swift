@@ -15,7 +15,8 @@ extension SyncSession {
       throw PeerError(.malformed, "\(mark.verdicts.count) verdicts on \(batch.items.count)")
     }
     let sent = inFlight.content?.changes
-    let (verdicts, named, doubles) = try judgeAliases(batch, mark, sent)
+    let judged = try judgeAliases(batch, mark, sent)
+    let (verdicts, named) = (judged.verdicts, judged.changes)
     let end = endOfBatch(verdicts)
     if try named.isEmpty && areExpected(verdicts, of: batch) {
       // It is not written down: until the next batch is formed, which is made durable with all that
@@ -30,7 +31,7 @@ extension SyncSession {
       settledThrough = newPin(unread: nil).settledThrough
       hasUnwritten = true
     } else {
-      try settle(batch, verdicts, named, end, current, doubles)
+      try settle(batch, judged, end, current)
     }
     count(verdicts)
     let namesContent = sent?.contains { $0.content.attachment != nil } ?? true
@@ -77,16 +78,16 @@ extension SyncSession {
   }
 
   private func settle(
-    _ batch: FormedBatch, _ verdicts: [Verdict], _ named: AliasChanges, _ end: Position?,
-    _ current: [FeedEntry], _ doubles: [[UInt8]]
+    _ batch: FormedBatch, _ judged: JudgedAliases, _ end: Position?, _ current: [FeedEntry]
   ) throws {
     let there = Dictionary(current.map { ($0.key, $0) }) { $1 }
     // Until the next batch is formed, which is made durable with all that came before it, the peer
     // says the same again, if it counts batches.
     let durability: Durability = capabilities.isNumbered ? .buffered : .durable
-    try commit(durability, keepsPrepared: true, aliases: named) { operations in
+    try commit(durability, keepsPrepared: true, aliases: judged.changes) { operations in
       pass(batch, end)
-      for (item, verdict) in zip(batch.items, verdicts) {
+      for (index, item) in batch.items.enumerated() {
+        let verdict = judged.verdicts[index]
         let change = try log.change(at: item.sequence)
         if PlantedSyncBug.isOn(.ackDropsLaterEdit), let change,
           let newest = try log.newestChange(ofKey: change.key),
@@ -96,9 +97,26 @@ extension SyncSession {
         }
         if PlantedSyncBug.isOn(.refusedForgotten), case .rejected = verdict { continue }
         try settle(item.sequence, change, verdict, there, into: &operations)
+        if let change, let double = judged.doubles[index] {
+          try merge(double, into: change, verdict, &operations)
+        }
       }
-      for key in doubles { try purge(.nothing(key, at: .beginning, .left), into: &operations) }
     }
+  }
+
+  /// Ends a key whose record is the one that a change of another key has created.
+  private func merge(
+    _ double: LoggedChange, into change: LoggedChange, _ verdict: Verdict,
+    _ operations: inout OperationBatch
+  ) throws {
+    switch verdict {
+    case .applied(let position), .duplicate(let position):
+      if try log.content(of: double) != log.content(of: change) {
+        try meet(change.key, remoteState(of: double, at: position), into: &operations)
+      }
+    case .conflict, .lost, .rejected, .aborted: break
+    }
+    try purge(.nothing(double.key, at: .beginning, .left), into: &operations)
   }
 
   /// Takes what a peer says of one change.

@@ -14,12 +14,13 @@ struct RestClosures: Sendable {
   /// The versions of records that answers have told, in this process.
   private let versions = Lock<[String: Int]>([:])
 
-  private let user: Int
+  private let sender: RestSender
 
   init(
-    _ back: SimulatedBackEnd, _ traits: RestTraits, _ names: Lock<KnownAliases?>, user: Int
+    _ back: SimulatedBackEnd, _ traits: RestTraits, _ names: Lock<KnownAliases?>,
+    _ sender: RestSender
   ) {
-    (self.back, self.traits, self.names, self.user) = (back, traits, names, user)
+    (self.back, self.traits, self.names, self.sender) = (back, traits, names, sender)
   }
 
   func peer(batch: Int, _ clock: ManualClock) -> RequestPeer {
@@ -29,7 +30,7 @@ struct RestClosures: Sendable {
       options: RequestPeer.Options(changesPerBatch: batch, listsEverything: true),
       clock: clock, send: { try self.send($0) }, fetch: { try self.fetch($0) },
       read: traits.contains(.canRead) ? read : nil,
-      newKey: { traits.contains(.givesIDs) ? Key("note/\($0)") : Key($0.bytes) })
+      newKey: { alias, _ in traits.contains(.givesIDs) ? Key("note/\(alias)") : Key(alias.bytes) })
   }
 
   /// An answer of the back end itself.
@@ -46,7 +47,7 @@ struct RestClosures: Sendable {
     var request = RestRequest(
       method: change.kind == .delete ? .delete : id == nil ? .post : .put, id: id ?? "",
       body: String(decoding: change.content.value, as: UTF8.self),
-      idempotencyKey: change.idempotencyKey, key: change.key.text, user: user)
+      idempotencyKey: change.idempotencyKey, key: change.key.text, sender: sender)
     if let parent = request.body.split(separator: " in ", maxSplits: 1).dropFirst().first {
       let name = String(parent)
       request.parent =

@@ -18,6 +18,7 @@ final class RestDevice {
   var writes: [Int] = []
   /// The number of the user who is signed in: requests have that user's token.
   private(set) var user: Int
+  private var sender: RestSender { RestSender(device: index, user: user) }
   private var backups: [(disk: DiskSnapshot, writes: [Int], user: Int)] = []
 
   init(
@@ -30,21 +31,22 @@ final class RestDevice {
       ?? SimulatedFileSystem(seed: random)
     writes = original?.writes ?? []
     user = original?.user ?? index
-    (engine, session, peer) = try Self.open(disk, script, back, clock, random, user)
+    let sender = RestSender(device: index, user: user)
+    (engine, session, peer) = try Self.open(disk, script, back, clock, random, sender)
   }
 
   deinit { disk.kill() }
 
   private static func open(
     _ disk: SimulatedFileSystem, _ script: RestScript, _ back: SimulatedBackEnd,
-    _ clock: ManualClock, _ random: UInt64, _ user: Int
+    _ clock: ManualClock, _ random: UInt64, _ sender: RestSender
   ) throws -> (Engine, SyncSession, RequestPeer) {
     let engine = try Engine.open(
       "/store", configuration: .campaign,
       environment: EngineEnvironment(
         fileSystem: disk, clock: clock, random: SeededRandom(seed: random)))
     let names = Lock<KnownAliases?>(nil)
-    let peer = RestClosures(back, script.traits, names, user: user).peer(batch: script.batch, clock)
+    let peer = RestClosures(back, script.traits, names, sender).peer(batch: script.batch, clock)
     func begin() throws -> SyncSession {
       try SyncSession(
         ReplicationLog(engine), name: "rest", resolver: resolver(script.resolver, back),
@@ -83,7 +85,7 @@ final class RestDevice {
   func restart(_ survival: Survival, random: UInt64) throws {
     if survival == .keepAll { disk.kill() } else { disk.powerCut() }
     disk.restart(keeping: survival)
-    (engine, session, peer) = try Self.open(disk, script, back, clock, random, user)
+    (engine, session, peer) = try Self.open(disk, script, back, clock, random, sender)
   }
 
   func backUp() { backups.append((disk.snapshot(), writes, user)) }
@@ -94,7 +96,7 @@ final class RestDevice {
     disk.kill()
     disk = SimulatedFileSystem(killedAt: backup.disk, seed: random)
     (writes, user) = (backup.writes, backup.user)
-    (engine, session, peer) = try Self.open(disk, script, back, clock, random, user)
+    (engine, session, peer) = try Self.open(disk, script, back, clock, random, sender)
   }
 
   /// Ends what a user has here.

@@ -85,7 +85,7 @@ struct RestLedger: Sendable {
     if let parent = writes[number].parent, !isSettled(parent) {
       blame("\(request.text) was sent before \(writes[parent].value), which it comes after")
     }
-    if writes[number].user != request.user {
+    if writes[number].user != request.sender.user {
       blame("\(request.text) was sent by the token of another user")
     }
     if writes[number].kind == .group { blame("\(request.text) was sent without its group") }
@@ -97,10 +97,13 @@ struct RestLedger: Sendable {
       let parent = writes[number].parent
     else { return }
     let key = writes[parent].key
-    let isThere = state.records.values.contains {
-      $0.birthKey == key && $0.birthUser == request.user && $0.body != nil
+    // Another device knows nothing of the id, and who has deleted the parent has forgotten it.
+    let records = state.records.filter {
+      $0.value.birthKey == key && $0.value.birthSender == request.sender
     }
-    if isThere {
+    let last = records.max { Int($0.key) ?? 0 < Int($1.key) ?? 0 }
+    let isDeleted = byKey[key, default: []].contains { $0 > parent && writes[$0].kind == .delete }
+    if last?.value.body != nil, !isDeleted {
       blame("\(request.text) was sent without the id of \(key)")
     }
   }
@@ -116,7 +119,7 @@ struct RestLedger: Sendable {
     guard traits.contains(.givesIDs) else { return }
     if request.method == .post {
       if !created.insert(request.body).inserted, request.body.hasPrefix("v"),
-        !(hasCopies && gone.contains(request.body))
+        !gone.contains(request.body)
       {
         blame("\(request.text) was created twice")
       }

@@ -43,7 +43,7 @@ extension RestWorld {
     let log = ReplicationLog(device.engine)
     var keys: Set<String> = []
     var refused: Set<UInt64> = []
-    // Two copies have created it, and it was edited before one of them read it as somebody's.
+    // A copy has read its own create as somebody else's, and the user has edited it under that key.
     let codes = ["invalid", "atomic"] + (state.ledger.hasCopies ? ["alias"] : [])
     for (change, reason) in try device.session.waitingForUser() {
       guard case .parked(let rejection) = reason, codes.contains(rejection.code) else { continue }

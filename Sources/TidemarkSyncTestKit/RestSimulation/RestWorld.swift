@@ -207,10 +207,10 @@ final class RestWorld {
     var calm = 0
     for round in 0..<Self.mostRounds {
       ledger.narrate("round \(round)")
-      // Only a list of everything tells of deletes that a list does not have, or has no more: a
-      // store that was restored behind one may be told that its change was made, and is not there.
-      let isRestored = expires && round == 4 && ledger.hasCopies
-      if !script.traits.contains(.listsDeletes) || isRestored {
+      // Only a list of everything tells of deletes that a list does not have, or has no more. A
+      // copy may be told that a change was made whose record was deleted since.
+      let isBelieved = round == 4 && (expires || ledger.hasCopies)
+      if !script.traits.contains(.listsDeletes) || isBelieved {
         back.state.withLock { $0.expire() }
       }
       // An expired token ends a round, as does the one bad record where it goes alone.

@@ -1,6 +1,12 @@
 internal import Tidemark
 internal import TidemarkEngine
 
+/// The device that sends a request, and the number of the user whose token it has.
+struct RestSender: Sendable, Equatable {
+  var device = -1
+  var user = 0
+}
+
 /// A request as it comes to a back end.
 struct RestRequest: Sendable {
   enum Method: String { case post, put, delete, get }
@@ -16,8 +22,7 @@ struct RestRequest: Sendable {
   var parent: String?
   /// The device's key, of which the back end knows nothing.
   var key = ""
-  /// The user whose token it has.
-  var user = 0
+  var sender = RestSender()
 
   /// All that must be the same whenever an idempotency key is.
   var text: String { "\(method == .delete ? "delete" : "put") \(key) \(body)" }
@@ -65,7 +70,7 @@ final class SimulatedBackEnd: Sendable {
     var version: Int
     /// The key of which the device spoke that has created it.
     var birthKey: String
-    var birthUser: Int
+    var birthSender: RestSender
   }
 
   struct State: Sendable {
@@ -236,7 +241,7 @@ extension SimulatedBackEnd.State {
     var record =
       records[id].flatMap { isNew ? nil : $0 }
       ?? SimulatedBackEnd.Record(
-        version: 0, birthKey: request?.key ?? "", birthUser: request?.user ?? 0)
+        version: 0, birthKey: request?.key ?? "", birthSender: request?.sender ?? RestSender())
     (record.body, record.version) = (body, changes.count)
     records[id] = record
   }

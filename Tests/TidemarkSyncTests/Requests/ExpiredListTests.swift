@@ -30,7 +30,7 @@ private final class ForgetfulList: Sendable {
     return RequestPeer(
       named: "x", options: RequestPeer.Options(listsEverything: listsEverything),
       send: { try self.send($0) }, fetch: { try self.fetch($0) }, read: reads ? read : nil,
-      newKey: { "note/\($0)" })
+      newKey: { id, _ in "note/\(id)" })
   }
 
   func send(_ change: RequestChange) throws -> RequestOutcome {

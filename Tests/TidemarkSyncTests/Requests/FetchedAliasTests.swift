@@ -87,7 +87,7 @@ struct FetchedAliasTests {
         send: {
           // It takes the change and says no more.
           if case .appliedAs = try back.send($0) { .applied } else { .applied }
-        }, fetch: { back.fetch($0) }, newKey: { "n\($0)" })
+        }, fetch: { back.fetch($0) }, newKey: { id, _ in "n\(id)" })
     }
     try device.put("a", "one")
     try await device.settle()
@@ -96,6 +96,19 @@ struct FetchedAliasTests {
     try device.put("a", "two")
     try await device.settle()
     #expect(back.requests == ["POST one", "PUT 1 two"])
+  }
+
+  @Test("the key of what others have created can be that of the object in its content")
+  func keyOfContent() async throws {
+    let device = try RestDevice { [back] in
+      back.peer(newKey: { _, content in
+        "note/\(String(decoding: content.value.prefix { $0 != 0x20 }, as: UTF8.self))"
+      })
+    }
+    for text in ["id-a of one", "id-b of two", "id-é of three"] { back.write(text) }
+    try await device.settle()
+    #expect(try device.get("note/id-a") == "id-a of one" && alias(device, "note/id-a") == "1")
+    #expect(try alias(device, "note/id-b") == "2" && alias(device, "note/id-é") == "3")
   }
 
   @Test("one page may tell an own change's id and what others have made of it since")
@@ -154,7 +167,7 @@ struct FetchedAliasTests {
 
   @Test("a key that has another id is not made once more")
   func madeTwice() async throws {
-    let device = try RestDevice { [back] in back.peer(newKey: { _ in "k" }) }
+    let device = try RestDevice { [back] in back.peer(newKey: { _, _ in "k" }) }
     back.write("first")
     try await device.settle()
     back.write("second")

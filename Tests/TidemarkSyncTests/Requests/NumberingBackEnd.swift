@@ -47,7 +47,7 @@ final class NumberingBackEnd: Sendable {
     return RequestPeer(
       named: "https://api.example.org", options: RequestPeer.Options(changesPerBatch: 4),
       send: { try self.send($0) }, fetch: canFetch ? fetch : nil,
-      newKey: newKey ?? { "note/\($0)" })
+      newKey: newKey ?? { id, _ in "note/\(id)" })
   }
 
   func send(_ change: RequestChange) throws -> RequestOutcome {

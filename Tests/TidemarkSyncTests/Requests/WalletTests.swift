@@ -79,7 +79,7 @@ struct WalletTests {
           let outcome = try back.send(change)
           if losesAnswers.withLock({ $0 }) { throw PeerError(.unavailable, "no answer") }
           return outcome
-        }, fetch: { [back] in back.fetch($0) }, read: nil, newKey: { "there/\($0)" })
+        }, fetch: { [back] in back.fetch($0) }, read: nil, newKey: { id, _ in "there/\(id)" })
     }
 
     func sync(_ device: Device) async throws {

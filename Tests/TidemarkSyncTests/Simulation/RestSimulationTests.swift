@@ -71,6 +71,29 @@ struct RestSimulationTests {
     "rest 1 2 3 4 0 51 | create 0 0 | create 0 0 | signOut 0 3 | webEdit 0 0 | sync 0 0",
     // Conflicts, after which a change is sent again.
     "rest 1 2 3 4 0 245 | create 0 0 | sync 0 0 | edit 0 0 | webDelete 0 0 | sync 0 0",
+    // Answers that are repeated, of records that were deleted since.
+    "rest 1 2 50 2 2 283 | create 2 0 | copy 1 20 | backUp 0 22 | sync 0 0 "
+      + "| webDelete 0 16 | restore 3 20",
+    "rest 1 2 50 64 1 855 | create 1 14 | loseAnswer 1 7 | webDelete 1 2",
+    // Conflicts in which the id of what is gone was kept.
+    "rest 1 4 2 64 0 1895 | share 2 18 | sync 2 0 | expire 1 5 | webDelete 0 2 "
+      + "| sync 2 0 | sync 2 20 | share 2 15",
+    // A create that was lost with its answer, and edited by others.
+    "rest 1 3 50 1 2 55 | create 1 11 | dieAfter 1 1 | create 1 22 | loseAnswer 1 20 "
+      + "| sync 3 0 | edit 0 17",
+    // More failing records than a batch has room for.
+    "rest 1 2 3 1 2 867 | group 3 23 | poison 3 3 | poison 1 0 | share 3 17",
+    // A copy's older change, which takes the place of a newer one.
+    "rest 1 2 2 64 0 694 | create 1 21 | copy 3 15 | sync 1 9 | edit 1 0",
+    "rest 1 3 50 4 2 694 | share 3 13 | copy 0 15 | edit 0 11 | copy 0 15",
+    "rest 1 4 50 2 1 1979 | share 3 20 | toggle 3 10 | copy 3 16 | toggle 3 17 "
+      + "| copy 3 12",
+    // A backlog of versions of a key with an edit that waits.
+    "rest 1 4 50 1 0 1786 | share 1 5 | sync 1 0 | sync 3 2 | loseAnswer 2 7 "
+      + "| webEdit 2 18 | webEdit 0 20 | edit 3 18 | sync 3 0 | edit 2 0 | webDelete 2 1 "
+      + "| signOut 3 2 | share 3 20",
+    "rest 1 2 5 64 0 795 | create 3 16 | sync 1 8 | group 3 7 | create 3 23 "
+      + "| delete 3 17 | expire 0 8 | sync 1 4 | create 1 5 | loseAnswer 3 14 | poison 1 14",
   ]
 
   @Test("every script in which the simulator found a fault passes", arguments: scripts)

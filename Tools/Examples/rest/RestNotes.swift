@@ -32,7 +32,7 @@ public struct RestNotes: Sendable {
   public func peer() -> RequestPeer {
     RequestPeer(
       named: "notes example", send: send, fetch: fetch, read: read,
-      newKey: { "note/\($0)" })
+      newKey: { id, _ in "note/\(id)" })
   }
 
   private func send(_ change: RequestChange) async throws -> RequestOutcome {
