@@ -97,13 +97,12 @@ struct RestLedger: Sendable {
       let parent = writes[number].parent
     else { return }
     let key = writes[parent].key
-    // Another device knows nothing of the id, and who has deleted the parent has forgotten it.
-    let records = state.records.filter {
-      $0.value.birthKey == key && $0.value.birthSender == request.sender
+    // Another device knows nothing of the id, and of a parent that was deleted it is forgotten.
+    let records = state.records.values.filter {
+      $0.birthKey == key && $0.birthSender == request.sender
     }
-    let last = records.max { Int($0.key) ?? 0 < Int($1.key) ?? 0 }
     let isDeleted = byKey[key, default: []].contains { $0 > parent && writes[$0].kind == .delete }
-    if last?.value.body != nil, !isDeleted {
+    if !isDeleted, !records.isEmpty, records.allSatisfy({ $0.body != nil }) {
       blame("\(request.text) was sent without the id of \(key)")
     }
   }
