@@ -140,8 +140,8 @@ struct RequestMemory: Sendable {
   /// answered before, and its record deleted since.
   func isGone(_ alias: Alias) -> Bool { gone.contains(alias) }
 
-  /// Lets changes rest on which the back end has failed more than once: longer each time, or as long
-  /// as the back end has asked for.
+  /// Lets changes rest on which the back end has failed more than once: longer each time, or as
+  /// long as the back end has asked for.
   /// - Returns: the others.
   mutating func noteFaults(
     _ faults: [(operation: OperationID, index: Int, error: PeerError)]

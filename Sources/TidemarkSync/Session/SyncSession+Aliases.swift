@@ -17,9 +17,9 @@ extension SyncSession {
   ///
   /// A verdict with an alias that makes no sense, or is another key's, becomes a rejection: taken
   /// without its alias the next edit of the key would be created there once more. But where the
-  /// other key has what came from the peer, it is the same record: this store read it before it heard
-  /// that its create was taken, or a copy or a former life of it has created it. Then that key goes,
-  /// and this one gets what it holds.
+  /// other key has what came from the peer, it is the same record: this store read it before it
+  /// heard that its create was taken, or a copy or a former life of it has created it. Then that
+  /// key goes, and this one gets what it holds.
   /// - Parameter sent: what was sent, as far as it is known: the log may have dropped what a newer
   ///   change has replaced.
   func judgeAliases(

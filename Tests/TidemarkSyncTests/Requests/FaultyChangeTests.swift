@@ -105,7 +105,7 @@ struct FaultyChangeTests {
     }
   }
 
-  @Test("what was never tried goes before changes that fail for ever", arguments: [1, 2, 3, 64])
+  @Test("a new change goes before those that fail for ever", arguments: [1, 2, 3, 64])
   func goesFirst(perBatch: Int) async throws {
     let back = BackEnd()
     let sent = Lock<[String]>([])
