@@ -52,16 +52,17 @@ public struct Cache<Value: Sendable>: Sendable {
   /// - Parameter key: the key, without the cache's prefix.
   /// - Returns: nil when there is none.
   /// - Throws: `coding` where the value cannot be decoded, `damaged`, `closed`, `inputOutput`.
+  @inlinable
   public func value(forKey key: some BytesConvertible) throws(TidemarkError) -> Value? {
-    let key = full(key)
+    try value(atKey: full(key))
+  }
+
+  /// - Parameter key: with the cache's prefix.
+  @usableFromInline
+  func value(atKey key: [UInt8]) throws(TidemarkError) -> Value? {
     // The first read of an entry learns how long it is valid; others need not look.
-    guard let slot = try region.engine.slot(ofKey: key.rawSpan), !slot.isDeleted,
-      let isValid = slot.size.isCached ? region.isValid(slot.sequence) : true,
-      let bytes = try store.value(forKey: key)
-    else { return try find(key)?.value }
-    region.noteUse(of: slot.sequence)
-    region.count { counts in
-      if isValid { counts.hits += 1 } else { counts.staleHits += 1 }
+    guard let bytes = try region.knownValue(ofKey: key, onlyValid: false) else {
+      return try find(key)?.value
     }
     return try decode(bytes)
   }
@@ -72,6 +73,12 @@ public struct Cache<Value: Sendable>: Sendable {
   public func entry(
     forKey key: some BytesConvertible
   ) throws(TidemarkError) -> CachedEntry<Value>? {
+    try region.load()
+    return try find(full(key), walks: true)
+  }
+
+  /// The same without the time of creation, where that takes reading the key's history.
+  func found(_ key: Key) throws(TidemarkError) -> CachedEntry<Value>? {
     try region.load()
     return try find(full(key))
   }
@@ -89,10 +96,14 @@ public struct Cache<Value: Sendable>: Sendable {
 
   /// Whether a key has a value that is valid now.
   public func isValid(_ key: some BytesConvertible) throws(TidemarkError) -> Bool {
-    guard let entry = try store.entry(forKey: full(key)) else { return false }
-    guard entry.storageClass == .cache else { return true }
-    let validity = try validity(of: entry)
-    return validity.isValid(at: region.now, region.policy)
+    let key = full(key)
+    guard let slot = try region.engine.slot(ofKey: key.rawSpan), !slot.isDeleted else {
+      return false
+    }
+    if !slot.size.isCached { return true }
+    if let isValid = region.isValid(slot.sequence) { return isValid }
+    guard let found = try region.find(key) else { return false }
+    return found.validity?.isValid(at: region.now, region.policy) ?? true
   }
 
   /// All entries, in the order of keys, valid or not.
@@ -108,18 +119,24 @@ public struct Cache<Value: Sendable>: Sendable {
     query.limit = limit
     var rows = try store.entries(query)
     var found: [CachedEntry<Value>] = []
-    while let entry = try rows.next() { found.append(try cached(entry)) }
+    while let entry = try rows.next() {
+      found.append(try cached(entry, validity(of: entry)))
+    }
     return found
   }
 
-  /// - Parameter key: with the cache's prefix.
-  private func find(_ key: [UInt8]) throws(TidemarkError) -> CachedEntry<Value>? {
-    guard let entry = try store.entry(forKey: key) else {
+  /// - Parameters:
+  ///   - key: with the cache's prefix.
+  ///   - walks: whether to read the key's history for the time of its creation.
+  private func find(
+    _ key: [UInt8], walks: Bool = false
+  ) throws(TidemarkError) -> CachedEntry<Value>? {
+    guard let found = try region.find(key) else {
       region.count { $0.misses += 1 }
       return nil
     }
-    region.noteUse(of: entry.sequence)
-    let cached = try cached(entry)
+    region.noteUse(of: found.info.sequence)
+    let cached = try cached(key, found, walks: walks)
     region.count { counts in
       if cached.isValid { counts.hits += 1 } else { counts.staleHits += 1 }
     }
@@ -135,8 +152,8 @@ public struct Cache<Value: Sendable>: Sendable {
 
   /// A key's value with what is known about it, without counting it as a use.
   package func peek(_ key: Key) throws(TidemarkError) -> CachedEntry<Value>? {
-    guard let entry = try store.entry(forKey: full(key)) else { return nil }
-    return try cached(entry)
+    let key = full(key)
+    return try region.find(key).map { (found) throws(TidemarkError) in try cached(key, found) }
   }
 
   /// The keys that begin with another one; to ask is no use of them.
@@ -149,23 +166,30 @@ public struct Cache<Value: Sendable>: Sendable {
     return found
   }
 
-  private func validity(of entry: Entry) throws(TidemarkError) -> Validity {
-    if PlantedBug.isOn(.readsExtendValidity), let use = region.use(of: entry.sequence) {
-      let read = Timestamp(milliseconds: use.time)
-      return Validity(validated: read, maxAge: entry.maxAgeSeconds)
-    }
+  /// How long an entry is valid; nil for what the user owns.
+  private func validity(of entry: Entry) throws(TidemarkError) -> Validity? {
+    guard entry.storageClass == .cache else { return nil }
     guard let newest = try region.engine.entryIfKept(at: entry.sequence) else {
       return Validity(validated: entry.validated, maxAge: entry.maxAgeSeconds)
     }
-    return try region.engine.validity(of: newest)
+    return try region.validity(of: newest)
   }
 
-  private func cached(_ entry: Entry) throws(TidemarkError) -> CachedEntry<Value> {
+  private func cached(
+    _ key: [UInt8], _ found: CacheRegion.Found, walks: Bool = false
+  ) throws(TidemarkError) -> CachedEntry<Value> {
+    try cached(
+      Entry(
+        key: key, value: found.value, info: found.info,
+        created: store.source.created(found.info, walks: walks)), found.validity)
+  }
+
+  private func cached(
+    _ entry: Entry, _ validity: Validity?
+  ) throws(TidemarkError) -> CachedEntry<Value> {
     let value = try decode(entry.value)
     let key = Key(Array(entry.key.bytes.dropFirst(region.prefix.count)))
     let use = region.use(of: entry.sequence)
-    let isOwned = entry.storageClass == .owned
-    let validity = isOwned ? nil : try validity(of: entry)
     if let validity { region.note(validity, of: entry.sequence) }
     return CachedEntry(
       key: key, value: value, labels: entry.labels, hash: entry.hash,
@@ -175,7 +199,7 @@ public struct Cache<Value: Sendable>: Sendable {
       created: entry.created, updated: entry.updated,
       validated: Self.validated(validity, entry),
       lastUse: use.map { Timestamp(milliseconds: $0.time) }, uses: Int(use?.count ?? 0),
-      isOwned: isOwned)
+      isOwned: entry.storageClass == .owned)
   }
 
   /// When a value was last known to be right. Of one that was marked, that is when it was written.
@@ -191,11 +215,17 @@ public struct Cache<Value: Sendable>: Sendable {
   }
 
   /// A key with the cache's prefix.
+  @inlinable
   func full(_ key: some BytesConvertible) -> [UInt8] {
-    key.withBytes { (bytes) in
-      var full = region.prefix
-      full.append(copying: bytes)
-      return full
-    }
+    var full: [UInt8] = []
+    key.withBytes { append(key: $0, to: &full) }
+    return full
+  }
+
+  @usableFromInline
+  func append(key: RawSpan, to full: inout [UInt8]) {
+    full.reserveCapacity(region.prefix.count + key.byteCount)
+    full.append(contentsOf: region.prefix)
+    full.append(copying: key)
   }
 }

@@ -7,7 +7,8 @@ internal import TidemarkEngine
 /// the order is written beside the log now and then, so that a crash takes the uses since then.
 final class CacheRegion: Sendable {
   struct State {
-    var policy: CachePolicy
+    var policy: CachePolicy { didSet { defaultAge = policy.maxAgeMilliseconds } }
+    private(set) var defaultAge: Int64
     /// Nil until somebody asks for it: reading values does not.
     var order: UseOrder?
     /// Uses that were noted before.
@@ -15,14 +16,37 @@ final class CacheRegion: Sendable {
     var counts = CacheCounts()
     /// Uses since the order was written last.
     var unsaved = 0
+    /// When that was, in milliseconds since 1970.
+    var saved = Int64.min / 2
     /// Whether the counts of earlier openings are among the counts.
     var hasLoaded = false
     /// Where the search for entries that are to expire goes on.
     var hand = 0
+
+    init(policy: CachePolicy) {
+      self.policy = policy
+      defaultAge = policy.maxAgeMilliseconds
+    }
+
+    /// Notes a hit and a use of an entry whose validity is remembered.
+    /// - Parameter onlyValid: whether one that is valid no more is left to the caller, uncounted.
+    /// - Returns: whether it was noted.
+    mutating func noteHit(_ sequence: UInt64, at now: Timestamp, onlyValid: Bool) -> Bool {
+      guard let (place, validity) = order?.known(sequence) else { return false }
+      let isValid = validity.isValid(at: now, defaultAge: defaultAge)
+      guard isValid || !onlyValid else { return false }
+      order?.use(place, at: now.milliseconds)
+      if isValid { counts.hits += 1 } else { counts.staleHits += 1 }
+      if onlyValid { counts.requestsAvoided += 1 }
+      unsaved += 1
+      return true
+    }
   }
 
-  /// The order is written after so many uses, or an eighth of the entries if that is more.
+  /// The order is written after so many uses, or an eighth of the entries if that is more; and not
+  /// again within so many milliseconds.
   static let usesPerSave = 64
+  private static let millisecondsPerSave: Int64 = 10_000
   /// The order is read once so many uses wait for it.
   private static let mostEarlyUses = 1_024
 
@@ -163,7 +187,7 @@ final class CacheRegion: Sendable {
       }
       guard state.order?.use(sequence, at: time) == true else { return false }
       state.unsaved += 1
-      return state.unsaved >= max(Self.usesPerSave, (state.order?.count ?? 0) / 8)
+      return isSaveDue(state, now: time)
     }
     guard isDue else { return }
     do throws(TidemarkError) {
@@ -175,18 +199,26 @@ final class CacheRegion: Sendable {
     }
   }
 
+  /// Whether the order is to be written: it takes as long as hundreds of reads.
+  /// - Parameter now: milliseconds since 1970.
+  func isSaveDue(_ state: State, now: Int64) -> Bool {
+    state.unsaved >= max(Self.usesPerSave, (state.order?.count ?? 0) / 8)
+      && !(state.saved..<state.saved + Self.millisecondsPerSave).contains(now)
+  }
+
   /// Whether an entry's value is valid; nil where that is not known by heart.
   func isValid(_ sequence: UInt64) -> Bool? {
     let now = now
     return state.withLock { state in
-      state.order?[sequence]?.validity?.isValid(at: now, state.policy)
+      state.order?.known(sequence)?.validity.isValid(at: now, defaultAge: state.defaultAge)
     }
   }
 
   /// Writes the order beside the log. Where that fails, the next opening knows an older one.
   func save() {
+    let now = now.milliseconds
     let bytes = state.withLock { state in
-      state.unsaved = 0
+      (state.unsaved, state.saved) = (0, now)
       return state.order?.encoded(
         SavedCache(prefix: prefix, policy: state.policy, counts: state.counts))
     }

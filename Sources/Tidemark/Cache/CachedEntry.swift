@@ -15,7 +15,8 @@ public struct CachedEntry<Value: Sendable>: Sendable {
   /// Until when the value is valid; nil where nothing ends that: it is the user's own.
   public var validUntil: Timestamp?
   /// When the key came into being; in a store of bounded caches that may be when the value was
-  /// written.
+  /// written. Nil where it would take reading the key's history: ``Cache/entry(forKey:)`` does
+  /// that, reads through a cache do not.
   public var created: Timestamp?
   /// When the value was written.
   public var updated: Timestamp

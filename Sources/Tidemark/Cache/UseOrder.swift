@@ -1,7 +1,7 @@
 /// The entries of a cache in the order of their last use: a list through an array, with the place
 /// of each by its sequence.
 ///
-/// An entry takes 72 bytes and those of a dictionary's row, whatever its key.
+/// An entry takes some 90 bytes, whatever its key.
 struct UseOrder: Sendable {
   /// One entry.
   struct Use: Sendable, Hashable {
@@ -26,7 +26,7 @@ struct UseOrder: Sendable {
 
   private var nodes: [Node] = []
   private var free: [Int32] = []
-  private var places: [UInt64: Int32] = [:]
+  private var places = PlaceTable()
   private var oldest: Int32 = -1
   private var newest: Int32 = -1
   /// Bytes of all entries.
@@ -38,7 +38,11 @@ struct UseOrder: Sendable {
   /// The entry that was used least recently.
   var last: Use? { oldest < 0 ? nil : nodes[Int(oldest)].use }
 
-  subscript(sequence: UInt64) -> Use? { places[sequence].map { nodes[Int($0)].use } }
+  subscript(sequence: UInt64) -> Use? { place(of: sequence).map { nodes[Int($0)].use } }
+
+  private func place(of sequence: UInt64) -> Int32? {
+    places.find(sequence) { nodes[Int($0)].use.sequence == sequence }
+  }
 
   /// Adds an entry as the one that was used last.
   mutating func add(_ use: Use) {
@@ -54,14 +58,15 @@ struct UseOrder: Sendable {
     }
     if newest >= 0 { nodes[Int(newest)].newer = place } else { oldest = place }
     newest = place
-    places[use.sequence] = place
+    places.insert(use.sequence, place)
     bytes += use.bytes
   }
 
   /// Takes an entry out.
   @discardableResult
   mutating func remove(_ sequence: UInt64) -> Use? {
-    guard let place = places.removeValue(forKey: sequence) else { return nil }
+    guard let place = places.remove(sequence, { nodes[Int($0)].use.sequence == sequence })
+    else { return nil }
     unlink(place)
     free.append(place)
     let use = nodes[Int(place)].use
@@ -72,23 +77,34 @@ struct UseOrder: Sendable {
   /// Notes that an entry was read.
   /// - Returns: false when it is not known.
   mutating func use(_ sequence: UInt64, at time: Int64) -> Bool {
-    guard let place = places[sequence] else { return false }
-    var node = nodes[Int(place)]
-    node.use.time = time
-    node.use.count &+= node.use.count == .max ? 0 : 1
-    nodes[Int(place)] = node
-    guard place != newest else { return true }
+    guard let place = place(of: sequence) else { return false }
+    use(place, at: time)
+    return true
+  }
+
+  /// The place of an entry whose validity is remembered, and that.
+  func known(_ sequence: UInt64) -> (place: Int32, validity: Validity)? {
+    guard let place = place(of: sequence), let validity = nodes[Int(place)].use.validity else {
+      return nil
+    }
+    return (place, validity)
+  }
+
+  /// Notes that the entry at a place was read.
+  mutating func use(_ place: Int32, at time: Int64) {
+    nodes[Int(place)].use.time = time
+    if nodes[Int(place)].use.count < .max { nodes[Int(place)].use.count += 1 }
+    guard place != newest else { return }
     unlink(place)
     nodes[Int(place)].older = newest
     nodes[Int(place)].newer = -1
     if newest >= 0 { nodes[Int(newest)].newer = place } else { oldest = place }
     newest = place
-    return true
   }
 
   /// Remembers how long an entry is valid.
   mutating func note(_ validity: Validity, of sequence: UInt64) {
-    guard let place = places[sequence] else { return }
+    guard let place = place(of: sequence) else { return }
     nodes[Int(place)].use.validity = validity
   }
 
@@ -105,7 +121,7 @@ struct UseOrder: Sendable {
     for _ in 0..<min(most, nodes.count) {
       if hand >= nodes.count { hand = 0 }
       let use = nodes[hand].use
-      if places[use.sequence] == Int32(hand) { found.append(use) }
+      if place(of: use.sequence) == Int32(hand) { found.append(use) }
       hand += 1
     }
     return found

@@ -68,11 +68,24 @@ extension Cache {
   ///   - fetch: fetches the value.
   /// - Returns: the value; nil where there is none and nobody was asked.
   /// - Throws: what `fetch` throws, where nothing else is there.
-  public func value(
+  @inlinable
+  nonisolated(nonsending) public func value(
     for key: some BytesConvertible, policy: ReadPolicy = .automatic, maxAge: Duration? = nil,
     fetch: @escaping @Sendable () async throws -> Value
   ) async throws -> Value? {
+    let full = full(key)
+    if let value = try knownValue(atKey: full, policy) { return value }
+    return try await value(forKey: full, policy, maxAge: maxAge, fetch: fetch)
+  }
+
+  /// - Parameter full: with the cache's prefix.
+  @usableFromInline
+  func value(
+    forKey full: [UInt8], _ policy: ReadPolicy, maxAge: Duration?,
+    fetch: @escaping @Sendable () async throws -> Value
+  ) async throws -> Value? {
     let source = CacheSource<Value> { _ in .value(try await fetch(), maxAge: maxAge) }
+    let key = Key(Array(full.dropFirst(region.prefix.count)))
     let read = try await read(key, policy, from: source)
     if read.value == nil, let error = read.error { throw error }
     return read.value
@@ -80,6 +93,21 @@ extension Cache {
 }
 
 // MARK: - Steps
+
+extension Cache {
+  /// The value of a key that was read before and is valid, where that is all that a policy needs.
+  /// - Parameter key: with the cache's prefix.
+  @usableFromInline
+  func knownValue(atKey key: [UInt8], _ policy: ReadPolicy) throws(TidemarkError) -> Value? {
+    switch policy {
+    case .networkFirst, .networkOnly, .cachedThenRefresh: return nil
+    case .cacheFirst, .staleWhileRevalidate, .automatic, .cacheOnly: break
+    }
+    guard let bytes = try region.knownValue(ofKey: key, onlyValid: true) else { return nil }
+    // A value that cannot be decoded is asked for again.
+    return try? decode(bytes)
+  }
+}
 
 extension Cache {
   /// The first step of a read: what is there, and what comes next.
@@ -161,7 +189,7 @@ extension Cache {
   private func readable(
     _ key: Key, counts: Bool
   ) throws(TidemarkError) -> CachedEntry<Value>? {
-    do { return counts ? try entry(forKey: key) : try peek(key) } catch {
+    do { return counts ? try found(key) : try peek(key) } catch {
       guard error.code == .coding else { throw error }
       return nil
     }

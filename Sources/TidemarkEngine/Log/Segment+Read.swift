@@ -103,7 +103,8 @@ extension Segment {
       let file = try file()
       let size = FormatConstants.frameHeaderBytes
       // Most fronts are short: header and front come in one read.
-      var bytes = try file.read(size + 4096, at: offset)
+      let likely = min(4096, 256 + 64 * Int(record.entryCount))
+      var bytes = try file.read(size + likely, at: offset)
       let header = try FrameHeader(decoding: bytes.rawSpan, salt: salt, offset: offset)
       if bytes.count < size + header.frontLength {
         bytes = try file.read(size + header.frontLength, at: offset)

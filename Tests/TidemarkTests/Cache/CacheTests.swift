@@ -125,7 +125,7 @@ struct CacheTests {
       use("n\(number)")
     }
     #expect(try keys() == order.sorted())
-    // A kill takes the uses since the order was written, 64 at most, and nothing else.
+    // A kill takes the uses since the order was written, and nothing else.
     for key in order.prefix(64) { _ = try cache.value(forKey: key) }
     for key in order.prefix(64) { use(key) }
     machine.disk.kill()

@@ -2,7 +2,7 @@ import ArgumentParser
 import Foundation
 
 @main
-struct Bench: ParsableCommand {
+struct Bench: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "bench",
     abstract: "How fast Tidemark is beside other engines, on the same work in the same run.",

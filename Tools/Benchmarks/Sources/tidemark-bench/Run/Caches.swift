@@ -9,19 +9,26 @@ import TidemarkTestKit
 #endif
 
 /// A cache that holds so many entries, with what a program would take in its place.
-struct Caches: ParsableCommand {
+struct Caches: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "caches",
-    abstract: "Compares a cache of a store with a table of GRDB and with URLCache.")
+    abstract: "Compares a cache of a store with a table of GRDB and with URLCache, and its reads.")
 
-  @Option(help: "How many entries are inserted.") var n = 1_000_000
+  @Option(help: "How many entries are inserted; 0 for none.") var n = 1_000_000
   @Option(help: "How many entries a cache holds.") var capacity = 10_000
+  @Option(help: "How many entries are read by each call; 0 for none.") var reads = 100_000
   @Option(help: "How often each is run; the middle one counts.") var runs = 3
   @Option(help: "Which ones, separated by commas: tidemark, grdb, urlcache.")
   var engines = "tidemark,grdb,urlcache"
   @Option(help: "Where they are made.") var directory = NSTemporaryDirectory()
 
-  func run() throws {
+  func run() async throws {
+    if n > 0 { try runInserts() }
+    guard reads > 0 else { return }
+    try await CachedReads(count: reads, directory: directory).report(runs: runs)
+  }
+
+  private func runInserts() throws {
     print("\(n) inserts into a cache of \(capacity) entries, \(runs) runs: median (least..most)\n")
     var results: [String: [[Double]]] = [:]
     let names = engines.split(separator: ",").map(String.init)
