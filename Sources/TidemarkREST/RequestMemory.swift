@@ -140,22 +140,25 @@ struct RequestMemory: Sendable {
   /// answered before, and its record deleted since.
   func isGone(_ alias: Alias) -> Bool { gone.contains(alias) }
 
-  /// Lets changes rest on which the back end has failed more than once: longer each time, or as
-  /// long as the back end has asked for.
+  func hasFailed(on operation: OperationID) -> Bool { faults[operation] != nil }
+
+  /// Lets changes rest on which the back end has failed more than once, or that it has put off:
+  /// longer each time, or as long as the back end has asked for.
+  /// - Parameter isOutage: whether all wait, so that none need rest that fails for the first time.
   /// - Returns: the others.
   mutating func noteFaults(
-    _ faults: [(operation: OperationID, index: Int, error: PeerError)]
+    _ faults: [(operation: OperationID, index: Int, error: PeerError)], isOutage: Bool
   ) -> [Int] {
     var fresh: [Int] = []
     for (operation, index, error) in faults {
       if self.faults[operation] == nil, self.faults.count >= Self.mostKeys { self.faults = [:] }
       let count = self.faults[operation] ?? 0
       self.faults[operation] = count + 1
-      guard count > 0 else {
+      guard count > 0 || error.kind == .busy && !isOutage else {
         fresh.append(index)
         continue
       }
-      let rest = min(Self.firstRest * (1 << min(count - 1, 16)), Self.longestRest)
+      let rest = min(Self.firstRest * (1 << min(max(count, 1) - 1, 16)), Self.longestRest)
       partial[operation.replica]?.later[index] = max(rest, error.retryAfter ?? .zero)
       partial[operation.replica]?.faulty.insert(index)
       partial[operation.replica]?.fault = error

@@ -23,7 +23,12 @@ struct Listing: Sendable {
 
   mutating func take(_ rows: [KeyedChange], _ scope: SyncScope) throws(PeerError) {
     for row in rows {
-      items[row.key] = nil
+      let before = items.removeValue(forKey: row.key)
+      if let alias = row.change.alias, row.change.state != .absent, let other = before?.alias,
+        other != alias
+      {
+        throw .twoNames(alias, other)
+      }
       guard case .value(let content, _) = row.change.state,
         scope.contains(key: row.key, labels: content.labels)
       else { continue }
@@ -145,7 +150,7 @@ extension RequestPeer {
     while true {
       try Task.checkCancellation()
       let page = try await list(token, &walk)
-      try body(try keyed(page, aliases))
+      try body(try keyed(page, aliases, isOfEverything: true))
       token = page.token
       guard page.hasMore else { return page.token }
     }

@@ -109,24 +109,28 @@ struct KeyedChange: Sendable {
 extension RequestPeer {
   /// The changes of a page with their keys. What has gone of which nobody here has heard is left
   /// out.
+  /// - Parameter isOfEverything: whether an alias that the list lacks is gone.
   /// - Throws: ``PeerError`` where a change has neither key nor alias, or the key that is made of
   ///   an alias has another one.
   func keyed(
-    _ page: RequestPage, _ aliases: KnownAliases?
+    _ page: RequestPage, _ aliases: KnownAliases?, isOfEverything: Bool = false
   ) throws(PeerError) -> [KeyedChange] {
     var keyed: [KeyedChange] = []
     var made: [Alias: [UInt8]] = [:]
-    var names: [[UInt8]: Alias] = [:]
+    // The aliases of keys as of this page; nil where it has them deleted.
+    var names: [[UInt8]: Alias?] = [:]
+    func name(_ key: [UInt8]) -> Alias? { names[key] ?? aliases?.alias(ofKey: key) }
     state.withLock { $0.noteGone(page) }
     for change in page.changes {
       if let fault = change.alias?.fault { throw PeerError(.malformed, fault) }
       let holder = change.alias.flatMap { made[$0] ?? aliases?.key(ofAlias: $0)?.bytes }
-      let own = own(change, aliases).flatMap { own in
+      let own = own(change, aliases).flatMap { (own, isSalted) in
         // A record that another key here has, or one beside that of its key, is somebody else's
         // all the same: a copy of this store has created it, too.
-        let name = names[own.key] ?? aliases?.alias(ofKey: own.key)
+        let name = name(own.key)
         let isIts = holder ?? own.key == own.key && (name == nil || name == change.alias)
-        return change.alias == nil || isIts ? own : nil
+        guard change.alias == nil || isIts else { return nil as PushedChange? }
+        return isSalted && (change.alias == nil || holder != nil || name != nil) ? nil : own
       }
       var key = own?.key ?? change.key?.bytes
       if key == nil {
@@ -136,42 +140,55 @@ extension RequestPeer {
         key = holder
         if key == nil {
           guard case .value(let content, _) = change.state else { continue }
-          key = try madeKey(alias, content, aliases)
+          let new = try madeKey(alias, content)
+          // The record that had the key may be gone; two that are there cannot have it.
+          if !isOfEverything, let other = name(new), !state.withLock({ $0.isGone(other) }) {
+            throw .twoNames(alias, other)
+          }
+          key = new
         }
       }
       guard let key else { continue }
-      if let alias = change.alias { (made[alias], names[key]) = (key, alias) }
+      if let alias = change.alias { made[alias] = key }
+      if change.state == .absent {
+        names[key] = .some(nil)
+      } else if let alias = change.alias {
+        names[key] = alias
+      }
       keyed.append(KeyedChange(key: key, change: change, own: own?.sequence))
     }
     return keyed
   }
 
   /// The change of the store's own that has come back. A sequence says nothing by itself: a store
-  /// that was copied, or restored from a backup, gives it to another change. Nor is it this store's
-  /// when it was sent upon what somebody else has written, unless it has just been sent so: a copy
-  /// may have put it in the place of what this store has sent since.
-  private func own(_ change: RequestPage.Change, _ aliases: KnownAliases?) -> PushedChange? {
+  /// that was copied, or restored from a backup, gives it to another change.
+  /// - Returns: also whether it was sent upon what somebody else has written. Then it is this
+  ///   store's only where it has just been sent, or has created a record: a copy may have put it in
+  ///   the place of what this store has sent since.
+  private func own(
+    _ change: RequestPage.Change, _ aliases: KnownAliases?
+  ) -> (PushedChange, isSalted: Bool)? {
     guard let aliases, let key = change.idempotencyKey.flatMap({ IdempotencyKey($0) }),
-      key.salt == 0, let own = aliases.change(ofOwn: key.sequence),
+      let own = aliases.change(ofOwn: key.sequence),
       IdempotencyKey(own, of: aliases.store).hash == key.hash,
       change.key.map({ $0.bytes == own.key }) ?? true
     else { return nil }
-    return own
+    return (own, key.salt != 0)
   }
 
-  private func madeKey(
-    _ alias: Alias, _ content: SyncContent, _ aliases: KnownAliases?
-  ) throws(PeerError) -> [UInt8] {
-    let key: [UInt8]
-    do { key = try newKey(alias, content).bytes } catch {
+  private func madeKey(_ alias: Alias, _ content: SyncContent) throws(PeerError) -> [UInt8] {
+    do { return try newKey(alias, content).bytes } catch {
       throw PeerError(.malformed, "no key for the alias \(alias.text.prefix(64)): \(error)")
     }
-    if let other = aliases?.alias(ofKey: key) {
-      throw PeerError(
-        .malformed,
-        "the key made of the alias \(alias.text.prefix(64)) is that of \(other.text.prefix(64))")
-    }
-    return key
+  }
+}
+
+extension PeerError {
+  /// The key made of an alias is that of another one.
+  static func twoNames(_ alias: Alias, _ other: Alias) -> PeerError {
+    PeerError(
+      .malformed,
+      "the key made of the alias \(alias.text.prefix(64)) is that of \(other.text.prefix(64))")
   }
 }
 

@@ -67,14 +67,16 @@ extension RequestPeer {
   /// sent again before anything else is done: at once, or with the whole batch where none arrives.
   private func sendAll(_ request: PushRequest, _ indices: [Int]) async throws {
     let round = try await sendEach(request, indices)
-    let fresh = state.withLock { $0.noteFaults(round.faults) }
-    if let last = round.faults.last?.error {
-      let isOutage = round.isOutage && (!round.hasAnswer || !fresh.isEmpty)
-      if isOutage || !round.hasAnswer && !fresh.isEmpty { throw last }
+    let (fresh, isOutage) = state.withLock { memory in
+      let hasNew = round.faults.contains { !memory.hasFailed(on: $0.operation) }
+      let isOutage =
+        round.isOutage && (!round.hasAnswer || hasNew) || !round.hasAnswer && hasNew
+      return (memory.noteFaults(round.faults, isOutage: isOutage), isOutage)
     }
+    if isOutage, let last = round.faults.last?.error { throw last }
     guard !fresh.isEmpty else { return }
     let again = try await sendEach(request, fresh)
-    _ = state.withLock { $0.noteFaults(again.faults) }
+    _ = state.withLock { $0.noteFaults(again.faults, isOutage: false) }
   }
 
   /// Sends changes, as many at a time as may be.

@@ -61,7 +61,7 @@ public struct Cache<Value: Sendable>: Sendable {
   @usableFromInline
   func value(atKey key: [UInt8]) throws(TidemarkError) -> Value? {
     // The first read of an entry learns how long it is valid; others need not look.
-    guard let bytes = try region.knownValue(ofKey: key, onlyValid: false) else {
+    guard let bytes = try region.knownValue(ofKey: key) else {
       return try find(key)?.value
     }
     return try decode(bytes)

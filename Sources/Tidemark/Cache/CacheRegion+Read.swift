@@ -13,20 +13,27 @@ extension CacheRegion {
 
   /// The value of a key whose validity is known by heart, as it is of all that were read before;
   /// counts as a hit and a use.
-  /// - Parameter onlyValid: whether one that is valid no more is left to the caller, uncounted.
   /// - Returns: nil where somebody has to look closer.
-  func knownValue(
-    ofKey key: [UInt8], onlyValid: Bool
-  ) throws(TidemarkError) -> [UInt8]? {
-    guard let read = try read(key), noteHit(read.sequence, onlyValid: onlyValid) else { return nil }
-    return read.value
+  func knownValue(ofKey key: [UInt8]) throws(TidemarkError) -> [UInt8]? {
+    guard let read = try read(key) else { return nil }
+    let outcome = noteHit(read.sequence, onlyValid: false)
+    if outcome.isSaveDue { save() }
+    return outcome.isNoted ? read.value : nil
+  }
+
+  /// The same of a value that is in memory and valid, for who must not wait for a disk.
+  func valueAtHand(ofKey key: [UInt8]) throws(TidemarkError) -> [UInt8]? {
+    guard let read = try read(key, onlyInMemory: true) else { return nil }
+    let outcome = noteHit(read.sequence, onlyValid: true)
+    if outcome.isSaveDue { Task.detached(priority: .utility) { [self] in save() } }
+    return outcome.isNoted ? read.value : nil
   }
 
   private func read(
-    _ key: [UInt8]
+    _ key: [UInt8], onlyInMemory: Bool = false
   ) throws(TidemarkError) -> (value: [UInt8], sequence: UInt64)? {
     var found: (value: [UInt8], sequence: UInt64)?
-    _ = try engine.read(forKey: key.rawSpan) { (value, sequence) in
+    _ = try engine.read(forKey: key.rawSpan, onlyInMemory: onlyInMemory) { (value, sequence) in
       found = ([UInt8](copying: value), sequence)
     }
     return found
@@ -36,8 +43,11 @@ extension CacheRegion {
   func find(_ key: [UInt8]) throws(TidemarkError) -> Found? {
     while true {
       guard let read = try read(key) else { return nil }
-      // Written over in between, and dropped by a compaction: there is a newer one.
-      guard let entry = try engine.entryIfKept(at: read.sequence) else { continue }
+      guard let entry = try engine.entryIfKept(at: read.sequence) else {
+        // Written over in between, and dropped by a compaction: there is a newer one.
+        try engine.checkReadable()
+        continue
+      }
       let info = try engine.info(entry)
       let isOwned = info.attributes.entryClass == .owned
       return Found(
@@ -54,13 +64,15 @@ extension CacheRegion {
     return validity
   }
 
-  private func noteHit(_ sequence: UInt64, onlyValid: Bool) -> Bool {
-    let now = now
-    let (isNoted, isDue) = state.withLock { state in
+  private func noteHit(
+    _ sequence: UInt64, onlyValid: Bool
+  ) -> (isNoted: Bool, isSaveDue: Bool) {
+    let (now, takeovers) = (now, engine.takeovers)
+    return state.withLock { state in
+      // Another process may have given the sequence to another entry.
+      if takeovers != state.takeovers { state.order = nil }
       let isNoted = state.noteHit(sequence, at: now, onlyValid: onlyValid)
       return (isNoted, isNoted && isSaveDue(state, now: now.milliseconds))
     }
-    if isDue { save() }
-    return isNoted
   }
 }

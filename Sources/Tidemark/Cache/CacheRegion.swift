@@ -11,6 +11,8 @@ final class CacheRegion: Sendable {
     private(set) var defaultAge: Int64
     /// Nil until somebody asks for it: reading values does not.
     var order: UseOrder?
+    /// See `Engine.takeovers`: the order holds for these.
+    var takeovers: UInt64 = 0
     /// Uses that were noted before.
     var early: [(sequence: UInt64, time: Int64)] = []
     var counts = CacheCounts()
@@ -54,6 +56,8 @@ final class CacheRegion: Sendable {
   let prefix: [UInt8]
   let state: Lock<State>
   private let hints: HintFile
+  /// Held while the file of the order is written, so that it is not there again once it was erased.
+  private let saving = Lock(())
   /// Questions to the sources behind the cache.
   let flights: Flights
   /// The sync of the collection that the cache is to equal.
@@ -73,10 +77,11 @@ final class CacheRegion: Sendable {
   /// - Throws: what reading the index and the log throws.
   func load() throws(TidemarkError) {
     guard state.withLock({ $0.order == nil }) else { return }
+    let takeovers = engine.takeovers
     let (order, saved) = try Self.load(engine, prefix, hints.read())
     state.withLock { state in
       guard state.order == nil else { return }
-      state.order = order
+      (state.order, state.takeovers) = (order, takeovers)
       // An order that could not be kept up is found anew; then the counts are there already.
       if !state.hasLoaded, let saved { state.counts.add(saved.counts) }
       state.hasLoaded = true
@@ -208,32 +213,37 @@ final class CacheRegion: Sendable {
 
   /// Whether an entry's value is valid; nil where that is not known by heart.
   func isValid(_ sequence: UInt64) -> Bool? {
-    let now = now
+    let (now, takeovers) = (now, engine.takeovers)
     return state.withLock { state in
-      state.order?.known(sequence)?.validity.isValid(at: now, defaultAge: state.defaultAge)
+      guard takeovers == state.takeovers else { return nil }
+      return state.order?.known(sequence)?.validity.isValid(at: now, defaultAge: state.defaultAge)
     }
   }
 
   /// Writes the order beside the log. Where that fails, the next opening knows an older one.
   func save() {
     let now = now.milliseconds
-    let bytes = state.withLock { state in
-      (state.unsaved, state.saved) = (0, now)
-      return state.order?.encoded(
-        SavedCache(prefix: prefix, policy: state.policy, counts: state.counts))
+    saving.withLock { _ in
+      let bytes = state.withLock { state in
+        (state.unsaved, state.saved) = (0, now)
+        return state.order?.encoded(
+          SavedCache(prefix: prefix, policy: state.policy, counts: state.counts))
+      }
+      if let bytes { try? hints.write(bytes) }
     }
-    if let bytes { try? hints.write(bytes) }
   }
 
   /// Removes the file of the order, which names the prefix, where no entry is left.
   func eraseOrder() throws(TidemarkError) {
     try load()
-    let isEmpty = state.withLock { state in
-      guard state.order?.count == 0 else { return false }
-      state.unsaved = 0
-      return true
+    try saving.withLock { (_) throws(TidemarkError) in
+      let isEmpty = state.withLock { state in
+        guard state.order?.count == 0 else { return false }
+        state.unsaved = 0
+        return true
+      }
+      if isEmpty { try hints.remove() }
     }
-    if isEmpty { try hints.remove() }
   }
 
   /// Writes the order if anything was read since it was written last.

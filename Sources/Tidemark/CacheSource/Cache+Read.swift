@@ -103,9 +103,12 @@ extension Cache {
     case .networkFirst, .networkOnly, .cachedThenRefresh: return nil
     case .cacheFirst, .staleWhileRevalidate, .automatic, .cacheOnly: break
     }
-    guard let bytes = try region.knownValue(ofKey: key, onlyValid: true) else { return nil }
-    // A value that cannot be decoded is asked for again.
-    return try? decode(bytes)
+    guard let bytes = try region.valueAtHand(ofKey: key) else { return nil }
+    do { return try decode(bytes) } catch {
+      // The source is asked for it again.
+      region.count { ($0.hits, $0.requestsAvoided) = ($0.hits - 1, $0.requestsAvoided - 1) }
+      return nil
+    }
   }
 }
 

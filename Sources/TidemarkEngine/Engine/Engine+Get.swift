@@ -19,13 +19,16 @@ package struct EntryInfo: Sendable {
 
 extension Engine {
   /// Calls `body` with a key's value and sequence.
+  /// - Parameter onlyInMemory: whether a value that is not in the hot cache counts as none.
   /// - Returns: false when there is no such key.
   @usableFromInline
   package func read(
-    forKey key: RawSpan, _ body: (RawSpan, UInt64) throws(TidemarkError) -> Void
+    forKey key: RawSpan, onlyInMemory: Bool = false,
+    _ body: (RawSpan, UInt64) throws(TidemarkError) -> Void
   ) throws(TidemarkError) -> Bool {
     let hash = KeyHash.hash(key, seed: hotCache.seed)
     if try hotCache.read(key, hash: hash, body) { return true }
+    if onlyInMemory { return false }
     let epoch = hotCache.epoch(hash)
     guard let slot = try slot(ofKey: key, hash: hash), !slot.isDeleted else { return false }
     try read(of: slot.sequence, isTouch: slot.size.isTouched) {

@@ -9,6 +9,8 @@ struct RestingChanges {
   /// When each may be sent again, in nanoseconds of the monotonic clock.
   private var ends: [UInt64: (time: UInt64, isFault: Bool)] = [:]
   var lastFailure: String?
+  /// The time of the last look: what rested then is told of until the next one.
+  private var lookedAt: UInt64 = 0
 
   mutating func rest(_ sequence: UInt64, until end: UInt64, isFault: Bool) {
     if ends.count >= Self.most { ends = [:] }
@@ -29,6 +31,7 @@ struct RestingChanges {
     of pending: SequenceSet, at now: UInt64
   ) -> (rest: SequenceSet, failed: SequenceSet) {
     guard !ends.isEmpty else { return (SequenceSet(), SequenceSet()) }
+    lookedAt = now
     ends = ends.filter { $0.value.time > now || $0.value.isFault && pending.contains($0.key) }
     var (rest, failed) = (SequenceSet(), SequenceSet())
     for (sequence, end) in ends.sorted(by: { $0.key < $1.key }) {
@@ -38,9 +41,10 @@ struct RestingChanges {
     return (rest, failed)
   }
 
-  /// When the first of those that are pending and rest may go.
-  func first(of pending: SequenceSet, after now: UInt64) -> UInt64? {
-    ends.lazy.filter { $0.value.time > now && pending.contains($0.key) }.map(\.value.time).min()
+  /// When the first of those that are pending may go, as far as they rested at the last look.
+  func first(of pending: SequenceSet) -> UInt64? {
+    ends.lazy.filter { [lookedAt] in $0.value.time > lookedAt && pending.contains($0.key) }
+      .map(\.value.time).min()
   }
 }
 
@@ -68,8 +72,8 @@ extension SyncSession {
   /// How long until a change goes that the peer has put back for a while; nil when none rests.
   var timeToRest: Duration? {
     let now = log.monotonicNanoseconds
-    return resting.first(of: progress.again, after: now).map {
-      .nanoseconds(Int64(clamping: $0 - now))
+    return resting.first(of: progress.again).map {
+      .nanoseconds(Int64(clamping: $0 - min($0, now)))
     }
   }
 }

@@ -97,7 +97,7 @@ extension SyncSession {
         }
         if PlantedSyncBug.isOn(.refusedForgotten), case .rejected = verdict { continue }
         try settle(item.sequence, change, verdict, there, into: &operations)
-        if let change, let double = judged.doubles[index] {
+        if let double = judged.doubles[index] {
           try merge(double, into: change, verdict, &operations)
         }
       }
@@ -105,13 +105,14 @@ extension SyncSession {
   }
 
   /// Ends a key whose record is the one that a change of another key has created.
+  /// - Parameter change: nil for one that a newer one has replaced, and compaction dropped.
   private func merge(
-    _ double: LoggedChange, into change: LoggedChange, _ verdict: Verdict,
+    _ double: LoggedChange, into change: LoggedChange?, _ verdict: Verdict,
     _ operations: inout OperationBatch
   ) throws {
     switch verdict {
     case .applied(let position), .duplicate(let position):
-      if try log.content(of: double) != log.content(of: change) {
+      if let change, try log.content(of: double) != log.content(of: change) {
         try meet(change.key, remoteState(of: double, at: position), into: &operations)
       }
     case .conflict, .lost, .rejected, .aborted: break

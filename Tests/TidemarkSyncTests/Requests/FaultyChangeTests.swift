@@ -41,8 +41,10 @@ struct FaultyChangeTests {
         let isThere = back.value("k\(number)") == "1"
         #expect(isThere != bad.contains("k\(number)"), "\(bad), \(number)")
       }
-      // Each bad one is sent again at once, as it may have arrived.
-      #expect(back.state.withLock { $0.requests.count } == 64 + bad.count)
+      // Each bad one is sent again at once, as it may have arrived; not so where the back end has
+      // said that it is busy.
+      let again = back.state.withLock { $0.requests.count } - 64
+      #expect(fault == 4 ? again <= bad.count : again == bad.count, "\(again) of \(bad)")
       #expect(device.session.totals.parked == 0 && device.session.timeToRest == .seconds(10))
       back.state.withLock { $0.trouble = nil }
       try await device.settle()

@@ -111,6 +111,78 @@ struct FetchedAliasTests {
     #expect(try alias(device, "note/id-b") == "2" && alias(device, "note/id-é") == "3")
   }
 
+  @Test(
+    "a record that takes the place of one that is gone gets its key", arguments: [false, true])
+  func keyOfGone(listsEverything: Bool) async throws {
+    let isLater = Lock(false)
+    let first = RequestPage.Change(alias: "1", state: .value(SyncContent(value: [0x61])))
+    let second = RequestPage.Change(alias: "2", state: .value(SyncContent(value: [0x62])))
+    let device = try RestDevice {
+      RequestPeer(
+        named: "x", options: RequestPeer.Options(listsEverything: listsEverything),
+        send: { _ in .applied },
+        fetch: { token in
+          guard isLater.withLock({ $0 }) else { return RequestPage(changes: [first], token: "1") }
+          if token == "2" { return RequestPage(changes: [], token: "2") }
+          guard !listsEverything || token == nil else { throw PeerError(.cursorGone, "expired") }
+          let gone = RequestPage.Change(alias: "1", state: .absent)
+          return RequestPage(changes: listsEverything ? [second] : [gone, second], token: "2")
+        }, newKey: { _, _ in "k" })
+    }
+    try await device.settle()
+    #expect(try device.get("k") == "a" && alias(device, "k") == "1")
+    isLater.withLock { $0 = true }
+    device.session.disconnect()
+    for _ in 0..<50 {
+      guard let call = try device.session.next() else { break }
+      do {
+        try device.session.receive(try await device.peer.answer(to: call))
+      } catch let error as PeerError { try device.session.failed(error) }
+    }
+    #expect(try device.get("k") == "b" && alias(device, "k") == "2")
+  }
+
+  @Test("a key that was deleted and created anew is known by the id that one page tells")
+  func createdAnew() async throws {
+    let sent = Lock<[String]>([])
+    let isListed = Lock(false)
+    let device = try RestDevice {
+      RequestPeer(
+        named: "x",
+        send: { change in
+          sent.withLock { $0.append(change.idempotencyKey) }
+          return .applied
+        },
+        fetch: { _ in
+          let sent = sent.withLock { $0 }
+          guard isListed.withLock({ $0 }) else { return RequestPage(changes: [], token: "t") }
+          func own(_ id: Alias, _ text: String?, _ key: Int) -> RequestPage.Change {
+            RequestPage.Change(
+              alias: id, state: text.map { .value(SyncContent(value: Array($0.utf8))) } ?? .absent,
+              idempotencyKey: sent[key])
+          }
+          let changes =
+            sent.count == 1
+            ? [own("1", "one", 0)] : [own("1", nil, 1), own("2", "two", 2)]
+          return RequestPage(changes: changes, token: "\(sent.count)")
+        })
+    }
+    try device.put("a", "one")
+    try await device.settle()
+    isListed.withLock { $0 = true }
+    try await device.settle()
+    isListed.withLock { $0 = false }
+    #expect(try alias(device, "a") == "1")
+    try device.delete("a")
+    try await device.settle()
+    try device.put("a", "two")
+    try await device.settle()
+    isListed.withLock { $0 = true }
+    try await device.settle()
+    #expect(sent.withLock { $0.count } == 3)
+    #expect(try alias(device, "a") == "2" && device.get("a") == "two" && device.get("2") == nil)
+  }
+
   @Test("one page may tell an own change's id and what others have made of it since")
   func ownAndOthers() async throws {
     let operation = Lock<String?>(nil)
