@@ -23,12 +23,7 @@ struct Listing: Sendable {
 
   mutating func take(_ rows: [KeyedChange], _ scope: SyncScope) throws(PeerError) {
     for row in rows {
-      let before = items.removeValue(forKey: row.key)
-      if let alias = row.change.alias, row.change.state != .absent, let other = before?.alias,
-        other != alias
-      {
-        throw .twoNames(alias, other)
-      }
+      items[row.key] = nil
       guard case .value(let content, _) = row.change.state,
         scope.contains(key: row.key, labels: content.labels)
       else { continue }
@@ -147,10 +142,11 @@ extension RequestPeer {
     guard fetch != nil else { return "" }
     var walk = TokenWalk()
     var token: String?
+    var names = ListedNames(isOfEverything: true)
     while true {
       try Task.checkCancellation()
       let page = try await list(token, &walk)
-      try body(try keyed(page, aliases, isOfEverything: true))
+      try body(try keyed(page, aliases, &names))
       token = page.token
       guard page.hasMore else { return page.token }
     }

@@ -30,7 +30,8 @@ extension RequestPeer {
     if fetch != nil, !isKnown {
       var walk = state.withLock { $0.walk }
       let page = try await list(token, &walk)
-      let keyed = try self.keyed(page, request.aliases)
+      var names = ListedNames()
+      let keyed = try self.keyed(page, request.aliases, &names)
       state.withLock { memory in
         memory.walk = walk
         memory.take(page, keyed, for: request, places)
@@ -109,25 +110,21 @@ struct KeyedChange: Sendable {
 extension RequestPeer {
   /// The changes of a page with their keys. What has gone of which nobody here has heard is left
   /// out.
-  /// - Parameter isOfEverything: whether an alias that the list lacks is gone.
+  /// - Parameter names: those of the list so far, to which those of the page are added.
   /// - Throws: ``PeerError`` where a change has neither key nor alias, or the key that is made of
   ///   an alias has another one.
   func keyed(
-    _ page: RequestPage, _ aliases: KnownAliases?, isOfEverything: Bool = false
+    _ page: RequestPage, _ aliases: KnownAliases?, _ names: inout ListedNames
   ) throws(PeerError) -> [KeyedChange] {
     var keyed: [KeyedChange] = []
-    var made: [Alias: [UInt8]] = [:]
-    // The aliases of keys as of this page; nil where it has them deleted.
-    var names: [[UInt8]: Alias?] = [:]
-    func name(_ key: [UInt8]) -> Alias? { names[key] ?? aliases?.alias(ofKey: key) }
     state.withLock { $0.noteGone(page) }
     for change in page.changes {
       if let fault = change.alias?.fault { throw PeerError(.malformed, fault) }
-      let holder = change.alias.flatMap { made[$0] ?? aliases?.key(ofAlias: $0)?.bytes }
+      let holder = change.alias.flatMap { names.keys[$0] ?? aliases?.key(ofAlias: $0)?.bytes }
       let own = own(change, aliases).flatMap { (own, isSalted) in
         // A record that another key here has, or one beside that of its key, is somebody else's
         // all the same: a copy of this store has created it, too.
-        let name = name(own.key)
+        let name = names.aliases[own.key] ?? aliases?.alias(ofKey: own.key)
         let isIts = holder ?? own.key == own.key && (name == nil || name == change.alias)
         guard change.alias == nil || isIts else { return nil as PushedChange? }
         return isSalted && (change.alias == nil || holder != nil || name != nil) ? nil : own
@@ -142,19 +139,21 @@ extension RequestPeer {
           guard case .value(let content, _) = change.state else { continue }
           let new = try madeKey(alias, content)
           // The record that had the key may be gone; two that are there cannot have it.
-          if !isOfEverything, let other = name(new), !state.withLock({ $0.isGone(other) }) {
+          if !names.isOfEverything, let other = names.aliases[new] ?? aliases?.alias(ofKey: new),
+            !state.withLock({ $0.isGone(other) })
+          {
             throw .twoNames(alias, other)
           }
           key = new
         }
       }
       guard let key else { continue }
-      if let alias = change.alias { made[alias] = key }
-      if change.state == .absent {
-        names[key] = .some(nil)
-      } else if let alias = change.alias {
-        names[key] = alias
+      if change.key == nil, names.isOfEverything, let alias = change.alias,
+        change.state != .absent, let other = names.aliases[key] ?? nil, other != alias
+      {
+        throw .twoNames(alias, other)
       }
+      names.note(change, key)
       keyed.append(KeyedChange(key: key, change: change, own: own?.sequence))
     }
     return keyed
@@ -179,6 +178,24 @@ extension RequestPeer {
   private func madeKey(_ alias: Alias, _ content: SyncContent) throws(PeerError) -> [UInt8] {
     do { return try newKey(alias, content).bytes } catch {
       throw PeerError(.malformed, "no key for the alias \(alias.text.prefix(64)): \(error)")
+    }
+  }
+}
+
+/// The names of records in a list, as far as it was read.
+struct ListedNames {
+  /// Whether the list is one of everything, so that what it lacks is gone.
+  var isOfEverything = false
+  private(set) var keys: [Alias: [UInt8]] = [:]
+  /// The aliases of keys; nil where the list has them deleted.
+  private(set) var aliases: [[UInt8]: Alias?] = [:]
+
+  mutating func note(_ change: RequestPage.Change, _ key: [UInt8]) {
+    if let alias = change.alias { keys[alias] = key }
+    if change.state == .absent {
+      aliases[key] = .some(nil)
+    } else if let alias = change.alias {
+      aliases[key] = alias
     }
   }
 }
