@@ -51,7 +51,8 @@ struct Listing: Sendable {
     table.finish()
   }
 
-  /// The sums, or the keys, of the parts at paths.
+  /// Answers a digest request: for each path of the hash tree the sums of the nodes below it, or
+  /// its keys where there are few.
   func parts(_ paths: [[UInt8]], _ position: Position) throws(PeerError) -> [DigestPart] {
     // A digest request names parts in byte order, of which none lies within another.
     guard !paths.isEmpty, zip(paths, paths.dropFirst()).allSatisfy({ !$1.starts(with: $0) }),

@@ -203,7 +203,8 @@ extension RequestMemory {
       }
     case .rejected(let rejection): verdict = .rejected(rejection.bounded)
     case .retryLater(let pause):
-      // Clients to whom the back end has said the same time must not all come back then.
+      // A random part is added to the time that the back end names: clients that were all told the
+      // same would else come back together.
       let pause = max(pause ?? Self.rest, .zero)
       let spread = min(pause, Self.longestSpread).wholeMilliseconds
       let chance = IdempotencyKey.hash(of: change.operation) % max(1, spread)

@@ -15,7 +15,7 @@ package struct ArrivingAttachments: Sendable {
     var part: AttachmentPartFile
     /// The order in which uploads began.
     var number: Int
-    /// When the upload last made progress, and how many bytes had come then.
+    /// The time at which bytes of the upload last arrived, and its length then.
     var progress: (time: UInt64, bytes: Int)
   }
 

@@ -11,8 +11,8 @@ extension CacheRegion {
     var validity: Validity?
   }
 
-  /// The value of a key whose validity is known by heart, as it is of all that were read before;
-  /// counts as a hit and a use.
+  /// The value of a key whose expiry time is in memory, as it is once the entry was read; counts as
+  /// a hit and a use.
   /// - Returns: nil where somebody has to look closer.
   func knownValue(ofKey key: [UInt8]) throws(TidemarkError) -> [UInt8]? {
     guard let read = try read(key) else { return nil }
@@ -21,7 +21,8 @@ extension CacheRegion {
     return outcome.isNoted ? read.value : nil
   }
 
-  /// The same of a value that is in memory and valid, for who must not wait for a disk.
+  /// The value of a key if it is in the hot cache and has not expired; never reads from the disk,
+  /// so that the main actor may ask.
   func valueAtHand(ofKey key: [UInt8]) throws(TidemarkError) -> [UInt8]? {
     guard let read = try read(key, onlyInMemory: true) else { return nil }
     let outcome = noteHit(read.sequence, onlyValid: true)

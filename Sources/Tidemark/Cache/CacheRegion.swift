@@ -11,7 +11,8 @@ final class CacheRegion: Sendable {
     private(set) var defaultAge: Int64
     /// Nil until somebody asks for it: reading values does not.
     var order: UseOrder?
-    /// See `Engine.takeovers`: the order holds for these.
+    /// The count of takeovers by other processes (`Engine.takeovers`) when the order was loaded:
+    /// after another one its sequences may name other entries.
     var takeovers: UInt64 = 0
     /// Uses that were noted before.
     var early: [(sequence: UInt64, time: Int64)] = []

@@ -7,7 +7,7 @@
 struct PlaceTable: Sendable {
   private struct Row: Sendable {
     var hash: UInt32 = 0
-    /// Negative for an empty row.
+    /// The entry's index in the array; a negative one marks a free slot of the hash table.
     var place: Int32 = -1
   }
 

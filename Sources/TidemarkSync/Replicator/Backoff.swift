@@ -35,7 +35,7 @@ package struct Backoff: Sendable {
   /// - Parameter now: nanoseconds of the monotonic clock.
   package mutating func succeeded(at now: UInt64) { worksSince = worksSince ?? now }
 
-  /// Computes the wait after a failure.
+  /// Computes how long to wait before the next attempt after a failed call.
   /// - Parameters:
   ///   - now: nanoseconds of the monotonic clock.
   ///   - retryAfter: what the peer has asked for.

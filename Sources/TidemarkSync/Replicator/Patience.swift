@@ -5,7 +5,8 @@ internal import TidemarkSyncProtocol
 extension HostState {
   private static let longestPatience = Backoff.longestRequest + Backoff.longestSpread
 
-  /// Records until when no call is made, since the peer asked for patience; it outlives restarts.
+  /// Stores the time before which the peer wants no call (`Retry-After`), so that it also holds
+  /// after a restart.
   mutating func recordPatience(_ time: Duration) throws {
     let time = min(time, Self.longestPatience)
     status.patienceEnds = engine.environment.clock.now().sinceEpoch + time.wholeMilliseconds

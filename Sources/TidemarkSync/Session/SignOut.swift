@@ -14,7 +14,7 @@ struct SignOut: Sendable, Hashable {
   /// Entries within one of these scopes are kept.
   var kept: [SyncScope]
 
-  /// Carries out the sign-outs that are recorded, as after a kill.
+  /// Deletes the entries of each recorded sign-out that a killed process left unfinished.
   /// - Parameter table: the store's records.
   /// - Returns: whether anything was.
   static func finish(_ table: RecordTable, in log: ReplicationLog) throws(TidemarkError) -> Bool {

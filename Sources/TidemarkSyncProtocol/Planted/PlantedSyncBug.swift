@@ -82,7 +82,7 @@ package enum PlantedSyncBug: String, Sendable, CaseIterable {
   case faultEndsBatch
   /// Changes are sent together with what they come after.
   case orderIgnored
-  /// Changes of a user who has signed out stay in the outbox.
+  /// A sign-out leaves the unsent changes of its user in the outbox.
   case outboxKept
 
   /// The mistakes that a store makes with a peer of requests.

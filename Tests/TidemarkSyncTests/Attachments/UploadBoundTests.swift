@@ -102,7 +102,7 @@ struct UploadBoundTests {
     #expect(try bench.attach(Device(2), films[0], 0..<0, key: "m/1", access: greedy).received > 0)
   }
 
-  @Test("an upload that is complete and waits for its batch is not evicted for a new upload")
+  @Test("a complete upload that waits for its push is not evicted to make room for a new one")
   func whole() throws {
     let bench = bench(uploads: 2)
     let waiting = (0..<4).map { content(piece, 50 + UInt64($0)) }

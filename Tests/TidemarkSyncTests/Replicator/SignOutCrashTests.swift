@@ -37,7 +37,7 @@ struct SignOutCrashTests {
     return (disk.takeCrashPoints(), before)
   }
 
-  @Test("a sign-out that is killed anywhere is whole or has not begun, and leaks no change")
+  @Test("after a kill at any write a sign-out is complete or not begun, and no change is sent")
   func everySync() async throws {
     let (points, before) = try await moments()
     #expect(points.count > 2)

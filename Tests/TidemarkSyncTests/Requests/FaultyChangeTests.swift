@@ -78,7 +78,9 @@ struct FaultyChangeTests {
     #expect(back.value("bad") == "2" && device.session.isAtRest)
   }
 
-  @Test("a change whose answer was lost is sent again before the list is read", arguments: [1, 4])
+  @Test(
+    "a change whose response was lost is sent again before the list is fetched",
+    arguments: [1, 4])
   func sentAgainFirst(parallel: Int) async throws {
     for lost in [[2], [1, 2, 3, 4, 5, 6], [0]] {
       let calls = Lock<[String]>([])

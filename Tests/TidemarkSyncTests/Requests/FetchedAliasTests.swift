@@ -98,7 +98,7 @@ struct FetchedAliasTests {
     #expect(back.requests == ["POST one", "PUT 1 two"])
   }
 
-  @Test("the key of what others have created can be that of the object in its content")
+  @Test("newKey can take the key of another client's record from the record's content")
   func keyOfContent() async throws {
     let device = try RestDevice { [back] in
       back.peer(newKey: { _, content in

@@ -49,7 +49,7 @@ struct RequestOrderTests {
         _ = try device.session.retry([change.sequence])
       }
     }
-    // A change that is to be tried later rests for a while.
+    // After `retryLater` a change is not sent again before its time is over.
     while back.value("grandchild") == nil {
       if try await !device.step() { device.session.disconnect() }
       device.clock.advance(by: .seconds(1))

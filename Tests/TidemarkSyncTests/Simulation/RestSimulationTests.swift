@@ -96,7 +96,9 @@ struct RestSimulationTests {
       + "| delete 3 17 | expire 0 8 | sync 1 4 | create 1 5 | loseAnswer 3 14 | poison 1 14",
   ]
 
-  @Test("every script in which the simulator found a fault passes", arguments: scripts)
+  @Test(
+    "each recorded script on which the simulator once failed runs without a violation",
+    arguments: scripts)
   func script(_ line: String) async throws {
     let text = line.replacing(" | ", with: "\n")
     try await RestSimulation(RestScript(parsing: text)).run()

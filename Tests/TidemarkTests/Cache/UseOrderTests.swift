@@ -11,7 +11,7 @@ struct UseOrderTests {
     var generator = SeededGenerator(seed: seed)
     var order = UseOrder()
     var model: [UInt64] = []
-    // Sequences in a row, far apart, and in other multiples of powers of two.
+    // Consecutive sequences, and multiples whose hashes share their low or their high bits.
     let step: UInt64 = [1, 7, 1 << 20, 1 << 32, 1 << 33, 0x1_0000_0001][Int(seed) - 1]
     for turn in 0..<6_000 {
       let sequence = UInt64(generator.int(in: 1...(turn < 3_000 ? 900 : 90))) &* step
@@ -41,7 +41,7 @@ struct UseOrderTests {
     #expect(model.allSatisfy { order[$0]?.sequence == $0 })
   }
 
-  @Test("the order is written once many uses have come, and not again within ten seconds")
+  @Test("the order of use is saved after many reads, but at most once in ten seconds")
   func written() async throws {
     let machine = Machine()
     var store = try machine.open()
