@@ -129,6 +129,12 @@ final class CacheRegion: Sendable {
     return (order, saved?.cache)
   }
 
+  /// Bytes that an attachment takes on the disk, in blocks of 4 KiB; 0 for none.
+  static func diskBytes(ofAttachment length: Int) -> Int {
+    let block = 4_096
+    return length == 0 ? 0 : min(length, .max / 2) / block * block + block
+  }
+
   /// An entry of which nothing is remembered: its length is in the log.
   private static func use(
     _ engine: Engine, _ sequence: UInt64, _ bytes: Int
@@ -140,7 +146,7 @@ final class CacheRegion: Sendable {
     return UseOrder.Use(
       sequence: sequence,
       bytes: entry.key.count + info.valueLength + info.labels.reduce(0) { $0 + $1.count + 2 }
-        + Store.diskBytes(ofAttachment: Int(clamping: info.attributes.attachment?.length ?? 0)),
+        + diskBytes(ofAttachment: Int(clamping: info.attributes.attachment?.length ?? 0)),
       time: HybridTime(info.commitTime).timestamp.milliseconds)
   }
 

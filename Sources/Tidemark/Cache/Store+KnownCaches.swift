@@ -11,7 +11,7 @@ extension Store {
     for saved in try savedCaches() {
       found[saved.prefix] = CacheRegion(engine, prefix: saved.prefix, policy: saved.policy)
     }
-    for region in caches.withLock({ $0 }) { found[region.prefix] = region }
+    for region in registry.regions.withLock({ $0 }) { found[region.prefix] = region }
     var known: [KnownCache] = []
     for (prefix, region) in found.sorted(by: { $0.key.lexicographicallyPrecedes($1.key) }) {
       known.append(KnownCache(prefix: Key(prefix), status: try region.status()))

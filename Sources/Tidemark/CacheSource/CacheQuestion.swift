@@ -37,7 +37,7 @@ package final class CacheQuestion: Sendable {
   var isLast: Bool { questions.isLast(self) }
 
   /// A commit of its answer.
-  package struct Answer: Sendable {
+  package struct Answer: CommitCheck {
     let question: CacheQuestion
     var labels: [EntryLabel] = []
     /// Whether no later question about the key may have been answered.
@@ -46,7 +46,7 @@ package final class CacheQuestion: Sendable {
     var isWanted: @Sendable () throws(TidemarkError) -> Bool = { true }
 
     /// - Throws: `conflict`. Callers hold the lock of all caches, as those do who say something.
-    func check() throws(TidemarkError) {
+    package func check() throws(TidemarkError) {
       if PlantedBug.isOn(.overtakenAnswerKept) { return }
       guard question.isCurrent(labels: labels), !mustBeLast || question.isLast, try isWanted()
       else {
@@ -56,7 +56,7 @@ package final class CacheQuestion: Sendable {
     }
 
     /// Takes note that it was committed, with the same lock held.
-    func noteCommit() { question.questions.noteAnswer(to: question) }
+    package func noteCommit() { question.questions.noteAnswer(to: question) }
   }
 }
 
@@ -161,54 +161,5 @@ final class Questions: Sendable {
           && labels.map { statement.labels.matches($0) } ?? true
       }
     }
-  }
-}
-
-extension Store {
-  /// Says something about keys, before it is done: of those that are absent no commit says it.
-  func say(_ keys: some Sequence<[UInt8]>) { caches.withLock { _ in questions.say(keys) } }
-
-  /// Says something about all keys with a prefix and labels.
-  func say(prefix: [UInt8], _ labels: LabelFilter = .everything) {
-    caches.withLock { _ in questions.say(prefix: prefix, labels) }
-  }
-}
-
-extension Cache {
-  /// Begins a question, for those who ask a source in a way of their own. The question is open
-  /// until it is let go.
-  /// - Parameter key: the key, without the cache's prefix.
-  package func ask(about key: some BytesConvertible) -> CacheQuestion {
-    store.questions.begin(full(key))
-  }
-
-  /// Keeps the answer to a question, of whichever key, unless something was said since.
-  /// - Parameter isWanted: whether it is wanted besides, asked while nobody else writes to a cache.
-  /// - Returns: false where something was said, or it is not wanted; then nothing is written.
-  /// - Throws: as ``put(_:_:labels:hash:maxAge:attachment:durability:)``.
-  package func put(
-    _ key: some BytesConvertible, _ value: Value, labels: [EntryLabel] = [], hash: [UInt8]? = nil,
-    maxAge: Duration? = nil, attachment: StagedAttachment? = nil, answering question: CacheQuestion,
-    if isWanted: @escaping @Sendable () throws(TidemarkError) -> Bool = { true }
-  ) async throws(TidemarkError) -> Bool {
-    let batch = try batch(key, value, labels, hash, maxAge, attachment)
-    defer { extendLifetime(attachment) }
-    do {
-      _ = try await store.commit(
-        batch, nil,
-        answering: CacheQuestion.Answer(
-          question: question, labels: labels, mustBeLast: false, isWanted: isWanted))
-      return true
-    } catch {
-      guard error.code == .conflict else { throw error }
-      if question.isCurrent(labels: labels), try isWanted() { throw error }
-      return false
-    }
-  }
-
-  /// The sequence of a key's newest entry; 0 where there is none.
-  package func sequence(of key: Key) throws(TidemarkError) -> UInt64 {
-    let slot = try region.engine.slot(ofKey: full(key).rawSpan)
-    return slot.flatMap { $0.isDeleted ? nil : $0.sequence } ?? 0
   }
 }

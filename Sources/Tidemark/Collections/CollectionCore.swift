@@ -130,7 +130,7 @@ public final class CollectionCore<Object: Sendable, ID: CollectionID>: Sendable 
     let key = try key(id)
     let engine = store.engine
     guard let slot = try engine.slot(ofKey: key.rawSpan), !slot.isDeleted else { return nil }
-    if isUse, slot.size.isCached { store.noteUse(ofCached: key, slot.sequence) }
+    if isUse, slot.size.isCached { store.caches.noteUse(of: key, slot.sequence) }
     let hash = hash(ofKey: key)
     if let object = cache.object(hash, at: slot.sequence, lineage: engine.lineage) { return object }
     let lineage = engine.lineage

@@ -25,7 +25,7 @@ struct IndexMembers: Sendable {
 /// Knows the indexes of a store's collections, and keeps them up with every commit.
 ///
 /// The catalogs are read with the first write, so that opening a store costs nothing for them.
-final class IndexRegistry: Sendable {
+package final class IndexRegistry: StoreParticipant {
   private struct State {
     /// Nil until they are read.
     var members: IndexMembers?
@@ -44,7 +44,7 @@ final class IndexRegistry: Sendable {
 
   /// - Parameter usesThreads: whether segments of full-text indexes are made on a thread of their
   ///   own.
-  init(_ engine: Engine, usesThreads: Bool) {
+  package init(_ engine: Engine, usesThreads: Bool) {
     self.engine = engine
     self.usesThreads = usesThreads
     engine.derive(
@@ -99,7 +99,7 @@ final class IndexRegistry: Sendable {
   /// Looks at the catalogs anew: another process may have declared other indexes while it had the
   /// store. Where these are not those that were declared here, what is written is marked until they
   /// are declared again.
-  func reload() throws(TidemarkError) {
+  package func reload() throws(TidemarkError) {
     let takeovers = engine.takeovers
     let known = state.withLock { state in
       // Documents may have other numbers by now.
@@ -189,6 +189,11 @@ final class IndexRegistry: Sendable {
     }
     engine.noteDerivationChange()
   }
+}
+
+extension Store {
+  /// The indexes of its collections.
+  var indexes: IndexRegistry { participant() }
 }
 
 extension Engine {

@@ -30,7 +30,7 @@ extension Store {
   ) async throws(TidemarkError) -> Int {
     var marked = 0
     var batch = WriteBatch()
-    say(keys.map(\.bytes))
+    registry.say(keys.map(\.bytes))
     for key in keys {
       try addStaleMark(key.bytes, to: &batch)
       marked += try await commitIfLarge(&batch)
@@ -81,7 +81,7 @@ extension Store {
 
   /// The keys of entries with some labels, of which the caller is about to say something.
   private func found(_ labels: LabelFilter) throws(TidemarkError) -> [[UInt8]] {
-    say(prefix: [], labels)
+    registry.say(prefix: [], labels)
     var rows = try keys(EntryQuery(labels: labels, values: false))
     var found: [[UInt8]] = []
     while let key = try rows.next() { found.append(key.bytes) }

@@ -43,7 +43,7 @@ final class CommitWatch: Sendable {
 /// Tells watchers which of their keys were written, right after the commit.
 ///
 /// A commit costs a look for each of its keys, however many watch others.
-final class CommitHub: Sendable {
+package final class CommitHub: Sendable {
   fileprivate struct State {
     /// Watchers of one key each, by its hash.
     var keys: [UInt64: [CommitWatch]] = [:]
@@ -161,15 +161,13 @@ final class HeldWatch: Sendable {
   let watch: CommitWatch
   private let end: @Sendable () -> Void
 
-  init(_ store: Store, key: [UInt8]) {
-    let hub = store.hub
+  init(_ hub: CommitHub, key: [UInt8]) {
     let watch = hub.watch(key: key)
     self.watch = watch
     end = { hub.stop(watch, key: key) }
   }
 
-  init(_ store: Store, prefix: [UInt8]) {
-    let hub = store.hub
+  init(_ hub: CommitHub, prefix: [UInt8]) {
     let watch = hub.watch(prefix: prefix)
     self.watch = watch
     end = { hub.stop(watch, prefix: prefix) }

@@ -148,7 +148,16 @@ extension Projection {
   }
 }
 
+/// Stops the projections of a store that run, by their names.
+package final class RunningProjections: StoreParticipant {
+  fileprivate let stops = Lock<[String: @Sendable () -> Void]>([:])
+
+  package init() {}
+}
+
 extension Store {
+  private var running: RunningProjections { participant() }
+
   /// A state that is made of the changes of keys, and kept up with them; see ``Projection``.
   ///
   /// It goes on where its checkpoint says, and begins anew, with the initial state and all changes
@@ -166,9 +175,9 @@ extension Store {
     _ reduce: @escaping Projection<State>.Reducer
   ) throws(TidemarkError) -> Projection<State> {
     // The one before would write its checkpoints over those of this one.
-    projections.withLock { $0.removeValue(forKey: name) }?()
+    running.stops.withLock { $0.removeValue(forKey: name) }?()
     let projection = try Projection(self, name, version, initial, Key(prefix), reduce)
-    projections.withLock { $0[name] = { [weak projection] in projection?.stopForGood() } }
+    running.stops.withLock { $0[name] = { [weak projection] in projection?.stopForGood() } }
     // From now on compaction keeps what it has yet to read.
     if engine.configuration.access != .readOnly { try projection.writeCheckpoint() }
     if usesThreads { Task.detached { [projection] in await projection.run() } }
@@ -179,7 +188,7 @@ extension Store {
   /// - Returns: false when there is none of that name.
   @discardableResult
   public func forgetProjection(named name: String) throws(TidemarkError) -> Bool {
-    projections.withLock { $0.removeValue(forKey: name) }?()
+    running.stops.withLock { $0.removeValue(forKey: name) }?()
     let key = ProjectionPin.keys + Array(name.utf8)
     guard try engine.newestEntry(ofKey: key.rawSpan) > 0 else { return false }
     var batch = OperationBatch()

@@ -10,13 +10,8 @@ extension Store {
     /// Makes everything durable and closes the store. Further calls do nothing.
     public func close() throws(TidemarkError) {
       try store.closing.withLock { _ throws(TidemarkError) in
-        for region in store.caches.withLock({ $0 }) {
-          region.flights.cancelAll()
-          region.saveIfUsed()
-        }
+        for participant in store.participants { participant.close(waits: true) }
         store.background?.stop()
-        store.warmer?.stop()
-        store.warmer?.join()
         store.background?.join()
         store.compactor?.stop()
         store.compactor?.join()

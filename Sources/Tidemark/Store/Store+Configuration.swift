@@ -145,7 +145,10 @@ extension Store {
 }
 
 extension Store.Configuration {
-  var engineConfiguration: EngineConfiguration {
+  /// Whether the store can be written to.
+  package var canWrite: Bool { access != .readOnly && recovery == .strict }
+
+  package var engineConfiguration: EngineConfiguration {
     var configuration = engine
     configuration.access =
       switch access {
@@ -164,7 +167,7 @@ extension Store.Configuration {
     return configuration
   }
 
-  var engineEnvironment: EngineEnvironment {
+  package var engineEnvironment: EngineEnvironment {
     EngineEnvironment(
       fileSystem: environment.fileSystem, clock: environment.clock, random: environment.random)
   }

@@ -48,13 +48,15 @@ extension Store {
     let engine = try Engine.open(
       path, configuration: configuration.engineConfiguration,
       environment: configuration.engineEnvironment)
-    let writes = configuration.access != .readOnly && configuration.recovery == .strict
-    let warms = configuration.usesThreads && configuration.warmUp != .none
-    return Store(
-      engine, usesThreads: configuration.usesThreads, canWrite: writes,
-      warmer: warms
-        ? WarmUpThread(engine, configuration.warmUp, budget: configuration.cacheBytes / 2) : nil,
-      upkeep: configuration.upkeep)
+    return Store(engine, configuration)
+  }
+
+  /// A store with the participants of all modules.
+  convenience init(_ engine: Engine, _ configuration: Configuration) {
+    let threads = configuration.usesThreads && configuration.canWrite
+    self.init(
+      engine, configuration, caches: CacheRegistry(engine, configuration),
+      [IndexRegistry(engine, usesThreads: threads), RunningProjections()])
   }
 
   /// Makes everything durable and closes the store. Reads and writes fail from then on, and

@@ -167,7 +167,7 @@ extension Store {
     get throws(TidemarkError) {
       var status = Status(
         try engine.status(), backgroundError: background?.lastError ?? compactor?.lastError)
-      status.cacheWarmed = warmer?.warmed ?? 0
+      for participant in participants { participant.complete(&status) }
       return status
     }
   }

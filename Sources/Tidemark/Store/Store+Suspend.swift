@@ -7,8 +7,7 @@ extension Store.Blocking {
   /// Takes the lock and goes on; see ``Store/resume()``.
   public func resume() throws(TidemarkError) {
     try store.engine.resume()
-    defer { store.hub.tellAll() }
-    try store.indexes.reload()
+    try store.reload()
   }
 }
 

@@ -72,12 +72,17 @@ extension Store.Blocking {
     let before = (store.engine.lastSequence, store.engine.lineage)
     try store.engine.refresh()
     guard (store.engine.lastSequence, store.engine.lineage) != before else { return }
-    defer { store.hub.tellAll() }
-    try store.indexes.reload()
+    try store.reload()
   }
 }
 
 extension Store {
+  /// Takes up in memory what another process may have written.
+  func reload() throws(TidemarkError) {
+    defer { hub.tellAll() }
+    for participant in participants { try participant.reload() }
+  }
+
   /// Makes everything that was written so far durable.
   public func flush() async throws(TidemarkError) {
     try await offPool("tidemark-flush") { (store) throws(TidemarkError) in try store.flush() }

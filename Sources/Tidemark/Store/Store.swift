@@ -25,57 +25,51 @@ public final class Store: Sendable {
   let commits: CommitThread?
   let background: UpkeepMember?
   let compactor: CompactionThread?
-  /// Nil where nothing is read ahead.
-  let warmer: WarmUpThread?
-  /// Stops the projections that run, by their names.
-  let projections = Lock<[String: @Sendable () -> Void]>([:])
-  /// The indexes of its collections.
-  let indexes: IndexRegistry
   /// The watchers of keys.
-  let hub: CommitHub
-  /// The questions to the sources behind its caches.
-  let questions: Questions
-  /// Its caches; held while cached values are staged, so that evictions are in the same commit.
-  let caches = Lock<[CacheRegion]>([])
+  package let hub: CommitHub
+  /// Its caches.
+  package let caches: any CacheParticipant
+  /// All parts that other modules have brought along.
+  let participants: [any StoreParticipant]
   /// Held while the store is being closed: a second one who closes waits for the first.
   let closing = Lock(())
 
-  init(
-    _ engine: Engine, usesThreads: Bool, canWrite: Bool, warmer: WarmUpThread? = nil,
-    upkeep: StoreUpkeep? = nil
+  /// - Parameter participants: those besides the caches.
+  package init(
+    _ engine: Engine, _ configuration: Configuration, caches: any CacheParticipant,
+    _ participants: [any StoreParticipant]
   ) {
-    self.warmer = warmer
     self.engine = engine
-    indexes = IndexRegistry(engine, usesThreads: usesThreads && canWrite)
+    self.caches = caches
+    self.participants = [caches] + participants
     hub = CommitHub(engine)
-    questions = Questions(engine)
-    self.usesThreads = usesThreads
-    commits = usesThreads && canWrite ? CommitThread(engine) : nil
-    compactor = usesThreads && canWrite ? CompactionThread(engine) : nil
+    usesThreads = configuration.usesThreads
+    let hasThreads = usesThreads && configuration.canWrite
+    commits = hasThreads ? CommitThread(engine) : nil
+    compactor = hasThreads ? CompactionThread(engine) : nil
     background =
-      usesThreads && canWrite
-      ? UpkeepMember(upkeep ?? StoreUpkeep(), engine, compactor) : nil
-    warmer?.start()
+      hasThreads ? UpkeepMember(configuration.upkeep ?? StoreUpkeep(), engine, compactor) : nil
   }
 
   deinit {
-    for region in caches.withLock({ $0 }) {
-      region.flights.cancelAll()
-      region.saveIfUsed()
-    }
     // Not joined: this may be one of the threads that it would wait for.
+    for participant in participants { participant.close(waits: false) }
     background?.stop()
     compactor?.stop()
-    warmer?.stop()
     commits?.stop()
     try? engine.close()
   }
 
+  /// The participant of a type. Its module asks once and keeps it where that is on a hot path.
+  package func participant<Participant: StoreParticipant>() -> Participant {
+    for case let participant as Participant in participants { return participant }
+    preconditionFailure("the store was opened without \(Participant.self)")
+  }
+
   /// How many threads of its own it has now; for tests.
   package var threads: Int {
-    [warmer != nil, background?.isStarted, commits?.isStarted, engine.packer?.isStarted].count {
-      $0 == true
-    }
+    let own = [background?.isStarted, commits?.isStarted, engine.packer?.isStarted]
+    return participants.reduce(own.count { $0 == true }) { $0 + $1.threads }
   }
 
   /// The synchronous forms of everything that is async, for programs without tasks; they block

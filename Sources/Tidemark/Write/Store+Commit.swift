@@ -3,20 +3,44 @@ internal import TidemarkEngine
 extension Store {
   /// Commits on the calling thread.
   func commitBlocking(
-    _ batch: WriteBatch, _ durability: Durability?, answering answer: CacheQuestion.Answer? = nil
+    _ batch: WriteBatch, _ durability: Durability?, answering check: (any CommitCheck)? = nil
   ) throws(TidemarkError) -> Receipt {
-    try commitBlocking(operations(of: batch), durability, answering: answer)
+    try commitBlocking(operations(of: batch), durability, answering: check)
   }
 
   /// Commits operations that were checked, on the calling thread.
   @discardableResult
   package func commitBlocking(
     _ operations: OperationBatch, _ durability: Durability?,
-    answering answer: CacheQuestion.Answer? = nil
+    answering check: (any CommitCheck)? = nil
   ) throws(TidemarkError) -> Receipt {
     let durability = durability ?? engine.configuration.durability
     if operations.hasCached { engine.keepCachesWithinBound() }
-    return try receipt(of: stage(operations, durability, answering: answer), durability)
+    return try receipt(of: stage(operations, durability, answering: check), durability)
+  }
+
+  /// How often one batch on a full disk makes caches evict before it fails with `noSpace`.
+  private static let mostAttempts = 32
+
+  /// Stages a batch; on a full disk what caches have given up goes first, and what they would give
+  /// up next.
+  func stage(
+    _ operations: OperationBatch, _ durability: Durability?, waitsForRoom: Bool = true,
+    answering check: (any CommitCheck)? = nil
+  ) throws(TidemarkError) -> CommitResult {
+    var attempts = 0
+    if operations.operations.contains(where: { $0.kind == .put }) { keepReserve(for: operations) }
+    while true {
+      do throws(TidemarkError) {
+        return try caches.stage(
+          operations, durability, waitsForRoom: waitsForRoom, answering: check)
+      } catch {
+        attempts += 1
+        guard error.code == .noSpace, attempts <= Self.mostAttempts,
+          makeRoom(for: operations.storedBound)
+        else { throw error }
+      }
+    }
   }
 
   /// Waits on the calling thread until what was staged is as safe as asked for.
@@ -47,12 +71,12 @@ extension Store {
   /// Stages on the calling thread and awaits the sync, if there has to be one.
   ///
   /// Cancellation counts before anything is staged only: from then on others may have read it.
-  /// - Parameter answer: see ``stage(_:_:waitsForRoom:answering:)``.
+  /// - Parameter check: see ``stage(_:_:waitsForRoom:answering:)``.
   func commit(
-    _ batch: WriteBatch, _ durability: Durability?, answering answer: CacheQuestion.Answer? = nil
+    _ batch: WriteBatch, _ durability: Durability?, answering check: (any CommitCheck)? = nil
   ) async throws(TidemarkError) -> Receipt {
     try TidemarkError.checkCancellation()
-    guard let commits else { return try commitBlocking(batch, durability, answering: answer) }
+    guard let commits else { return try commitBlocking(batch, durability, answering: check) }
     let operations = try operations(of: batch)
     let durability = durability ?? engine.configuration.durability
     // While too much is unsynced writers wait; a task does so without its thread. What makes
@@ -67,7 +91,7 @@ extension Store {
       }
     }
     return try await receipt(
-      of: stage(operations, durability, waitsForRoom: false, answering: answer), durability)
+      of: stage(operations, durability, waitsForRoom: false, answering: check), durability)
   }
 
   /// The operations to be committed.

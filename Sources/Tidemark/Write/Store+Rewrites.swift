@@ -41,7 +41,7 @@ extension Store {
       guard old != nil || new != nil else { continue }
       // The entries of a cache come and go as the server says: the user's doing is taken back.
       let isCached = try engine.slot(ofKey: key.rawSpan)?.size.isCached ?? true
-      if isCached, isInCache(key) { continue }
+      if isCached, caches.contains(key.rawSpan) { continue }
       let condition = new.map { WriteCondition.sequence($0.sequence) } ?? .absent
       do {
         if let old {
@@ -75,7 +75,7 @@ extension Store {
   /// Deletes of all keys that a query finds. With labels they demand that the keys stay as they
   /// are, since a newer entry may carry others.
   package func clearBatch(_ query: EntryQuery) throws(TidemarkError) -> WriteBatch {
-    say(prefix: query.prefix.bytes, query.labels)
+    caches.say(prefix: query.prefix.bytes, query.labels)
     var batch = WriteBatch()
     var walk = try RowWalk(source, query)
     while let row = try walk.nextRow() {

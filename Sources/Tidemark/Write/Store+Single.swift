@@ -9,7 +9,7 @@ extension Store {
     _ condition: WriteCondition?, _ durability: Durability?
   ) throws(TidemarkError) -> Receipt {
     try ReservedKeys.refuse(key)
-    if labels.isEmpty, condition == nil, options.isEmpty, !questions.contains(key),
+    if labels.isEmpty, condition == nil, options.isEmpty, !caches.concerns(key),
       let result = try engine.stageSingle(.put, key: key, value: value, durability: durability)
     {
       return try receipt(of: result, durability)
@@ -26,7 +26,7 @@ extension Store {
     _ key: RawSpan, _ time: Timestamp?, _ condition: WriteCondition?, _ durability: Durability?
   ) throws(TidemarkError) -> Bool {
     try ReservedKeys.refuse(key)
-    if time == nil, condition == nil, !questions.contains(key),
+    if time == nil, condition == nil, !caches.concerns(key),
       let result = try engine.stageSingle(.delete, key: key, durability: durability)
     {
       return try !receipt(of: result, durability).sequences.isEmpty
@@ -47,7 +47,7 @@ extension Store {
       try ReservedKeys.refuse(key)
       // A put of an absent key commits past the caches, so that an open question about the key
       // would not learn that its answer is out of date.
-      guard !questions.contains(key) else { return nil }
+      guard !caches.concerns(key) else { return nil }
       return try engine.stageSingle(
         kind, key: key, value: value, durability: durability, waitsForRoom: commits == nil)
     }

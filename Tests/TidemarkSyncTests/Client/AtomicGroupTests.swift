@@ -161,7 +161,9 @@ struct AtomicGroupTests {
   @Test("a batch that is used again is another group")
   func usedAgain() throws {
     let world = try SyncWorld(devices: 1)
-    let store = Store(world.devices[0].engine, usesThreads: false, canWrite: true)
+    var configuration = Store.Configuration()
+    configuration.usesThreads = false
+    let store = Store(world.devices[0].engine, configuration)
     var batch = WriteBatch(atomicAtPeer: true)
     try batch.put("a", "1")
     try store.blocking.write(batch)

@@ -370,9 +370,9 @@ struct CacheSourceTests {
   @Test("a source that makes names up fills no memory with absences")
   func manyAbsences() async throws {
     let store = try machine.open()
-    let flights = Flights(store.questions)
+    let flights = Flights(store.registry.questions)
     func note(_ name: String, until end: Int64, now: Int64) {
-      flights.noteAbsence(store.questions.begin(Array(name.utf8)), until: end, now: now)
+      flights.noteAbsence(store.registry.questions.begin(Array(name.utf8)), until: end, now: now)
     }
     for number in 0..<(2 * Flights.mostAbsences) { note("\(number)", until: 1_000, now: 0) }
     #expect(flights.isAbsent(Array("0".utf8), at: 999))

@@ -29,17 +29,53 @@ extension Store {
   ) throws(TidemarkError) -> Cache<Value> {
     let prefix = prefix.withBytes { [UInt8](copying: $0) }
     try ReservedKeys.refuse(prefix: prefix)
-    return Cache(self, try region(prefix, policy), coding)
+    return Cache(self, try registry.region(prefix, policy), coding)
   }
 
-  private func region(
+  /// Its caches and the questions to their sources.
+  var registry: CacheRegistry { participant() }
+}
+
+/// The caches of a store, the questions to the sources behind them, and their part in its commits.
+package final class CacheRegistry: CacheParticipant {
+  let engine: Engine
+  /// Held while cached values are staged, so that evictions are in the same commit.
+  let regions = Lock<[CacheRegion]>([])
+  let questions: Questions
+  /// Nil where nothing is read ahead.
+  private let warmer: WarmUpThread?
+
+  package init(_ engine: Engine, _ configuration: Store.Configuration) {
+    self.engine = engine
+    questions = Questions(engine)
+    let warms = configuration.usesThreads && configuration.warmUp != .none
+    warmer =
+      warms
+      ? WarmUpThread(engine, configuration.warmUp, budget: configuration.cacheBytes / 2) : nil
+    warmer?.start()
+  }
+
+  package var threads: Int { warmer == nil ? 0 : 1 }
+
+  package func complete(_ status: inout Store.Status) { status.cacheWarmed = warmer?.warmed ?? 0 }
+
+  package func close(waits: Bool) {
+    for region in regions.withLock({ $0 }) {
+      region.flights.cancelAll()
+      region.saveIfUsed()
+    }
+    warmer?.stop()
+    if waits { warmer?.join() }
+  }
+
+  fileprivate func region(
     _ prefix: [UInt8], _ policy: CachePolicy
   ) throws(TidemarkError) -> CacheRegion {
     guard !prefix.isEmpty, prefix.count <= 1_024 else {
       throw TidemarkError(
         .invalidArgument, "a cache's prefix of \(prefix.count) bytes; it has 1 to 1024")
     }
-    return try caches.withLock { (regions: inout [CacheRegion]) throws(TidemarkError) in
+    return try regions.withLock { (regions: inout [CacheRegion]) throws(TidemarkError) in
       defer { engine.noteCacheBound(regions.reduce(0) { $0 + ($1.policy.bytes ?? 0) }) }
       if let known = regions.first(where: { $0.prefix == prefix }) {
         known.policy = policy
@@ -58,52 +94,22 @@ extension Store {
     }
   }
 
-  /// Whether a key belongs to one of the caches that were asked for, or says something about one.
-  func isInCache(_ key: [UInt8]) -> Bool {
-    ReservedKeys.contains(key.rawSpan)
-      || caches.withLock { $0.contains { $0.contains(key.rawSpan) } }
+  package func concerns(_ key: RawSpan) -> Bool { questions.contains(key) }
+
+  package func contains(_ key: RawSpan) -> Bool {
+    ReservedKeys.contains(key) || regions.withLock { $0.contains { $0.contains(key) } }
   }
 
-  /// Notes that a cached value was read by its key, though not through its cache.
-  func noteUse(ofCached key: [UInt8], _ sequence: UInt64) {
-    let region = caches.withLock { $0.first { $0.contains(key.rawSpan) } }
+  package func noteUse(of key: [UInt8], _ sequence: UInt64) {
+    let region = regions.withLock { $0.first { $0.contains(key.rawSpan) } }
     region?.noteUse(of: sequence)
   }
 
-  /// How often one batch on a full disk makes caches evict before it fails with `noSpace`.
-  private static let mostAttempts = 32
+  /// Says something about keys, before it is done: of those that are absent no commit says it.
+  func say(_ keys: some Sequence<[UInt8]>) { regions.withLock { _ in questions.say(keys) } }
 
-  /// Stages a batch; on a full disk what caches have given up goes first, and what they would give
-  /// up next.
-  func stage(
-    _ operations: OperationBatch, _ durability: Durability?, waitsForRoom: Bool = true,
-    answering answer: CacheQuestion.Answer? = nil
-  ) throws(TidemarkError) -> CommitResult {
-    var attempts = 0
-    if operations.operations.contains(where: { $0.kind == .put }) { keepReserve(for: operations) }
-    while true {
-      do throws(TidemarkError) {
-        return try attempt(operations, durability, waitsForRoom, answer)
-      } catch {
-        attempts += 1
-        guard error.code == .noSpace, attempts <= Self.mostAttempts,
-          makeRoom(for: operations.storedBound)
-        else { throw error }
-      }
-    }
-  }
-
-  /// Evicts cached entries before a put would take the free space that the next compaction needs,
-  /// on a disk that is hardly larger than the caches.
-  private func keepReserve(for operations: OperationBatch) {
-    var lack = engine.lackingBytes(for: operations.storedBound)
-    while lack > 0, makeRoom(for: lack, isFull: false) {
-      let rest = engine.lackingBytes(for: operations.storedBound)
-      // The space of a deleted file is not free while a reader has it open. Evicting more would not
-      // change that.
-      guard rest < lack else { return }
-      lack = rest
-    }
+  package func say(prefix: [UInt8], _ labels: LabelFilter) {
+    regions.withLock { _ in questions.say(prefix: prefix, labels) }
   }
 
   /// Stages a batch; where it puts cached values, evictions that make room are in the same commit.
@@ -111,17 +117,17 @@ extension Store {
   /// While sources are being asked, every batch is looked at for what it says about their keys.
   /// Caches hear of any touch of theirs: compaction drops all touches of a key but the last, and
   /// with it what the entry was known by.
-  /// - Parameter answer: the answer to a question that the batch keeps, which says nothing anew.
+  /// - Parameter check: the answer to a question that the batch keeps, which says nothing anew.
   /// - Throws: `conflict` where the question was overtaken; what staging throws.
-  func attempt(
-    _ operations: OperationBatch, _ durability: Durability?, _ waitsForRoom: Bool,
-    _ answer: CacheQuestion.Answer? = nil
+  package func stage(
+    _ operations: OperationBatch, _ durability: Durability?, waitsForRoom: Bool,
+    answering check: (any CommitCheck)?
   ) throws(TidemarkError) -> CommitResult {
     guard operations.hasCached || operations.hasTouches || !questions.isEmpty else {
       return try engine.stage(operations, durability: durability, waitsForRoom: waitsForRoom)
     }
-    return try caches.withLock { (regions: inout [CacheRegion]) throws(TidemarkError) in
-      if let answer { try answer.check() } else { noteSaid(by: operations, in: regions) }
+    return try regions.withLock { (regions: inout [CacheRegion]) throws(TidemarkError) in
+      if let check { try check.check() } else { noteSaid(by: operations, in: regions) }
       var batch = operations
       var changes: [(region: CacheRegion, change: CacheRegion.Change)] = []
       for region in regions {
@@ -138,7 +144,7 @@ extension Store {
         changes.append((region, change))
       }
       let result = try engine.stage(batch, durability: durability, waitsForRoom: waitsForRoom)
-      answer?.noteCommit()
+      check?.noteCommit()
       for (region, change) in changes { region.settle(change) }
       return result
     }
@@ -175,15 +181,9 @@ extension Store {
   }
 
   /// Whether a cache equals a server's collection.
-  func hasCollection(_ region: CacheRegion) throws(TidemarkError) -> Bool {
+  private func hasCollection(_ region: CacheRegion) throws(TidemarkError) -> Bool {
     let key = ReservedKeys.collection(region.prefix)
     return try engine.slot(ofKey: key.rawSpan)?.isLiveCached == true
-  }
-
-  /// Bytes that an attachment takes on the disk, in blocks of 4 KiB; 0 for none.
-  static func diskBytes(ofAttachment length: Int) -> Int {
-    let block = 4_096
-    return length == 0 ? 0 : min(length, .max / 2) / block * block + block
   }
 
   /// The part of a batch that is a cache's; nil for none.
@@ -204,7 +204,7 @@ extension Store {
       case .put:
         change.puts[key] =
           operation.keyLength + operation.valueLength + batch.labelLength(of: operation)
-          + Self.diskBytes(ofAttachment: batch.attachmentLength(of: operation))
+          + CacheRegion.diskBytes(ofAttachment: batch.attachmentLength(of: operation))
       case .evict:
         change.puts[key] = nil
         change.givesUp = change.givesUp || change.former[key] != nil
@@ -216,5 +216,42 @@ extension Store {
       }
     }
     return change.keys.isEmpty ? nil : change
+  }
+
+  package func heldBytes(upTo goal: Int) throws(TidemarkError) -> Int {
+    var bytes = 0
+    for region in regions.withLock({ $0 }) where bytes < goal {
+      if try !hasCollection(region) { bytes += try region.heldBytes() }
+    }
+    return bytes
+  }
+
+  /// Gives up cached entries, those that were used least recently first. A cache that equals a
+  /// server's collection keeps what it has.
+  package func evict(_ bytes: Int, reserve: Int) throws(TidemarkError) -> Bool {
+    var batch = OperationBatch()
+    var freed = 0
+    var evicted: [CacheRegion] = []
+    for region in regions.withLock({ $0 }) where freed < bytes {
+      guard try !hasCollection(region) else { continue }
+      for sequence in try region.leastRecent(.max) where freed < bytes {
+        guard let use = region.use(of: sequence), let entry = try engine.entryIfKept(at: sequence),
+          let slot = try engine.slot(ofKey: entry.key.rawSpan), slot.isLiveCached
+        else { continue }
+        try batch.addEviction(of: entry.key.rawSpan, at: slot.sequence)
+        freed += max(1, use.bytes)
+        evicted.append(region)
+      }
+    }
+    guard freed > 0 else { return false }
+    let stage = { [batch] () throws(TidemarkError) in
+      try self.stage(batch, nil, waitsForRoom: true, answering: nil)
+    }
+    do throws(TidemarkError) { _ = try stage() } catch {
+      guard error.code == .noSpace, engine.releaseBallast(reserve) else { throw error }
+      _ = try stage()
+    }
+    for region in evicted { region.count { $0.evictions += 1 } }
+    return true
   }
 }

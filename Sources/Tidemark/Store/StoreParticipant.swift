@@ -1,0 +1,68 @@
+package import TidemarkEngine
+
+/// A part of a store that a module above this one brings along, with what it keeps of the store in
+/// memory. It is there from the opening until the store is let go.
+package protocol StoreParticipant: AnyObject, Sendable {
+  /// How many threads it has now; for tests.
+  var threads: Int { get }
+
+  /// Looks anew at what it has in memory: another process may have written.
+  func reload() throws(TidemarkError)
+
+  /// Adds what it knows to the facts about the store.
+  func complete(_ status: inout Store.Status)
+
+  /// Ends its work before the log is closed.
+  /// - Parameter waits: whether to wait for its threads, one of which may let the store go.
+  func close(waits: Bool)
+}
+
+extension StoreParticipant {
+  package var threads: Int { 0 }
+  package func reload() throws(TidemarkError) {}
+  package func complete(_ status: inout Store.Status) {}
+  package func close(waits: Bool) {}
+}
+
+/// The participant that keeps caches: it takes part in commits, so that evictions are in the same
+/// commit as the insert that exceeds a bound, and gives cached entries up on a full disk.
+package protocol CacheParticipant: StoreParticipant {
+  /// Whether a write of a key must go through ``stage(_:_:waitsForRoom:answering:)`` even if it
+  /// says nothing besides.
+  func concerns(_ key: RawSpan) -> Bool
+
+  /// Whether a key belongs to a cache, or says something about one.
+  func contains(_ key: RawSpan) -> Bool
+
+  /// Notes that a cached value was read by its key, though not through its cache.
+  func noteUse(of key: [UInt8], _ sequence: UInt64)
+
+  /// Hears that all keys with a prefix and labels are about to be written, also absent ones, of
+  /// which no commit tells.
+  func say(prefix: [UInt8], _ labels: LabelFilter)
+
+  /// Stages a batch, and with it the evictions that make room for the cached values that it puts.
+  /// - Parameter check: judged and told of the commit while nobody else writes to a cache.
+  func stage(
+    _ operations: OperationBatch, _ durability: Durability?, waitsForRoom: Bool,
+    answering check: (any CommitCheck)?
+  ) throws(TidemarkError) -> CommitResult
+
+  /// An upper bound of the disk space that evictions can free, counted no further than a goal.
+  func heldBytes(upTo goal: Int) throws(TidemarkError) -> Int
+
+  /// Evicts entries of so many bytes, those that were used least recently first.
+  /// - Parameter reserve: bytes of the ballast file that are released where the evictions
+  ///   themselves cannot be written.
+  /// - Returns: false where there is none.
+  func evict(_ bytes: Int, reserve: Int) throws(TidemarkError) -> Bool
+}
+
+/// A condition of a commit that only a participant can judge.
+package protocol CommitCheck: Sendable {
+  /// - Throws: `conflict`; then nothing is committed.
+  func check() throws(TidemarkError)
+
+  /// Takes note of the commit.
+  func noteCommit()
+}
