@@ -83,8 +83,19 @@ let package = Package(
       swiftSettings: strict),
     // Entries as lines of JSON, and the scanner and writer of JSON that others use.
     .target(name: "TidemarkNDJSON", dependencies: ["TidemarkEngine"], swiftSettings: strict),
+    // The three rooms of Tidemark: a store, and what stands on it and registers with it.
+    .target(name: "TidemarkStore", dependencies: ["TidemarkEngine"], swiftSettings: strict),
     .target(
-      name: "Tidemark", dependencies: ["CTidemark", "TidemarkEngine", "TidemarkNDJSON"],
+      name: "TidemarkCollections",
+      dependencies: ["CTidemark", "TidemarkEngine", "TidemarkNDJSON", "TidemarkStore"],
+      swiftSettings: strict),
+    .target(
+      name: "TidemarkCaches",
+      dependencies: ["TidemarkEngine", "TidemarkNDJSON", "TidemarkStore"],
+      swiftSettings: strict),
+    .target(
+      name: "Tidemark",
+      dependencies: ["TidemarkCaches", "TidemarkCollections", "TidemarkEngine", "TidemarkStore"],
       swiftSettings: strict),
     .target(name: "TidemarkFoundation", dependencies: ["Tidemark"], swiftSettings: strict),
     // Messages, their coding, and what a peer is: all that both ends have in common.

@@ -45,10 +45,7 @@ extension Store {
       path = "/memory"
       configuration.environment.fileSystem = MemoryFileSystem()
     }
-    let engine = try Engine.open(
-      path, configuration: configuration.engineConfiguration,
-      environment: configuration.engineEnvironment)
-    return Store(engine, configuration)
+    return Store(try configuration.openEngine(at: path), configuration)
   }
 
   /// A store with the participants of all modules.
@@ -57,11 +54,5 @@ extension Store {
     self.init(
       engine, configuration, caches: CacheRegistry(engine, configuration),
       [IndexRegistry(engine, usesThreads: threads), RunningProjections()])
-  }
-
-  /// Makes everything durable and closes the store. Reads and writes fail from then on, and
-  /// sequences of changes end. Further calls do nothing.
-  public func close() async throws(TidemarkError) {
-    try await offPool("tidemark-close") { (store) throws(TidemarkError) in try store.close() }
   }
 }

@@ -1,2 +1,4 @@
-// Programs import Tidemark alone and find the seams to disk, time and chance with it.
-@_exported public import TidemarkEngine
+// Programs import Tidemark alone and find its three rooms with it.
+@_exported public import TidemarkCaches
+@_exported public import TidemarkCollections
+@_exported public import TidemarkStore

@@ -335,11 +335,6 @@ extension EntryInfo {
   var contentLength: Int { valueLength + Int(clamping: attributes.attachment?.length ?? 0) }
 }
 
-extension Slot {
-  /// Whether the key holds a cached value.
-  var isLiveCached: Bool { !isDeleted && size.isCached }
-}
-
 extension Engine {
   /// How long an entry's value is valid.
   func validity(of entry: LogEntry) throws(TidemarkError) -> Validity {

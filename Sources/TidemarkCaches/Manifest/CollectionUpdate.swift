@@ -137,7 +137,7 @@ package struct CollectionUpdate: Sendable {
   /// Whether the content of an attachment is in the store; of none nothing is missing.
   private func isHere(_ attachment: AttachmentReference?) throws(TidemarkError) -> Bool {
     guard let attachment else { return true }
-    return try region.engine.attachments.contains(attachment.id)
+    return try region.engine.attachments.contains(attachment.engineID)
   }
 
   /// The key of an item in the store.
@@ -292,7 +292,7 @@ extension CollectionUpdate {
       try batch.add(
         .put, key: full.rawSpan, value: entry.value.rawSpan, labelSet: set,
         attributes: attributes(
-          hash: entry.hash, maxAge: entry.maxAgeSeconds, entry.attachment?.id))
+          hash: entry.hash, maxAge: entry.maxAgeSeconds, entry.attachment?.engineID))
     }
   }
 

@@ -69,7 +69,8 @@ public struct PrefilledData: Sendable, Hashable {
   private func openStore() throws(TidemarkError) -> Store {
     var configuration = Store.Configuration(access: .readOnly)
     configuration.usesThreads = false
-    return try Store.openBlocking(at: path, configuration: configuration)
+    let engine = try configuration.openEngine(at: path)
+    return Store(engine, configuration, caches: CacheRegistry(engine, configuration), [])
   }
 
   /// Calls `body` with one item after the other.
@@ -82,7 +83,7 @@ public struct PrefilledData: Sendable, Hashable {
       while let entry = try rows.next() {
         let key = Array(entry.key.bytes.dropFirst(keyPrefix.count))
         guard !key.isEmpty, !ReservedKeys.contains(entry.key.bytes.rawSpan) else { continue }
-        let id = entry.attachment?.id
+        let id = entry.attachment?.engineID
         try body(
           Item(
             key: key, hash: entry.hash ?? Self.hash(entry.value, entry.labels, id),

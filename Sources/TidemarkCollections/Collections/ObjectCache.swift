@@ -137,3 +137,10 @@ final class BoxCache: Sendable {
     }
   }
 }
+
+/// An object that several lists share.
+final class ObjectBox<Object: Sendable>: Sendable {
+  let object: Object
+
+  init(_ object: Object) { self.object = object }
+}

@@ -31,13 +31,6 @@ public struct ObjectList<Object: Sendable, ID: CollectionID>: RandomAccessCollec
   public var objects: [Object] { boxes.map(\.object) }
 }
 
-/// An object that several lists share.
-final class ObjectBox<Object: Sendable>: Sendable {
-  let object: Object
-
-  init(_ object: Object) { self.object = object }
-}
-
 /// The difference between two lists, by id.
 public struct ObjectListChanges<ID: CollectionID>: Sendable, Hashable {
   /// Objects that were not there before.

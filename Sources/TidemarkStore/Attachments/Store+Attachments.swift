@@ -47,7 +47,7 @@ extension Store {
   package func staged(
     _ reference: AttachmentReference
   ) throws(TidemarkError) -> StagedAttachment? {
-    try engine.attachments.held(reference.id).map { StagedAttachment(hold: $0) }
+    try engine.attachments.held(reference.engineID).map { StagedAttachment(hold: $0) }
   }
 
   /// Takes the content of an attachment away and leaves its entries: for content that is safe
@@ -56,7 +56,7 @@ extension Store {
   /// It is the caller's word that the content is safe: this store cannot give it back.
   public func releaseAttachment(_ reference: AttachmentReference) async throws(TidemarkError) {
     try await offPool("tidemark-file") { (blocking) throws(TidemarkError) in
-      try blocking.store.engine.releaseAttachment(reference.id)
+      try blocking.store.engine.releaseAttachment(reference.engineID)
     }
   }
 
@@ -148,14 +148,14 @@ extension StoreReader {
     guard let reference = try entry(forKey: key)?.attachment else { return nil }
     if let reader = try attachment(reference) { return reader }
     // The note that content is elsewhere is a file, too.
-    if try source.engine.attachments.contains(reference.id) { return nil }
+    if try source.engine.attachments.contains(reference.engineID) { return nil }
     // A cached entry may have been given up meanwhile.
     guard try entry(forKey: key)?.attachment == reference else {
       return try attachment(forKey: key)
     }
     throw TidemarkError(
       .damaged, "an attachment that an entry names is missing; attach the content again",
-      file: StoreLayout.attachmentDirectory + "/" + reference.id.fileName, offset: 0)
+      file: StoreLayout.attachmentDirectory + "/" + reference.engineID.fileName, offset: 0)
   }
 
   /// Opens an attachment that an entry names.
@@ -163,6 +163,6 @@ extension StoreReader {
   public func attachment(
     _ reference: AttachmentReference
   ) throws(TidemarkError) -> AttachmentReader? {
-    try source.engine.openAttachment(reference.id).map { AttachmentReader($0) }
+    try source.engine.openAttachment(reference.engineID).map { AttachmentReader($0) }
   }
 }

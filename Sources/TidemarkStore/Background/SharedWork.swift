@@ -5,7 +5,7 @@ internal import TidemarkEngine
 /// In the whole process one thread helps at a time: what is read is mostly wanted soon, and
 /// programs have other work for their processors. The caller never waits for a thread that has
 /// not begun, and the thread keeps nothing of the work beyond its last part.
-enum SharedWork {
+package enum SharedWork {
   private struct State {
     var work: (@Sendable (Int) -> Void)?
     var count: Int
@@ -20,7 +20,7 @@ enum SharedWork {
   ///   - count: how many parts there are.
   ///   - usesThread: whether a thread may help.
   ///   - work: does the part of a number; on either thread.
-  static func forEach(
+  package static func forEach(
     _ count: Int, usesThread: Bool, _ work: @escaping @Sendable (Int) -> Void
   ) {
     let state = Monitor(State(work: work, count: count))

@@ -1,7 +1,7 @@
 internal import TidemarkEngine
 
 /// Reads changes from the log, up to where it reaches now.
-struct ChangeReader: Sendable {
+package struct ChangeReader: Sendable {
   /// After this many entries the pin moves on, so that it never holds back much.
   private static let entriesPerPin = 4096
 
@@ -10,7 +10,7 @@ struct ChangeReader: Sendable {
   private let delivery: ChangeOptions.Delivery
   private let values: Bool
   /// The last sequence that was dealt with.
-  private(set) var position: UInt64
+  package private(set) var position: UInt64
   /// How far the log is read before the next look at where it ends.
   private var goal: UInt64 = 0
   /// Keeps from compaction what comes behind the position, while there is something to read.
@@ -23,7 +23,7 @@ struct ChangeReader: Sendable {
   private var opening: Int?
   private var lineage: Int?
 
-  init(_ source: ReadSource, after position: UInt64, options: ChangeOptions) {
+  package init(_ source: ReadSource, after position: UInt64, options: ChangeOptions) {
     self.source = source
     self.position = position
     prefix = options.prefix.bytes
@@ -34,7 +34,7 @@ struct ChangeReader: Sendable {
   private var engine: Engine { source.engine }
 
   /// The next change; nil when all has been told that there is.
-  mutating func next() throws(TidemarkError) -> Change? {
+  package mutating func next() throws(TidemarkError) -> Change? {
     try beginAnewAfterTakeover()
     while true {
       if let pin, sincePin >= Self.entriesPerPin {

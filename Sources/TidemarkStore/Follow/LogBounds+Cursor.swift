@@ -2,7 +2,7 @@ internal import TidemarkEngine
 
 extension LogBounds {
   /// The cursor behind a sequence.
-  func cursor(at sequence: UInt64) -> Cursor {
+  package func cursor(at sequence: UInt64) -> Cursor {
     guard sequence > 0, let row = epochs.last(where: { $0.firstSequence <= sequence }) else {
       return Cursor(epoch: 0, sequence: sequence)
     }
@@ -11,7 +11,7 @@ extension LogBounds {
 
   /// Checks that a cursor speaks of entries that this store gave out.
   /// - Throws: `historyDiverged` when it does not.
-  func check(_ cursor: Cursor) throws(TidemarkError) {
+  package func check(_ cursor: Cursor) throws(TidemarkError) {
     if cursor.sequence == 0 { return }
     guard let i = epochs.firstIndex(where: { $0.epoch == cursor.epoch }) else {
       throw Self.diverged("the store does not know the cursor's epoch", cursor)

@@ -16,6 +16,14 @@ public struct Observed<Element: Sendable>: AsyncSequence, Sendable {
   /// Waits for the rest of an interval.
   var sleep: @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) }
 
+  package init(
+    store: Store, interval: Duration, begin: @escaping @Sendable () -> any Watcher<Element>
+  ) {
+    self.store = store
+    self.interval = interval
+    self.begin = begin
+  }
+
   /// Begins to follow.
   public func makeAsyncIterator() -> Iterator { Iterator(self) }
 
@@ -89,7 +97,7 @@ public struct Observed<Element: Sendable>: AsyncSequence, Sendable {
 }
 
 /// Looks at something in a store when it may have changed.
-protocol Watcher<State>: Sendable {
+package protocol Watcher<State>: Sendable {
   associatedtype State: Sendable
   var wakeup: Wakeup { get }
   /// The state, if it is another one than the last; one look at a time.
@@ -97,20 +105,20 @@ protocol Watcher<State>: Sendable {
 }
 
 /// Watches the value of some keys.
-final class ValueWatcher<State: Sendable & Equatable>: Watcher {
+package final class ValueWatcher<State: Sendable & Equatable>: Watcher {
   private let held: HeldWatch
   private let read: @Sendable () throws -> State
   /// The state that was delivered last; nil before the first.
   private let last = Lock<State?>(nil)
 
-  init(_ held: HeldWatch, _ read: @escaping @Sendable () throws -> State) {
+  package init(_ held: HeldWatch, _ read: @escaping @Sendable () throws -> State) {
     self.held = held
     self.read = read
   }
 
-  var wakeup: Wakeup { held.watch.wakeup }
+  package var wakeup: Wakeup { held.watch.wakeup }
 
-  func look() throws -> State? {
+  package func look() throws -> State? {
     let news = held.watch.takeNews()
     guard !news.isEmpty || last.withLock({ $0 == nil }) else { return nil }
     do {

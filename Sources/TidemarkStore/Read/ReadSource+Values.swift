@@ -14,7 +14,7 @@ extension ReadSource {
 
   /// Calls `body` with key and value of every entry of a query, until it says that it is enough.
   @usableFromInline
-  func scan(
+  package func scan(
     _ query: EntryQuery,
     _ body: (_ key: RawSpan, _ value: RawSpan) throws(TidemarkError) -> Bool
   ) throws(TidemarkError) {
@@ -26,7 +26,7 @@ extension ReadSource {
   }
 
   /// A copy of the value of an entry.
-  func value(of info: EntryInfo) throws(TidemarkError) -> [UInt8] {
+  package func value(of info: EntryInfo) throws(TidemarkError) -> [UInt8] {
     if info.kind == .delete || info.kind == .evict { return [] }
     return try engine.withValue(of: info.valueSequence) { (value, _) in [UInt8](copying: value) }
   }
@@ -45,7 +45,7 @@ extension ReadSource {
   }
 
   /// When the oldest version since the key was last absent was committed.
-  func created(_ info: EntryInfo, walks: Bool) throws(TidemarkError) -> Timestamp? {
+  package func created(_ info: EntryInfo, walks: Bool) throws(TidemarkError) -> Timestamp? {
     if info.kind == .delete || info.kind == .evict { return nil }
     if info.created != 0 { return HybridTime(info.created).timestamp }
     if info.previous == 0 { return HybridTime(info.commitTime).timestamp }

@@ -1,9 +1,9 @@
 internal import TidemarkEngine
 
 /// The rows of a query over one view, a page at a time.
-struct RowWalk: ~Copyable {
+package struct RowWalk: ~Copyable {
   /// Keeps the store open.
-  let source: ReadSource
+  package let source: ReadSource
   /// Keeps what the rows name.
   private let view: EngineView
   /// Nil when no key can match.
@@ -19,7 +19,7 @@ struct RowWalk: ~Copyable {
   /// The facts about the rows of the page, once somebody has asked for those of one.
   private var infos: [EntryInfo?] = []
 
-  init(
+  package init(
     _ source: ReadSource, _ query: EntryQuery, after position: ScanPosition = .start
   ) throws(TidemarkError) {
     self.source = source
@@ -30,7 +30,7 @@ struct RowWalk: ~Copyable {
   }
 
   /// The next row; nil at the end.
-  mutating func nextRow() throws(TidemarkError) -> ScanRow? {
+  package mutating func nextRow() throws(TidemarkError) -> ScanRow? {
     guard let scan else { return nil }
     if next == page.count {
       guard let size = sizes.next() else { return nil }
@@ -50,7 +50,7 @@ struct RowWalk: ~Copyable {
   }
 
   /// The value of a row.
-  mutating func value(_ row: ScanRow) throws(TidemarkError) -> [UInt8] {
+  package mutating func value(_ row: ScanRow) throws(TidemarkError) -> [UInt8] {
     let position = next - 1
     if position >= prepared {
       let rows = page[position...]
@@ -65,7 +65,7 @@ struct RowWalk: ~Copyable {
   }
 
   /// All that is known of a row's entry.
-  mutating func info(_ row: ScanRow) throws(TidemarkError) -> EntryInfo {
+  package mutating func info(_ row: ScanRow) throws(TidemarkError) -> EntryInfo {
     let engine = source.engine
     if infos.isEmpty {
       infos = Array(repeating: nil, count: page.count)
@@ -80,7 +80,7 @@ struct RowWalk: ~Copyable {
   }
 
   /// Behind the last row that was taken.
-  var position: ScanPosition {
+  package var position: ScanPosition {
     guard let scan, next > 0 else { return start }
     return scan.position(behind: next - 1, of: page)
   }

@@ -22,12 +22,17 @@ public struct ReadSource: Sendable {
   /// Kept open while somebody reads.
   let store: Store
   /// Nil for the newest state, whatever that is when it is read.
-  let view: EngineView?
+  package let view: EngineView?
 
-  var engine: Engine { store.engine }
+  package init(store: Store, view: EngineView?) {
+    self.store = store
+    self.view = view
+  }
+
+  package var engine: Engine { store.engine }
 
   /// The view, or one of the newest state.
-  func pinned() throws(TidemarkError) -> EngineView {
+  package func pinned() throws(TidemarkError) -> EngineView {
     if let view { return view }
     return try engine.view()
   }

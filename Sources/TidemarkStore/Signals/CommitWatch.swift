@@ -1,19 +1,19 @@
 internal import TidemarkEngine
 
 /// The news for a watcher: the keys that were written since it looked last.
-final class CommitWatch: Sendable {
+package final class CommitWatch: Sendable {
   /// So many keys are told one by one; beyond that a watcher looks at everything anew.
   private static let mostKeys = 1_024
 
-  struct News: Sendable {
-    var keys: [[UInt8]] = []
+  package struct News: Sendable {
+    package var keys: [[UInt8]] = []
     /// Whether everything may have changed.
-    var isAll = false
+    package var isAll = false
 
-    var isEmpty: Bool { keys.isEmpty && !isAll }
+    package var isEmpty: Bool { keys.isEmpty && !isAll }
   }
 
-  let wakeup = Wakeup()
+  package let wakeup = Wakeup()
   private let news = Lock(News())
 
   /// Notes that a key was written.
@@ -30,9 +30,9 @@ final class CommitWatch: Sendable {
     }
   }
 
-  func noteAll() { news.withLock { $0 = News(isAll: true) } }
+  package func noteAll() { news.withLock { $0 = News(isAll: true) } }
 
-  func takeNews() -> News {
+  package func takeNews() -> News {
     news.withLock { news in
       defer { news = News() }
       return news
@@ -130,7 +130,7 @@ package final class CommitHub: Sendable {
   }
 
   /// Tells those who watch a key, which is not written itself.
-  func tell(_ key: [UInt8]) { listener.note(key) }
+  package func tell(_ key: [UInt8]) { listener.note(key) }
 
   /// Whether nobody watches anything; for tests.
   var isIdle: Bool { state.withLock { $0.isEmpty } }
@@ -157,17 +157,17 @@ extension CommitHub.State {
 }
 
 /// A watch that ends with the last who holds it.
-final class HeldWatch: Sendable {
-  let watch: CommitWatch
+package final class HeldWatch: Sendable {
+  package let watch: CommitWatch
   private let end: @Sendable () -> Void
 
-  init(_ hub: CommitHub, key: [UInt8]) {
+  package init(_ hub: CommitHub, key: [UInt8]) {
     let watch = hub.watch(key: key)
     self.watch = watch
     end = { hub.stop(watch, key: key) }
   }
 
-  init(_ hub: CommitHub, prefix: [UInt8]) {
+  package init(_ hub: CommitHub, prefix: [UInt8]) {
     let watch = hub.watch(prefix: prefix)
     self.watch = watch
     end = { hub.stop(watch, prefix: prefix) }

@@ -1,15 +1,15 @@
 internal import TidemarkEngine
 
 /// Lets one task sleep until something has happened; what happens while it is awake is not lost.
-final class Wakeup: Sendable {
+package final class Wakeup: Sendable {
   private let signal = Signal()
   private let seen = Lock<UInt64>(0)
 
   /// Wakes the task, or keeps it from falling asleep the next time.
-  func wake() { signal.raise() }
+  package func wake() { signal.raise() }
 
   /// Sleeps until somebody has called ``wake()`` since the last sleep, or the task is cancelled.
-  func sleep() async {
+  package func sleep() async {
     await signal.wait(beyond: seen.withLock { $0 })
     let count = signal.count
     seen.withLock { $0 = count }
@@ -17,12 +17,12 @@ final class Wakeup: Sendable {
 }
 
 /// Wakes a task at every change of the visible or the durable sequence, as long as it lives.
-final class SequenceWatch: Sendable {
-  let wakeup = Wakeup()
+package final class SequenceWatch: Sendable {
+  package let wakeup = Wakeup()
   private let engine: Engine
   private let token: Int
 
-  init(_ engine: Engine) {
+  package init(_ engine: Engine) {
     self.engine = engine
     token = engine.observe { [wakeup] in wakeup.wake() }
   }

@@ -29,3 +29,11 @@ extension Store {
     public func flush() throws(TidemarkError) { try store.engine.flush() }
   }
 }
+
+extension Store {
+  /// Makes everything durable and closes the store. Reads and writes fail from then on, and
+  /// sequences of changes end. Further calls do nothing.
+  public func close() async throws(TidemarkError) {
+    try await offPool("tidemark-close") { (store) throws(TidemarkError) in try store.close() }
+  }
+}

@@ -148,7 +148,13 @@ extension Store.Configuration {
   /// Whether the store can be written to.
   package var canWrite: Bool { access != .readOnly && recovery == .strict }
 
-  package var engineConfiguration: EngineConfiguration {
+  /// Opens the log in a directory.
+  package func openEngine(at path: String) throws(TidemarkError) -> Engine {
+    try Engine.open(
+      path, configuration: engineConfiguration, environment: engineEnvironment)
+  }
+
+  private var engineConfiguration: EngineConfiguration {
     var configuration = engine
     configuration.access =
       switch access {
@@ -167,7 +173,7 @@ extension Store.Configuration {
     return configuration
   }
 
-  package var engineEnvironment: EngineEnvironment {
+  var engineEnvironment: EngineEnvironment {
     EngineEnvironment(
       fileSystem: environment.fileSystem, clock: environment.clock, random: environment.random)
   }

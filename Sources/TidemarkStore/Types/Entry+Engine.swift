@@ -48,3 +48,8 @@ extension StorageClass {
     }
   }
 }
+
+extension Slot {
+  /// Whether the key holds a cached value.
+  package var isLiveCached: Bool { !isDeleted && size.isCached }
+}

@@ -96,5 +96,5 @@ extension LabelFilter {
 
 extension LabelFilter {
   /// Whether it asks for some label, so that a list of those who carry it leads to all that match.
-  var isPositive: Bool { !all.isEmpty || !any.isEmpty }
+  package var isPositive: Bool { !all.isEmpty || !any.isEmpty }
 }

@@ -11,10 +11,10 @@ package enum ReservedKeys {
   /// The prefix of them all.
   package static let prefix = Array("\0tidemark/".utf8)
   /// The prefix of items that wait for the switch; the key that they will have follows.
-  static let staged = Array("\0tidemark/staged/".utf8)
+  package static let staged = Array("\0tidemark/staged/".utf8)
 
   /// The key of the facts about a cache's collection.
-  static func collection(_ prefix: [UInt8]) -> [UInt8] {
+  package static func collection(_ prefix: [UInt8]) -> [UInt8] {
     Array("\0tidemark/collection/".utf8) + prefix
   }
 
@@ -26,7 +26,7 @@ package enum ReservedKeys {
   }
 
   /// - Throws: `invalidArgument` for a prefix that some or all of the library's keys begin with.
-  static func refuse(prefix: [UInt8]) throws(TidemarkError) {
+  package static func refuse(prefix: [UInt8]) throws(TidemarkError) {
     try refuse(prefix.rawSpan)
     guard prefix.isEmpty || !self.prefix.starts(with: prefix) else {
       throw TidemarkError(
@@ -37,7 +37,7 @@ package enum ReservedKeys {
   }
 
   /// - Throws: `invalidArgument` for a key that is the library's.
-  static func refuse(_ key: RawSpan) throws(TidemarkError) {
+  package static func refuse(_ key: RawSpan) throws(TidemarkError) {
     guard !contains(key) else {
       throw TidemarkError(
         .invalidArgument, "keys that begin with \\0tidemark/ are the library's; take another")

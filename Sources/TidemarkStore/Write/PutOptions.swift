@@ -32,7 +32,7 @@ public struct PutOptions: Sendable, Hashable {
   public var priority = 0
 
   /// The version of an object's schema.
-  var schemaVersion: UInt32 = 0
+  package var schemaVersion: UInt32 = 0
 
   /// No options: what most puts have, and faster than the same with arguments.
   public init() {}

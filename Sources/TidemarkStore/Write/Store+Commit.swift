@@ -2,7 +2,7 @@ internal import TidemarkEngine
 
 extension Store {
   /// Commits on the calling thread.
-  func commitBlocking(
+  package func commitBlocking(
     _ batch: WriteBatch, _ durability: Durability?, answering check: (any CommitCheck)? = nil
   ) throws(TidemarkError) -> Receipt {
     try commitBlocking(operations(of: batch), durability, answering: check)
@@ -72,7 +72,7 @@ extension Store {
   ///
   /// Cancellation counts before anything is staged only: from then on others may have read it.
   /// - Parameter check: see ``stage(_:_:waitsForRoom:answering:)``.
-  func commit(
+  package func commit(
     _ batch: WriteBatch, _ durability: Durability?, answering check: (any CommitCheck)? = nil
   ) async throws(TidemarkError) -> Receipt {
     try TidemarkError.checkCancellation()

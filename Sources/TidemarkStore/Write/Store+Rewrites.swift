@@ -98,7 +98,7 @@ extension Store {
 
 extension WriteBatch {
   /// Adds a put of an older version with all that it carried.
-  mutating func putBack(
+  package mutating func putBack(
     key: [UInt8], _ value: RawSpan, info: EntryInfo, if condition: WriteCondition
   ) throws(TidemarkError) {
     let attributes = info.attributes

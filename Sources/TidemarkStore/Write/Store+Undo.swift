@@ -2,7 +2,7 @@ public import TidemarkEngine
 
 extension Store {
   /// How often undo and clear begin anew when somebody else writes in between.
-  static let rewriteAttempts = 16
+  package static let rewriteAttempts = 16
 
   /// Brings the state at a sequence back, by new entries: keys that came since are deleted, those
   /// that were changed or deleted get their old value, labels and metadata. The history stays,

@@ -1,43 +1,13 @@
 public import TidemarkEngine
 
-/// Names an attachment by its content: what an entry says of the file beside the log that belongs
-/// to it.
-public struct AttachmentReference: Sendable, Hashable {
-  /// The SHA-256 of the content, 32 bytes.
-  public let sha256: [UInt8]
-  /// The length of the content, in bytes.
-  public let length: Int
-
-  /// A reference.
-  /// - Parameters:
-  ///   - sha256: the SHA-256 of the content, 32 bytes.
-  ///   - length: its length, in bytes.
-  public init(sha256: [UInt8], length: Int) {
-    self.sha256 = sha256
-    self.length = length
-  }
-
-  package init(_ id: AttachmentID) {
-    self.init(sha256: id.hash, length: Int(clamping: id.length))
-  }
-
-  var id: AttachmentID { AttachmentID(hash: sha256, length: UInt64(max(0, length))) }
-
-  /// The same as the engine has it.
-  package var engineID: AttachmentID { id }
-}
-
-extension AttachmentReference: CustomStringConvertible {
-  /// The hash in hexadecimal digits.
-  public var description: String { AttachmentID.text(sha256) }
-}
-
 /// An attachment whose content is on the disk, and which an entry may name.
 ///
 /// It is kept for as long as this value, or a copy of it, or a batch that names it lives; after
 /// that it goes unless an entry was committed that names it.
 public struct StagedAttachment: Sendable, Hashable {
-  let hold: AttachmentHold
+  package let hold: AttachmentHold
+
+  package init(hold: AttachmentHold) { self.hold = hold }
 
   /// The attachment's name.
   public var reference: AttachmentReference { AttachmentReference(hold.id) }

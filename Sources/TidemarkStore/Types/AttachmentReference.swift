@@ -1,0 +1,33 @@
+package import TidemarkEngine
+
+/// Names an attachment by its content: what an entry says of the file beside the log that belongs
+/// to it.
+public struct AttachmentReference: Sendable, Hashable {
+  /// The SHA-256 of the content, 32 bytes.
+  public let sha256: [UInt8]
+  /// The length of the content, in bytes.
+  public let length: Int
+
+  /// A reference.
+  /// - Parameters:
+  ///   - sha256: the SHA-256 of the content, 32 bytes.
+  ///   - length: its length, in bytes.
+  public init(sha256: [UInt8], length: Int) {
+    self.sha256 = sha256
+    self.length = length
+  }
+
+  package init(_ id: AttachmentID) {
+    self.init(sha256: id.hash, length: Int(clamping: id.length))
+  }
+
+  /// The same as the engine has it.
+  package var engineID: AttachmentID {
+    AttachmentID(hash: sha256, length: UInt64(max(0, length)))
+  }
+}
+
+extension AttachmentReference: CustomStringConvertible {
+  /// The hash in hexadecimal digits.
+  public var description: String { AttachmentID.text(sha256) }
+}
