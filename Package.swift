@@ -160,7 +160,8 @@ let package = Package(
     .testTarget(
       name: "TidemarkTests",
       dependencies: [
-        "CAllocationCount", "Tidemark", "TidemarkEngine", "TidemarkNDJSON", "TidemarkTestKit",
+        "CAllocationCount", "Tidemark", "TidemarkCaches", "TidemarkCollections", "TidemarkEngine",
+        "TidemarkNDJSON", "TidemarkStore", "TidemarkTestKit",
       ],
       swiftSettings: relaxed),
     .testTarget(

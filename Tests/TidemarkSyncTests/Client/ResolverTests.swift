@@ -1,7 +1,8 @@
 import Foundation
 import Testing
 
-@testable import Tidemark
+import Tidemark
+@testable import TidemarkCollections
 @testable import TidemarkSync
 @testable import TidemarkSyncProtocol
 

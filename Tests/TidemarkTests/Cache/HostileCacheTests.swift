@@ -2,7 +2,8 @@ import Testing
 import TidemarkEngine
 import TidemarkTestKit
 
-@testable import Tidemark
+import Tidemark
+@testable import TidemarkCaches
 
 /// Caches in hands that mean no good, or do not think.
 @Suite("Hostile use of a cache")

@@ -1,7 +1,8 @@
 import Testing
 import TidemarkTestKit
 
-@testable import Tidemark
+import Tidemark
+@testable import TidemarkCaches
 
 @Suite("Caches that a store knows")
 struct KnownCachesTests {

@@ -2,7 +2,8 @@ import Testing
 import TidemarkEngine
 import TidemarkTestKit
 
-@testable import Tidemark
+import Tidemark
+@testable import TidemarkCaches
 
 @Suite("Reads through a cache without a network", .timeLimit(.minutes(20)))
 struct OfflineReadTests {

@@ -1,4 +1,5 @@
-@testable import Tidemark
+import Tidemark
+@testable import TidemarkCaches
 import TidemarkEngine
 import TidemarkTestKit
 import Testing

@@ -2,7 +2,8 @@ import Testing
 import TidemarkEngine
 import TidemarkTestKit
 
-@testable import Tidemark
+import Tidemark
+@testable import TidemarkCaches
 
 @Suite("The order in which a cache's entries were used")
 struct UseOrderTests {

@@ -3,7 +3,8 @@ import Testing
 import TidemarkEngine
 import TidemarkTestKit
 
-@testable import Tidemark
+import Tidemark
+@testable import TidemarkCollections
 
 @Suite("JSON of collections")
 struct JSONCodingTests {

@@ -2,7 +2,9 @@ import Testing
 import TidemarkEngine
 import TidemarkTestKit
 
-@testable import Tidemark
+import Tidemark
+@testable import TidemarkCollections
+@testable import TidemarkStore
 
 @Suite("Live results", .timeLimit(.minutes(20)))
 struct ObservationTests {

@@ -3,7 +3,8 @@ import Testing
 import TidemarkEngine
 import TidemarkTestKit
 
-@testable import Tidemark
+import Tidemark
+@testable import TidemarkCollections
 
 /// An older program, which knows a person's name only, changes what a newer one wrote.
 @Suite("An older program")

@@ -2,7 +2,8 @@ import Testing
 import TidemarkEngine
 import TidemarkTestKit
 
-@testable import Tidemark
+import Tidemark
+@testable import TidemarkCollections
 
 /// Queries over values that may be missing or no numbers, by an index, by a scan, kept up, and by
 /// plain Swift.

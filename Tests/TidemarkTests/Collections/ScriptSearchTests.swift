@@ -2,7 +2,8 @@ import Testing
 import TidemarkEngine
 import TidemarkTestKit
 
-@testable import Tidemark
+import Tidemark
+@testable import TidemarkCollections
 
 @Suite("Search in the scripts of the world")
 struct ScriptSearchTests {

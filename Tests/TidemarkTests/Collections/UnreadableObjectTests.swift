@@ -2,7 +2,8 @@ import Testing
 import TidemarkEngine
 import TidemarkTestKit
 
-@testable import Tidemark
+import Tidemark
+@testable import TidemarkCollections
 
 @Suite("Objects that cannot be read", .timeLimit(.minutes(20)))
 struct UnreadableObjectTests {

@@ -1,5 +1,6 @@
 import Testing
-@testable import Tidemark
+import Tidemark
+@testable import TidemarkCaches
 import TidemarkEngine
 import TidemarkTestKit
 

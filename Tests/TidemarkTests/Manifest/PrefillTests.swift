@@ -1,6 +1,7 @@
 import Foundation
 import Testing
-@testable import Tidemark
+import Tidemark
+@testable import TidemarkCaches
 import TidemarkEngine
 import TidemarkTestKit
 

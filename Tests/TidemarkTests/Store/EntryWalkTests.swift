@@ -1,7 +1,8 @@
 import Testing
 import TidemarkTestKit
 
-@testable import Tidemark
+import Tidemark
+@testable import TidemarkStore
 @testable import TidemarkEngine
 
 @Suite("Walking over entries")

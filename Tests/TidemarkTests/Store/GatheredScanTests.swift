@@ -1,7 +1,8 @@
 import Testing
 import TidemarkTestKit
 
-@testable import Tidemark
+import Tidemark
+@testable import TidemarkStore
 @testable import TidemarkEngine
 
 /// Scans by key of data that was written in any order, with caches that hold hardly any of it.
