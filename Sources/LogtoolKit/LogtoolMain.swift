@@ -1,16 +1,9 @@
 internal import ArgumentParser
 internal import TidemarkEngine
-public import TidemarkSync
+internal import TidemarkSync
 
 /// The tool as a whole: arguments in, exit status out.
 public enum LogtoolMain {
-  /// Opens the peer at a URL.
-  /// - Parameters:
-  ///   - url: `http` or `https`.
-  ///   - token: what the peer is to take for authorization, if there is any.
-  public typealias PeerOpener =
-    @Sendable (_ url: String, _ token: String?) async throws -> any Peer
-
   /// Runs the tool for this process and ends it.
   /// - Parameter openPeer: opens peers at URLs. Nil for the tool that starts fast: it leaves
   ///   commands that need one to the executable `logtool-http` beside it.

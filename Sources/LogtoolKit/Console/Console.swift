@@ -1,5 +1,13 @@
 package import Tidemark
 internal import TidemarkEngine
+public import TidemarkSync
+
+/// Opens the peer at a URL.
+/// - Parameters:
+///   - url: `http` or `https`.
+///   - token: what the peer is to take for authorization, if there is any.
+public typealias PeerOpener =
+  @Sendable (_ url: String, _ token: String?) async throws -> any Peer
 
 /// Everything that a command has to do with the world besides its store.
 package final class Console {
@@ -20,7 +28,7 @@ package final class Console {
   /// Called by commands that look at ``isInterrupted``.
   let stopGracefully: @Sendable () -> Void
   /// Opens peers at URLs; nil where another executable does it.
-  package var openPeer: LogtoolMain.PeerOpener?
+  package var openPeer: PeerOpener?
   /// Replaces the process by the tool that can speak to URLs; returns only to throw.
   package var runHelper: ([String]) throws -> Void = { try HelperTool.run($0) }
   /// Set from the command's options before it runs.
