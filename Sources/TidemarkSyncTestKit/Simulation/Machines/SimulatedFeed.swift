@@ -92,7 +92,7 @@ enum SimulatedFeed {
   /// Everything that it holds.
   func state() throws(TidemarkError) -> [[UInt8]: Seen] {
     switch self {
-    case .store(let engine, _): return try SyncOracle.state(engine)
+    case .store(let engine, _): return try Seen.state(engine)
     case .memory(let feed):
       var state: [[UInt8]: Seen] = [:]
       _ = try feed.scan(wants: { _ in true }) { (found, value) throws(TidemarkError) in

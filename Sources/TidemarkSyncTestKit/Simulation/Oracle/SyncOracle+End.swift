@@ -14,7 +14,7 @@ extension SyncOracle {
       throw BrokenPromise("the feed lacks \(name(key))")
     }
     for device in devices {
-      let state = try Self.state(device.engine)
+      let state = try Seen.state(device.engine)
       try checkCache(of: device)
       let scope = device.session.scope
       for key in Set(feed.keys).union(state.keys).sorted(by: { $0.lexicographicallyPrecedes($1) }) {
@@ -30,24 +30,5 @@ extension SyncOracle {
       }
     }
     try checkNothingOutdated()
-  }
-
-  /// Everything that an engine shows but what is cached.
-  static func state(_ engine: Engine) throws(TidemarkError) -> [[UInt8]: Seen] {
-    var state: [[UInt8]: Seen] = [:]
-    let scan = EngineScan(engine, ScanQuery(prefix: []), view: try engine.view())
-    while true {
-      let page = try scan.nextPage(limit: 200)
-      if page.isEmpty { return state }
-      for row in page {
-        if try engine.slot(ofKey: row.key.rawSpan)?.size.isCached ?? false { continue }
-        let info = try engine.info(engine.entry(at: row.sequence))
-        let value = try engine.value(ofKey: row.key) ?? []
-        state[row.key] = Seen(
-          sequence: row.sequence,
-          content: Content(value, info.labels, info.attributes.attachment), labels: info.labels,
-          attachment: info.attributes.attachment)
-      }
-    }
   }
 }

@@ -13,7 +13,7 @@ extension SyncOracle {
       scope.contains(key: key, labels: seen.labels)
         && access.reaches(key: key, labels: seen.labels)
     }
-    let state = try Self.state(device.engine)
+    let state = try Seen.state(device.engine)
     let keys = Set(feed.keys).union(state.keys).sorted { $0.lexicographicallyPrecedes($1) }
     for key in keys where feed[key]?.content != state[key]?.content {
       if let here = state[key], !scope.contains(key: key, labels: here.labels) { continue }
