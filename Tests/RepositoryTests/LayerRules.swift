@@ -86,9 +86,9 @@ enum LayerRules {
   /// The files of the command line that look below a store: the log entry by entry with its epochs,
   /// content by its name, a key that is about to change. All else is what any program can do.
   private static let belowStore: Set<String> = [
-    "Commands/PendingCommand.swift", "Commands/StoreAccess.swift",
-    "Entries/AttachmentTransfer.swift", "Entries/Exporter.swift", "Entries/KeyExplanation.swift",
-    "Entries/LogFollower.swift", "Replication/ReplicationRun.swift",
+    "Commands/PendingCommand.swift", "Entries/AttachmentTransfer.swift", "Entries/Exporter.swift",
+    "Entries/KeyExplanation.swift", "Entries/LogFollower.swift", "Options/StoreAccess.swift",
+    "Replication/ReplicationRun.swift",
   ]
 
   /// Places where other files of the command line name the engine or what it hands out.
@@ -107,16 +107,13 @@ enum LayerRules {
     }
   }
 
-  /// Modules in which no folders may lean on each other in a circle.
-  private static let withoutCircles = [
-    engine, "Sources/TidemarkSyncProtocol/", "Sources/TidemarkSync/",
-    "Sources/TidemarkSyncServer/", "Sources/TidemarkREST/",
-  ]
-
-  /// Folders that lean on each other in a circle, by the types they name. A type whose name is
-  /// declared twice, or nested somewhere, draws no arrow.
+  /// Folders of a module that lean on each other in a circle, by the types they name. A type whose
+  /// name is declared twice, or nested somewhere, draws no arrow.
   static func circles(_ files: [SourceFile]) -> [String] {
-    withoutCircles.flatMap { module in circles(within: files.filter { $0.path.hasPrefix(module) }) }
+    let modules = Dictionary(grouping: files) { NameRules.module(of: $0) }
+    return modules.sorted { $0.key ?? "" < $1.key ?? "" }.flatMap { module, files in
+      module == nil ? [] : circles(within: files)
+    }
   }
 
   private static func circles(within files: [SourceFile]) -> [String] {

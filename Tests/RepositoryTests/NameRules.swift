@@ -2,9 +2,9 @@
 enum NameRules {
   /// Modules whose types programs see; the engine's come along with Tidemark's.
   private static let products: Set<String> = [
-    "TidemarkEngine", "Tidemark", "TidemarkFoundation", "TidemarkSyncProtocol", "TidemarkSync",
-    "TidemarkSyncServer", "TidemarkREST", "TidemarkHTTP", "TidemarkHTTPCache", "TidemarkTestKit",
-    "TidemarkSyncTestKit",
+    "TidemarkEngine", "TidemarkStore", "TidemarkCollections", "TidemarkCaches", "Tidemark",
+    "TidemarkFoundation", "TidemarkSyncProtocol", "TidemarkSync", "TidemarkSyncServer",
+    "TidemarkREST", "TidemarkHTTP", "TidemarkHTTPCache", "TidemarkTestKit", "TidemarkSyncTestKit",
   ]
 
   /// All that `import Tidemark` shows of the engine: no file, clock or other seam for tests.

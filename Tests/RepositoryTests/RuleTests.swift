@@ -31,7 +31,7 @@ struct RuleTests {
 
   @Test("a path in a document that leads nowhere is seen, a word of another kind is not")
   func documentPaths() {
-    let known: Set = ["Sources/Tidemark/Store/Store.swift", "Tools/bench", "README.md"]
+    let known: Set = ["Sources/TidemarkStore/Store/Store.swift", "Tools/bench", "README.md"]
     func missing(_ text: String) -> Int {
       DocumentRules.missing(DocumentRules.mentions(in: text, of: "A.md"), among: known).count
     }
