@@ -49,7 +49,9 @@ extension Cache {
       self, to: table, CollectionState(hash: hash, isPrefilled: true))
     try stage(data, &update)
     var outcome = update.outcome
-    try switchBlocking(update, durability)
+    try store.blocking.retryingConflicts { () throws(TidemarkError) in
+      for batch in try update.switching() { _ = try store.commitBlocking(batch, durability) }
+    }
     outcome.kind = .switched
     return outcome
   }
@@ -76,20 +78,5 @@ extension Cache {
     guard !waiting.isEmpty else { return }
     _ = try store.commitBlocking(try update.staging(waiting), .buffered)
     update.noteStaged(waiting)
-  }
-
-  private func switchBlocking(
-    _ update: CollectionUpdate, _ durability: Durability?
-  ) throws(TidemarkError) {
-    var attempt = 1
-    while true {
-      do {
-        for batch in try update.switching() { _ = try store.commitBlocking(batch, durability) }
-        return
-      } catch {
-        guard error.code == .conflict, attempt < Store.rewriteAttempts else { throw error }
-      }
-      attempt += 1
-    }
   }
 }

@@ -139,15 +139,8 @@ extension Cache {
   func switchGeneration(
     _ update: CollectionUpdate, _ durability: Durability?
   ) async throws(TidemarkError) {
-    var attempt = 1
-    while true {
-      do {
-        for batch in try update.switching() { _ = try await store.commit(batch, durability) }
-        return
-      } catch {
-        guard error.code == .conflict, attempt < Store.rewriteAttempts else { throw error }
-      }
-      attempt += 1
+    try await store.retryingConflicts { () throws(TidemarkError) in
+      for batch in try update.switching() { _ = try await store.commit(batch, durability) }
     }
   }
 }

@@ -51,9 +51,6 @@ public struct Changes: AsyncSequence, Sendable {
 
   /// One follower. It reads the log at its own pace: nothing is buffered for it.
   public struct Iterator: AsyncIteratorProtocol {
-    /// How often a store that is open read-only looks for what another process wrote.
-    private static let pollInterval = Duration.milliseconds(500)
-
     private let changes: Changes
     private let observation: SequenceWatch
     private var reader: ChangeReader?
@@ -78,7 +75,7 @@ public struct Changes: AsyncSequence, Sendable {
             // Resuming wakes, and closing does.
             guard error.code == .suspended else { throw error }
           }
-          try await Self.sleep(changes.store, observation.wakeup)
+          try await observation.wakeup.sleep(reading: changes.store)
         }
       } catch {
         isOver = true
@@ -102,14 +99,20 @@ public struct Changes: AsyncSequence, Sendable {
       }
       return try reader?.next()
     }
+  }
+}
 
-    private static func sleep(_ store: Store, _ wakeup: Wakeup) async throws(TidemarkError) {
-      guard store.engine.configuration.access == .readOnly else { return await wakeup.sleep() }
-      // Throws only when the task is cancelled, which the loop sees.
-      try? await Task.sleep(for: pollInterval)
-      do throws(TidemarkError) { try await store.refresh() } catch {
-        guard error.code == .suspended else { throw error }
-      }
+extension Wakeup {
+  /// How often a store that is open read-only looks for what another process wrote.
+  private static var pollInterval: Duration { .milliseconds(500) }
+
+  /// Sleeps until a store may have news, or the task is cancelled.
+  func sleep(reading store: Store) async throws(TidemarkError) {
+    guard store.engine.configuration.access == .readOnly else { return await sleep() }
+    // Throws only when the task is cancelled, which the caller sees.
+    try? await Task.sleep(for: Self.pollInterval)
+    do throws(TidemarkError) { try await store.refresh() } catch {
+      guard error.code == .suspended else { throw error }
     }
   }
 }

@@ -29,9 +29,6 @@ public struct Observed<Element: Sendable>: AsyncSequence, Sendable {
 
   /// One follower.
   public struct Iterator: AsyncIteratorProtocol {
-    /// How often a store that is open read-only looks for what another process wrote.
-    private static var pollInterval: Duration { .milliseconds(500) }
-
     private let observed: Observed
     private let watcher: any Watcher<Element>
     private var isOver = false
@@ -67,7 +64,8 @@ public struct Observed<Element: Sendable>: AsyncSequence, Sendable {
           isOver = true
           throw error
         }
-        await Self.sleep(observed.store, watcher.wakeup)
+        // The next look tells what has failed.
+        try? await watcher.wakeup.sleep(reading: observed.store)
       }
       isOver = true
       return nil
@@ -86,12 +84,6 @@ public struct Observed<Element: Sendable>: AsyncSequence, Sendable {
       guard let last else { return nil }
       let passed = Duration.nanoseconds(Int64(clamping: nanoseconds &- last))
       return passed < observed.interval ? observed.interval - passed : nil
-    }
-
-    private static func sleep(_ store: Store, _ wakeup: Wakeup) async {
-      guard store.engine.configuration.access == .readOnly else { return await wakeup.sleep() }
-      try? await Task.sleep(for: pollInterval)
-      do throws(TidemarkError) { try await store.refresh() } catch { return }
     }
   }
 }

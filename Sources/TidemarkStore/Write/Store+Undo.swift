@@ -1,8 +1,8 @@
 public import TidemarkEngine
 
 extension Store {
-  /// How often undo and clear begin anew when somebody else writes in between.
-  package static let rewriteAttempts = 16
+  /// How often undo, clear and the like begin anew when somebody else writes in between.
+  fileprivate static let rewriteAttempts = 16
 
   /// Brings the state at a sequence back, by new entries: keys that came since are deleted, those
   /// that were changed or deleted get their old value, labels and metadata. The history stays,
@@ -22,11 +22,11 @@ extension Store {
     since sequence: UInt64, durability: Durability? = nil
   ) async throws(TidemarkError) -> Receipt {
     try TidemarkError.checkCancellation()
-    let batch = try await offPool("tidemark-undo") { (blocking) throws(TidemarkError) in
-      try blocking.store.undoBatch(since: sequence)
-    }
-    return try await retryingConflicts(batch, durability) { (store) throws(TidemarkError) in
-      try store.undoBatch(since: sequence)
+    return try await retryingConflicts { () throws(TidemarkError) in
+      let batch = try await offPool("tidemark-undo") { (blocking) throws(TidemarkError) in
+        try blocking.store.undoBatch(since: sequence)
+      }
+      return try await commit(batch, durability)
     }
   }
 
@@ -71,30 +71,22 @@ extension Store {
   ) async throws(TidemarkError) -> Int {
     try TidemarkError.checkCancellation()
     let query = EntryQuery(prefix: prefix, labels: labels)
-    let batch = try await offPool("tidemark-clear") { (blocking) throws(TidemarkError) in
-      try blocking.store.clearBatch(query)
+    return try await retryingConflicts { () throws(TidemarkError) in
+      let batch = try await offPool("tidemark-clear") { (blocking) throws(TidemarkError) in
+        try blocking.store.clearBatch(query)
+      }
+      return try await commit(batch, durability).sequences.count
     }
-    return try await retryingConflicts(batch, durability) { (store) throws(TidemarkError) in
-      try store.clearBatch(query)
-    }.sequences.count
   }
 
-  /// Commits a batch that depends on what was read for it; reads again when that has changed.
-  private func retryingConflicts(
-    _ first: WriteBatch, _ durability: Durability?,
-    _ make: @escaping @Sendable (Store) throws(TidemarkError) -> WriteBatch
-  ) async throws(TidemarkError) -> Receipt {
-    var batch = first
-    var attempt = 1
-    while true {
-      do { return try await commit(batch, durability) } catch {
-        guard error.code == .conflict, attempt < Self.rewriteAttempts else { throw error }
-      }
-      attempt += 1
-      batch = try await offPool("tidemark-retry") { (blocking) throws(TidemarkError) in
-        try make(blocking.store)
-      }
+  /// Does again what depends on what it reads, for as long as somebody else writes that meanwhile.
+  package func retryingConflicts<R>(
+    _ body: () async throws(TidemarkError) -> R
+  ) async throws(TidemarkError) -> R {
+    for _ in 1..<Self.rewriteAttempts {
+      do { return try await body() } catch { guard error.code == .conflict else { throw error } }
     }
+    return try await body()
   }
 }
 
@@ -104,8 +96,8 @@ extension Store.Blocking {
   public func undo(
     since sequence: UInt64, durability: Durability? = nil
   ) throws(TidemarkError) -> Receipt {
-    try retryingConflicts(durability) { () throws(TidemarkError) in
-      try store.undoBatch(since: sequence)
+    try retryingConflicts { () throws(TidemarkError) in
+      try store.commitBlocking(try store.undoBatch(since: sequence), durability)
     }
   }
 
@@ -125,21 +117,18 @@ extension Store.Blocking {
     durability: Durability? = nil
   ) throws(TidemarkError) -> Int {
     let query = EntryQuery(prefix: prefix, labels: labels)
-    return try retryingConflicts(durability) { () throws(TidemarkError) in
-      try store.clearBatch(query)
-    }.sequences.count
+    return try retryingConflicts { () throws(TidemarkError) in
+      try store.commitBlocking(try store.clearBatch(query), durability).sequences.count
+    }
   }
 
-  private func retryingConflicts(
-    _ durability: Durability?, _ make: () throws(TidemarkError) -> WriteBatch
-  ) throws(TidemarkError) -> Receipt {
-    var attempt = 1
-    while true {
-      let batch = try make()
-      do { return try store.commitBlocking(batch, durability) } catch {
-        guard error.code == .conflict, attempt < Store.rewriteAttempts else { throw error }
-      }
-      attempt += 1
+  /// Does again what depends on what it reads; see ``Store/retryingConflicts(_:)``.
+  package func retryingConflicts<R>(
+    _ body: () throws(TidemarkError) -> R
+  ) throws(TidemarkError) -> R {
+    for _ in 1..<Store.rewriteAttempts {
+      do { return try body() } catch { guard error.code == .conflict else { throw error } }
     }
+    return try body()
   }
 }
