@@ -55,8 +55,6 @@ package final class CacheRegistry: CacheParticipant {
     warmer?.start()
   }
 
-  package var threads: Int { warmer == nil ? 0 : 1 }
-
   package func complete(_ status: inout Store.Status) { status.cacheWarmed = warmer?.warmed ?? 0 }
 
   package func close(waits: Bool) {

@@ -75,6 +75,14 @@ struct FieldDecoder<Key: CodingKey>: KeyedDecodingContainerProtocol {
 
 /// Fields of the commonest types, which need no decoder of their own.
 extension FieldDecoder {
+  private func required<Number: FixedWidthInteger>(_ key: Key) throws -> Number {
+    try state.integer(Number.self, at: try value(key))
+  }
+
+  private func optional<Number: FixedWidthInteger>(_ key: Key) throws -> Number? {
+    try present(key).map { try state.integer(Number.self, at: $0) }
+  }
+
   func decode(_ type: String.Type, forKey key: Key) throws -> String {
     try state.string(at: try value(key))
   }
@@ -99,83 +107,24 @@ extension FieldDecoder {
     try present(key).map(state.double(at:))
   }
 
-  func decode(_ type: Int.Type, forKey key: Key) throws -> Int {
-    try state.integer(type, at: try value(key))
-  }
-
-  func decodeIfPresent(_ type: Int.Type, forKey key: Key) throws -> Int? {
-    try present(key).map { try state.integer(type, at: $0) }
-  }
-
-  func decode(_ type: Int8.Type, forKey key: Key) throws -> Int8 {
-    try state.integer(type, at: try value(key))
-  }
-
-  func decodeIfPresent(_ type: Int8.Type, forKey key: Key) throws -> Int8? {
-    try present(key).map { try state.integer(type, at: $0) }
-  }
-
-  func decode(_ type: Int16.Type, forKey key: Key) throws -> Int16 {
-    try state.integer(type, at: try value(key))
-  }
-
-  func decodeIfPresent(_ type: Int16.Type, forKey key: Key) throws -> Int16? {
-    try present(key).map { try state.integer(type, at: $0) }
-  }
-
-  func decode(_ type: Int32.Type, forKey key: Key) throws -> Int32 {
-    try state.integer(type, at: try value(key))
-  }
-
-  func decodeIfPresent(_ type: Int32.Type, forKey key: Key) throws -> Int32? {
-    try present(key).map { try state.integer(type, at: $0) }
-  }
-
-  func decode(_ type: Int64.Type, forKey key: Key) throws -> Int64 {
-    try state.integer(type, at: try value(key))
-  }
-
-  func decodeIfPresent(_ type: Int64.Type, forKey key: Key) throws -> Int64? {
-    try present(key).map { try state.integer(type, at: $0) }
-  }
-
-  func decode(_ type: UInt.Type, forKey key: Key) throws -> UInt {
-    try state.integer(type, at: try value(key))
-  }
-
-  func decodeIfPresent(_ type: UInt.Type, forKey key: Key) throws -> UInt? {
-    try present(key).map { try state.integer(type, at: $0) }
-  }
-
-  func decode(_ type: UInt8.Type, forKey key: Key) throws -> UInt8 {
-    try state.integer(type, at: try value(key))
-  }
-
-  func decodeIfPresent(_ type: UInt8.Type, forKey key: Key) throws -> UInt8? {
-    try present(key).map { try state.integer(type, at: $0) }
-  }
-
-  func decode(_ type: UInt16.Type, forKey key: Key) throws -> UInt16 {
-    try state.integer(type, at: try value(key))
-  }
-
-  func decodeIfPresent(_ type: UInt16.Type, forKey key: Key) throws -> UInt16? {
-    try present(key).map { try state.integer(type, at: $0) }
-  }
-
-  func decode(_ type: UInt32.Type, forKey key: Key) throws -> UInt32 {
-    try state.integer(type, at: try value(key))
-  }
-
-  func decodeIfPresent(_ type: UInt32.Type, forKey key: Key) throws -> UInt32? {
-    try present(key).map { try state.integer(type, at: $0) }
-  }
-
-  func decode(_ type: UInt64.Type, forKey key: Key) throws -> UInt64 {
-    try state.integer(type, at: try value(key))
-  }
-
-  func decodeIfPresent(_ type: UInt64.Type, forKey key: Key) throws -> UInt64? {
-    try present(key).map { try state.integer(type, at: $0) }
-  }
+  func decode(_ type: Int.Type, forKey key: Key) throws -> Int { try required(key) }
+  func decode(_ type: Int8.Type, forKey key: Key) throws -> Int8 { try required(key) }
+  func decode(_ type: Int16.Type, forKey key: Key) throws -> Int16 { try required(key) }
+  func decode(_ type: Int32.Type, forKey key: Key) throws -> Int32 { try required(key) }
+  func decode(_ type: Int64.Type, forKey key: Key) throws -> Int64 { try required(key) }
+  func decode(_ type: UInt.Type, forKey key: Key) throws -> UInt { try required(key) }
+  func decode(_ type: UInt8.Type, forKey key: Key) throws -> UInt8 { try required(key) }
+  func decode(_ type: UInt16.Type, forKey key: Key) throws -> UInt16 { try required(key) }
+  func decode(_ type: UInt32.Type, forKey key: Key) throws -> UInt32 { try required(key) }
+  func decode(_ type: UInt64.Type, forKey key: Key) throws -> UInt64 { try required(key) }
+  func decodeIfPresent(_ type: Int.Type, forKey key: Key) throws -> Int? { try optional(key) }
+  func decodeIfPresent(_ type: Int8.Type, forKey key: Key) throws -> Int8? { try optional(key) }
+  func decodeIfPresent(_ type: Int16.Type, forKey key: Key) throws -> Int16? { try optional(key) }
+  func decodeIfPresent(_ type: Int32.Type, forKey key: Key) throws -> Int32? { try optional(key) }
+  func decodeIfPresent(_ type: Int64.Type, forKey key: Key) throws -> Int64? { try optional(key) }
+  func decodeIfPresent(_ type: UInt.Type, forKey key: Key) throws -> UInt? { try optional(key) }
+  func decodeIfPresent(_ type: UInt8.Type, forKey key: Key) throws -> UInt8? { try optional(key) }
+  func decodeIfPresent(_ type: UInt16.Type, forKey key: Key) throws -> UInt16? { try optional(key) }
+  func decodeIfPresent(_ type: UInt32.Type, forKey key: Key) throws -> UInt32? { try optional(key) }
+  func decodeIfPresent(_ type: UInt64.Type, forKey key: Key) throws -> UInt64? { try optional(key) }
 }

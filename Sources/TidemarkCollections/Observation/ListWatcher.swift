@@ -27,7 +27,7 @@ final class ListWatcher<Object: Sendable, ID: CollectionID>: Watcher {
     _ core: CollectionCore<Object, ID>, _ condition: ObjectCondition<Object>,
     _ order: [ObjectOrder<Object>], _ limit: Int?
   ) {
-    held = HeldWatch(core.store.hub, prefix: core.prefix)
+    held = core.store.hub.watch(prefix: core.prefix)
     self.core = core
     self.condition = condition
     self.order = order

@@ -62,7 +62,7 @@ extension ObjectCollection {
     unreadable: (@Sendable (TidemarkError) -> Void)? = nil
   ) -> Observed<Int> {
     Observed(store: store, interval: interval) { [self] in
-      ValueWatcher(HeldWatch(store.hub, prefix: core.prefix)) {
+      ValueWatcher(store.hub.watch(prefix: core.prefix)) {
         try self.count(where: condition, unreadable: unreadable)
       }
     }

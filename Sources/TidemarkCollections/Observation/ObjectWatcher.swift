@@ -11,7 +11,7 @@ final class ObjectWatcher<Object: Sendable, ID: CollectionID>: Watcher {
 
   init(_ core: CollectionCore<Object, ID>, _ id: ID) {
     key = core.prefix + id.keyBytes
-    held = HeldWatch(core.store.hub, key: key)
+    held = core.store.hub.watch(key: key)
     self.core = core
     self.id = id
   }

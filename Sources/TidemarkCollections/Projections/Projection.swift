@@ -127,7 +127,7 @@ private final class ProjectionWatcher<State: Codable & Sendable>: Watcher {
 
   init(_ projection: Projection<State>) {
     self.projection = projection
-    held = HeldWatch(projection.store.hub, key: projection.key)
+    held = projection.store.hub.watch(key: projection.key)
   }
 
   var wakeup: Wakeup { held.watch.wakeup }

@@ -36,7 +36,7 @@ public final class StoreUpkeep: Sendable {
     var failure: TidemarkError?
   }
 
-  private struct State {
+  fileprivate struct State {
     var rows: [Int: Row] = [:]
     var next = 0
     /// The store that the thread is at.
@@ -45,7 +45,7 @@ public final class StoreUpkeep: Sendable {
     var isAwake = false
   }
 
-  private let state = Monitor(State())
+  fileprivate let state = Monitor(State())
 
   /// A thread for stores; it starts when one of them is written to.
   public init() {}
@@ -53,32 +53,8 @@ public final class StoreUpkeep: Sendable {
   /// Whether there is a thread.
   var isStarted: Bool { state.withLock { $0.thread != nil } }
 
-  /// Takes a store up.
-  /// - Returns: what the other calls take.
-  func add(_ engine: Engine, _ compactor: CompactionThread?, _ news: AtomicSignal) -> Int {
-    state.withLock { state in
-      state.next += 1
-      state.rows[state.next] = Row(engine: engine, compactor: compactor, news: news)
-      return state.next
-    }
-  }
-
-  /// Lets a store go, after the work on it that may be under way.
-  func remove(_ member: Int) {
-    state.withLock { $0.rows[member] = nil }
-    state.broadcast()
-  }
-
-  /// Waits until nothing is done for a store any more; after ``remove(_:)`` only.
-  func waitUntilDone(with member: Int) { state.wait { $0.working != member } }
-
-  /// The error that the last work for a store ended with.
-  func failure(of member: Int) -> TidemarkError? {
-    state.withLock { $0.rows[member]?.failure }
-  }
-
   /// A store was written to, and its news were just raised.
-  func wake(_ member: Int) {
+  fileprivate func wake(_ member: Int) {
     let sleeps = state.withLock { state in
       guard state.rows[member] != nil else { return false }
       state.rows[member]?.isActive = true
@@ -179,7 +155,11 @@ struct UpkeepMember: Sendable {
 
   init(_ upkeep: StoreUpkeep, _ engine: Engine, _ compactor: CompactionThread?) {
     let news = AtomicSignal()
-    let member = upkeep.add(engine, compactor, news)
+    let member = upkeep.state.withLock { state in
+      state.next += 1
+      state.rows[state.next] = StoreUpkeep.Row(engine: engine, compactor: compactor, news: news)
+      return state.next
+    }
     self.upkeep = upkeep
     self.engine = engine
     self.member = member
@@ -190,14 +170,15 @@ struct UpkeepMember: Sendable {
   var isStarted: Bool { upkeep.isStarted }
 
   /// The error that the last work for the store ended with.
-  var lastError: TidemarkError? { upkeep.failure(of: member) }
+  var lastError: TidemarkError? { upkeep.state.withLock { $0.rows[member]?.failure } }
 
-  /// Lets the store go again.
+  /// Lets the store go again, after the work on it that may be under way.
   func stop() {
     engine.stopObserving(observation)
-    upkeep.remove(member)
+    upkeep.state.withLock { $0.rows[member] = nil }
+    upkeep.state.broadcast()
   }
 
   /// Waits until nothing is done for the store any more; after ``stop()`` only.
-  func join() { upkeep.waitUntilDone(with: member) }
+  func join() { upkeep.state.wait { $0.working != member } }
 }

@@ -14,7 +14,7 @@ extension Store {
   ) -> Observed<[UInt8]?> {
     let key = Key(key)
     return Observed(store: self, interval: interval) { [self] in
-      ValueWatcher(HeldWatch(hub, key: key.bytes)) { try self.value(forKey: key) }
+      ValueWatcher(hub.watch(key: key.bytes)) { try self.value(forKey: key) }
     }
   }
 
@@ -29,7 +29,7 @@ extension Store {
     _ query: EntryQuery, minimumInterval interval: Duration = .zero
   ) -> Observed<[Entry]> {
     Observed(store: self, interval: interval) { [self] in
-      ValueWatcher(HeldWatch(hub, prefix: query.prefix.bytes)) {
+      ValueWatcher(hub.watch(prefix: query.prefix.bytes)) {
         var rows = try self.entries(query)
         var entries: [Entry] = []
         while let entry = try rows.next() { entries.append(entry) }
@@ -46,7 +46,7 @@ extension Store {
     _ query: EntryQuery = EntryQuery(), minimumInterval interval: Duration = .zero
   ) -> Observed<Int> {
     Observed(store: self, interval: interval) { [self] in
-      ValueWatcher(HeldWatch(hub, prefix: query.prefix.bytes)) { try self.count(query) }
+      ValueWatcher(hub.watch(prefix: query.prefix.bytes)) { try self.count(query) }
     }
   }
 }

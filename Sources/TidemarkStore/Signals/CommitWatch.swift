@@ -87,45 +87,44 @@ package final class CommitHub: Sendable {
   }
 
   /// Watches one key.
-  func watch(key: [UInt8]) -> CommitWatch {
-    let watch = CommitWatch()
+  package func watch(key: [UInt8]) -> HeldWatch {
     let hash = KeyHash.hash(key.rawSpan, seed: seed)
-    state.withLock { state in
+    return hold { [listener] state, watch in
       state.keys[hash, default: []].append(watch)
       listener.listen(to: hash)
+    } end: { state, watch in
+      state.keys[hash]?.removeAll { $0 === watch }
+      if state.keys[hash]?.isEmpty == true { state.keys[hash] = nil }
     }
-    return watch
   }
 
   /// Watches all keys that begin with a prefix.
-  func watch(prefix: [UInt8]) -> CommitWatch {
-    let watch = CommitWatch()
-    state.withLock { state in
+  package func watch(prefix: [UInt8]) -> HeldWatch {
+    hold { [listener] state, watch in
       if let row = state.prefixes.firstIndex(where: { $0.prefix == prefix }) {
         state.prefixes[row].watches.append(watch)
       } else {
         state.prefixes.append((prefix, [watch]))
       }
       listener.listenToAll()
-    }
-    return watch
-  }
-
-  func stop(_ watch: CommitWatch, key: [UInt8]) {
-    let hash = KeyHash.hash(key.rawSpan, seed: seed)
-    state.withLock { state in
-      state.keys[hash]?.removeAll { $0 === watch }
-      if state.keys[hash]?.isEmpty == true { state.keys[hash] = nil }
-      listener.stopListening(toAll: state.prefixes.isEmpty, toKeys: state.keys.isEmpty)
-    }
-  }
-
-  func stop(_ watch: CommitWatch, prefix: [UInt8]) {
-    state.withLock { state in
+    } end: { state, watch in
       guard let row = state.prefixes.firstIndex(where: { $0.prefix == prefix }) else { return }
       state.prefixes[row].watches.removeAll { $0 === watch }
       if state.prefixes[row].watches.isEmpty { state.prefixes.remove(at: row) }
-      listener.stopListening(toAll: state.prefixes.isEmpty, toKeys: state.keys.isEmpty)
+    }
+  }
+
+  private func hold(
+    _ begin: (inout State, CommitWatch) -> Void,
+    end: @escaping @Sendable (inout State, CommitWatch) -> Void
+  ) -> HeldWatch {
+    let watch = CommitWatch()
+    state.withLock { begin(&$0, watch) }
+    return HeldWatch(watch) { [state, listener] in
+      state.withLock { state in
+        end(&state, watch)
+        listener.stopListening(toAll: state.prefixes.isEmpty, toKeys: state.keys.isEmpty)
+      }
     }
   }
 
@@ -161,16 +160,9 @@ package final class HeldWatch: Sendable {
   package let watch: CommitWatch
   private let end: @Sendable () -> Void
 
-  package init(_ hub: CommitHub, key: [UInt8]) {
-    let watch = hub.watch(key: key)
+  fileprivate init(_ watch: CommitWatch, end: @escaping @Sendable () -> Void) {
     self.watch = watch
-    end = { hub.stop(watch, key: key) }
-  }
-
-  package init(_ hub: CommitHub, prefix: [UInt8]) {
-    let watch = hub.watch(prefix: prefix)
-    self.watch = watch
-    end = { hub.stop(watch, prefix: prefix) }
+    self.end = end
   }
 
   deinit { end() }

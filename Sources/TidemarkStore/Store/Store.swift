@@ -68,8 +68,7 @@ public final class Store: Sendable {
 
   /// How many threads of its own it has now; for tests.
   package var threads: Int {
-    let own = [background?.isStarted, commits?.isStarted, engine.packer?.isStarted]
-    return participants.reduce(own.count { $0 == true }) { $0 + $1.threads }
+    [background?.isStarted, commits?.isStarted, engine.packer?.isStarted].count { $0 == true }
   }
 
   /// The synchronous forms of everything that is async, for programs without tasks; they block

@@ -3,9 +3,6 @@ package import TidemarkEngine
 /// A part of a store that a module above this one brings along, with what it keeps of the store in
 /// memory. It is there from the opening until the store is let go.
 package protocol StoreParticipant: AnyObject, Sendable {
-  /// How many threads it has now; for tests.
-  var threads: Int { get }
-
   /// Looks anew at what it has in memory: another process may have written.
   func reload() throws(TidemarkError)
 
@@ -18,7 +15,6 @@ package protocol StoreParticipant: AnyObject, Sendable {
 }
 
 extension StoreParticipant {
-  package var threads: Int { 0 }
   package func reload() throws(TidemarkError) {}
   package func complete(_ status: inout Store.Status) {}
   package func close(waits: Bool) {}
