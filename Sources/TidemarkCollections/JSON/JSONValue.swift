@@ -75,23 +75,20 @@ extension JSONValue: Encodable {
     case .array(let elements):
       var container = encoder.unkeyedContainer()
       for element in elements { try container.encode(element) }
-    case .null:
+    case .null, .bool, .string, .number:
       var container = encoder.singleValueContainer()
-      try container.encodeNil()
-    case .bool(let value):
-      var container = encoder.singleValueContainer()
-      try container.encode(value)
-    case .string(let value):
-      var container = encoder.singleValueContainer()
-      try container.encode(value)
-    case .number(let digits):
-      var container = encoder.singleValueContainer()
-      if let writer = container as? ValueEncoder {
-        try writer.encode(digits: digits)
-      } else if let value = Int(digits) {
-        try container.encode(value)
-      } else {
-        try container.encode(Double(digits))
+      switch self {
+      case .bool(let value): try container.encode(value)
+      case .string(let value): try container.encode(value)
+      case .number(let digits):
+        if let writer = container as? ValueEncoder {
+          try writer.encode(digits: digits)
+        } else if let value = Int(digits) {
+          try container.encode(value)
+        } else {
+          try container.encode(Double(digits))
+        }
+      default: try container.encodeNil()
       }
     }
   }

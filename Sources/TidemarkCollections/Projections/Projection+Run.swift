@@ -1,4 +1,4 @@
-internal import TidemarkEngine
+public import TidemarkEngine
 
 extension Projection {
   /// The checkpoint as it is stored.
@@ -207,4 +207,14 @@ extension Store {
           nanoseconds: UInt32((pin?.time ?? 0) % 1_000) * 1_000_000))
     }
   }
+}
+
+/// A projection that a store knows.
+public struct KnownProjection: Sendable, Hashable {
+  /// The name.
+  public var name: String
+  /// The last sequence that its checkpoint has read: compaction keeps what comes behind it.
+  public var sequence: UInt64
+  /// When the checkpoint was written. After 90 days without one, nothing is kept for it.
+  public var checkpoint: Timestamp
 }
