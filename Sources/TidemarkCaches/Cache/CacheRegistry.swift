@@ -226,7 +226,7 @@ package final class CacheRegistry: CacheParticipant {
 
   /// Gives up cached entries, those that were used least recently first. A cache that equals a
   /// server's collection keeps what it has.
-  package func evict(_ bytes: Int, reserve: Int) throws(TidemarkError) -> Bool {
+  package func evict(_ bytes: Int) throws(TidemarkError) -> Bool {
     var batch = OperationBatch()
     var freed = 0
     var evicted: [CacheRegion] = []
@@ -246,7 +246,7 @@ package final class CacheRegistry: CacheParticipant {
       try self.stage(batch, nil, waitsForRoom: true, answering: nil)
     }
     do throws(TidemarkError) { _ = try stage() } catch {
-      guard error.code == .noSpace, engine.releaseBallast(reserve) else { throw error }
+      guard error.code == .noSpace, engine.releaseBallast(Store.leastEvicted) else { throw error }
       _ = try stage()
     }
     for region in evicted { region.count { $0.evictions += 1 } }

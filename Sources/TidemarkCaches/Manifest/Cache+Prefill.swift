@@ -62,6 +62,11 @@ extension Cache {
   ) throws(TidemarkError) {
     var waiting: [CollectionUpdate.FetchedItem] = []
     var bytes = 0
+    func commit() throws(TidemarkError) {
+      _ = try store.commitBlocking(try update.staging(waiting), .buffered)
+      update.noteStaged(waiting)
+      (waiting, bytes) = ([], 0)
+    }
     try data.forEach { (item) throws(TidemarkError) in
       guard let index = update.missingIndex(of: item.key, item.hash) else { return }
       waiting.append(
@@ -69,14 +74,8 @@ extension Cache {
           index: index, value: item.value, labels: item.labels, maxAge: item.maxAge,
           attachment: try item.attachment?.copy(to: store)))
       bytes += item.value.count
-      guard waiting.count >= 256 || bytes >= 1 << 20 else { return }
-      _ = try store.commitBlocking(try update.staging(waiting), .buffered)
-      update.noteStaged(waiting)
-      waiting = []
-      bytes = 0
+      if waiting.count >= 256 || bytes >= 1 << 20 { try commit() }
     }
-    guard !waiting.isEmpty else { return }
-    _ = try store.commitBlocking(try update.staging(waiting), .buffered)
-    update.noteStaged(waiting)
+    if !waiting.isEmpty { try commit() }
   }
 }

@@ -32,12 +32,13 @@ final class SearchIndex: Sendable {
   }
 
   let number: UInt32
-  let holder: Unowned<Engine>
+  // The engine holds the index, by way of what derives rows for it.
+  unowned let engine: Engine
   let state = Lock(State())
 
   init(_ number: UInt32, _ engine: Engine) {
     self.number = number
-    holder = Unowned(engine)
+    self.engine = engine
   }
 
   // MARK: Documents
@@ -85,7 +86,6 @@ final class SearchIndex: Sendable {
 
   /// No number is given again that a segment may speak of.
   private func firstNumber() throws(TidemarkError) -> UInt64 {
-    let engine = holder.object
     let catalog = try Self.catalog(engine, number)
     var last = catalog.through
     for key in try engine.firstKeys(
@@ -137,8 +137,8 @@ final class SearchIndex: Sendable {
   private func load() throws(TidemarkError) {
     let (isLoaded, before) = state.withLock { ($0.isLoaded, $0.generation) }
     if isLoaded { return }
-    let catalog = try Self.catalog(holder.object, number)
-    let last = holder.object.lastSequence
+    let catalog = try Self.catalog(engine, number)
+    let last = engine.lastSequence
     state.withLock { state in
       guard !state.isLoaded, state.generation == before else { return }
       state.catalog = catalog
@@ -154,7 +154,6 @@ final class SearchIndex: Sendable {
     behind document: UInt64, _ view: EngineView, limit: Int = .max,
     _ body: (UInt64, WordVector) throws(TidemarkError) -> Void
   ) throws(TidemarkError) {
-    let engine = holder.object
     let prefix = IndexKeys.rows(ofIndex: number)
     var query = ScanQuery(prefix: prefix)
     query.from = .including(prefix + SearchKeys.term(document + 1))
@@ -172,7 +171,7 @@ final class SearchIndex: Sendable {
     _ document: UInt64, in view: EngineView
   ) throws(TidemarkError) -> (key: [UInt8], id: [UInt8])? {
     let prefix = IndexKeys.rows(ofIndex: number) + SearchKeys.term(document)
-    let scan = EngineScan(holder.object, ScanQuery(prefix: prefix), view: view)
+    let scan = EngineScan(engine, ScanQuery(prefix: prefix), view: view)
     guard let row = try scan.nextPage(limit: 1).first else { return nil }
     return (row.key, Array(try IndexKeys.parts(ofRow: row.key).id))
   }
@@ -183,7 +182,7 @@ final class SearchIndex: Sendable {
     if let known { return known }
     let key = SearchKeys.lengths(number, segment.number)
     let lengths =
-      try holder.object.withValue(forKey: key.rawSpan) { (value, _) in [UInt8](copying: value) }
+      try engine.withValue(forKey: key.rawSpan) { (value, _) in [UInt8](copying: value) }
       ?? []
     state.withLock { if $0.generation == before { $0.lengths[segment.number] = lengths } }
     return lengths
@@ -193,7 +192,6 @@ final class SearchIndex: Sendable {
   func postings(
     _ word: [UInt8], isPrefix: Bool, in segment: SearchCatalog.Segment
   ) throws(TidemarkError) -> Postings {
-    let engine = holder.object
     let prefix = SearchKeys.blocks(number, segment.number)
     var lists: [Postings] = []
     // The block that the word is in begins with it, or with a word before it.
@@ -219,13 +217,6 @@ final class SearchIndex: Sendable {
     }
     return Postings(of: lists)
   }
-}
-
-/// A reference that its holder does not keep alive: the object holds the holder.
-struct Unowned<Object: AnyObject & Sendable>: Sendable {
-  unowned let object: Object
-
-  init(_ object: Object) { self.object = object }
 }
 
 extension Engine {

@@ -13,7 +13,7 @@ extension SearchIndex {
     }
     guard isFirst else { return }
     defer { state.withLock { $0.isMerging = false } }
-    let takeovers = holder.object.takeovers
+    let takeovers = engine.takeovers
     do throws(TidemarkError) {
       try removeOrphans(takeovers)
       while try mergeTail(takeovers) {}
@@ -33,7 +33,6 @@ extension SearchIndex {
   /// Makes a segment of the documents that are in none, if there are enough of them.
   /// - Returns: whether it did.
   private func mergeTail(_ takeovers: UInt64) throws(TidemarkError) -> Bool {
-    let engine = holder.object
     let view = try engine.view()
     var catalog = try Self.catalog(engine, number)
     var words: [[UInt8]: Postings] = [:]
@@ -59,8 +58,7 @@ extension SearchIndex {
       // Numbers of what was written over since are not kept in memory for ever.
       state.withLock { state in
         state.written = segment.documents
-        state.tail = Tail()
-        state.tail.through = state.catalog.through
+        state.tail = Tail(through: state.catalog.through)
         state.generation += 1
       }
       return false
@@ -79,16 +77,13 @@ extension SearchIndex {
 
   /// Makes one segment of several of a level.
   private func mergeLevel(_ takeovers: UInt64) throws(TidemarkError) -> Bool {
-    let engine = holder.object
     var catalog = try Self.catalog(engine, number)
     guard
       let level = Set(catalog.segments.map(\.level)).sorted().first(where: { level in
         catalog.segments.count { $0.level == level } >= Self.fanOut
-      })
+      }),
+      let start = catalog.segments.firstIndex(where: { $0.level == level })
     else { return false }
-    guard let start = catalog.segments.firstIndex(where: { $0.level == level }) else {
-      return false
-    }
     let sources = Array(catalog.segments[start...].prefix { $0.level == level })
     guard sources.count >= Self.fanOut, let first = sources.first, let last = sources.last else {
       return false
@@ -161,7 +156,7 @@ extension SearchIndex {
       query.upTo = .excluding(end)
     }
     var live: Set<UInt64> = []
-    try EngineScan(holder.object, query, view: view).forEach { (row) throws(TidemarkError) in
+    try EngineScan(engine, query, view: view).forEach { (row) throws(TidemarkError) in
       live.insert(SearchKeys.document(try IndexKeys.parts(ofRow: row.key).term))
     }
     return live
@@ -176,16 +171,14 @@ extension SearchIndex {
     var batch = OperationBatch()
     batch.takeovers = takeovers
     try batch.addDerived(SearchKeys.catalog(number).rawSpan, catalog.encoded.rawSpan)
-    _ = try holder.object.stage(batch)
-    let engine = holder.object
+    _ = try engine.stage(batch)
     let last = engine.lastSequence
     state.withLock { state in
       guard engine.takeovers == takeovers else { return }
       state.catalog = catalog
       state.sequence = max(state.sequence, last)
       // The documents behind the segments are taken up anew.
-      state.tail = Tail()
-      state.tail.through = catalog.through
+      state.tail = Tail(through: catalog.through)
       state.isLoaded = true
       state.generation += 1
       state.lengths = state.lengths.filter { row in
@@ -196,14 +189,13 @@ extension SearchIndex {
 
   private func remove(_ segment: UInt32, _ takeovers: UInt64) throws(TidemarkError) {
     for prefix in [SearchKeys.blocks(number, segment), SearchKeys.lengths(number, segment)] {
-      try holder.object.removeDerived(prefix, ifTakeovers: takeovers)
+      try engine.removeDerived(prefix, ifTakeovers: takeovers)
     }
   }
 
   /// Removes blocks of segments that the catalog does not name: a crash came before it did, or
   /// after.
   private func removeOrphans(_ takeovers: UInt64) throws(TidemarkError) {
-    let engine = holder.object
     let named = Set(try Self.catalog(engine, number).segments.map(\.number))
     let prefix = SearchKeys.blocks(number)
     var from = prefix

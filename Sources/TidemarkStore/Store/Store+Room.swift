@@ -15,7 +15,7 @@ extension Store {
       if try giveBack(isFull) { return true }
       guard try holdsRoom(for: bytes) else { return false }
       var goal = max(bytes, Self.leastEvicted)
-      while !engine.keepsCached, try caches.evict(goal, reserve: Self.leastEvicted) {
+      while !engine.keepsCached, try caches.evict(goal) {
         if try giveBack(isFull) { return true }
         guard isFull else { return false }
         goal *= 2
@@ -26,7 +26,7 @@ extension Store {
 
   /// Bytes of entries that are evicted at a time on a full disk, at least. Where the evictions
   /// themselves cannot be written, as many bytes of the ballast file are released for them.
-  private static let leastEvicted = 64 << 10
+  package static let leastEvicted = 64 << 10
 
   /// Whether free space and all that eviction can free may suffice for a write. If not, caches are
   /// not emptied for a write that fails all the same.

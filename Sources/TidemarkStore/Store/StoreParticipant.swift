@@ -48,10 +48,8 @@ package protocol CacheParticipant: StoreParticipant {
   func heldBytes(upTo goal: Int) throws(TidemarkError) -> Int
 
   /// Evicts entries of so many bytes, those that were used least recently first.
-  /// - Parameter reserve: bytes of the ballast file that are released where the evictions
-  ///   themselves cannot be written.
   /// - Returns: false where there is none.
-  func evict(_ bytes: Int, reserve: Int) throws(TidemarkError) -> Bool
+  func evict(_ bytes: Int) throws(TidemarkError) -> Bool
 }
 
 /// A condition of a commit that only a participant can judge.
