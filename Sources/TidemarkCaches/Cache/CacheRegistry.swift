@@ -48,10 +48,9 @@ package final class CacheRegistry: CacheParticipant {
   package init(_ engine: Engine, _ configuration: Store.Configuration) {
     self.engine = engine
     questions = Questions(engine)
-    let warms = configuration.usesThreads && configuration.warmUp != .none
-    warmer =
-      warms
-      ? WarmUpThread(engine, configuration.warmUp, budget: configuration.cacheBytes / 2) : nil
+    let (warmUp, budget) = (configuration.warmUp, configuration.cacheBytes / 2)
+    let warms = configuration.usesThreads && warmUp != .none
+    warmer = warms ? WarmUpThread(engine, warmUp, budget: budget) : nil
     warmer?.start()
   }
 

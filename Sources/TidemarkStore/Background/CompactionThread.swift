@@ -6,29 +6,26 @@ final class CompactionThread: Sendable {
     var isStopping = false
     var isDue = false
     var thread: WorkerThread?
+    var failure: TidemarkError?
   }
 
   private let engine: Engine
   private let state = Monitor(State())
-  private let failure = Lock<TidemarkError?>(nil)
 
   init(_ engine: Engine) { self.engine = engine }
 
   /// The error that the last compaction ended with.
-  var lastError: TidemarkError? { failure.withLock { $0 } }
+  var lastError: TidemarkError? { state.withLock { $0.failure } }
 
   /// Lets the thread look whether a compaction pays, if it is time for that.
   func compactIfDue() throws(TidemarkError) {
     guard engine.compactionIsDue() || engine.attachments.isSweepDue else { return }
-    let (engine, state, failure) = (engine, state, failure)
+    let (engine, monitor) = (engine, state)
     try state.withLock { (state: inout State) throws(TidemarkError) in
       guard !state.isStopping else { return }
       state.isDue = true
       guard state.thread == nil else { return }
-      let monitor = self.state
-      state.thread = try WorkerThread(name: "tidemark-pack") {
-        Self.run(engine, monitor, failure)
-      }
+      state.thread = try WorkerThread(name: "tidemark-pack") { Self.run(engine, monitor) }
     }
     state.broadcast()
   }
@@ -43,9 +40,7 @@ final class CompactionThread: Sendable {
   /// Waits for the thread to end; after ``stop()`` only.
   func join() { state.withLock { $0.thread }?.join() }
 
-  private static func run(
-    _ engine: Engine, _ state: Monitor<State>, _ failure: Lock<TidemarkError?>
-  ) {
+  private static func run(_ engine: Engine, _ state: Monitor<State>) {
     while true {
       let isStopping = state.wait { state -> Bool? in
         guard state.isStopping || state.isDue else { return nil }
@@ -56,8 +51,8 @@ final class CompactionThread: Sendable {
       do {
         try engine.compactIfWorthwhile()
         try engine.sweepAttachmentsIfDue()
-        failure.withLock { $0 = nil }
-      } catch { failure.withLock { $0 = error } }
+        state.withLock { $0.failure = nil }
+      } catch { state.withLock { $0.failure = error } }
     }
   }
 }

@@ -150,8 +150,7 @@ extension Store.Configuration {
 
   /// Opens the log in a directory.
   package func openEngine(at path: String) throws(TidemarkError) -> Engine {
-    try Engine.open(
-      path, configuration: engineConfiguration, environment: engineEnvironment)
+    try Engine.open(path, configuration: engineConfiguration, environment: engineEnvironment)
   }
 
   private var engineConfiguration: EngineConfiguration {
