@@ -57,7 +57,7 @@ extension Store {
   /// ```
   /// - Parameters:
   ///   - type: the type of the values.
-  ///   - prefix: see ``Tidemark/Store/cache(prefix:policy:)``.
+  ///   - prefix: see ``TidemarkStore/Store/cache(prefix:policy:)``.
   ///   - policy: its rules.
   /// - Throws: `invalidArgument`; what reading the index throws.
   public func cache<Value: Codable & Sendable>(
@@ -69,7 +69,7 @@ extension Store {
   /// The same for one version of the type; the entries of older versions go.
   /// - Parameters:
   ///   - type: the type of the values.
-  ///   - prefix: see ``Tidemark/Store/cache(prefix:version:policy:)``.
+  ///   - prefix: see ``TidemarkStore/Store/cache(prefix:version:policy:)``.
   ///   - version: the version of the type.
   ///   - policy: its rules.
   /// - Throws: `invalidArgument`; what writing to the store throws.

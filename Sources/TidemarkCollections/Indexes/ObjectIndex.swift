@@ -86,7 +86,7 @@ public struct ObjectIndex<Object: Sendable>: Sendable {
     }
   }
 
-  /// A full-text index of some texts, for ``ObjectCollection/search(_:_:where:limit:)``.
+  /// A full-text index of some texts, for ``ObjectCollection/search(_:_:where:limit:unreadable:)``.
   ///
   /// ```swift
   /// ObjectIndex(text: "text", version: 1) { [($0.title, 3), ($0.body, 1)] }

@@ -47,7 +47,7 @@ extension Store {
 }
 
 extension Store.Blocking {
-  /// The peers that the store has replicated with; see ``Tidemark/Store/peers()``.
+  /// The peers that the store has replicated with; see ``TidemarkStore/Store/peers()``.
   public func peers() throws(TidemarkError) -> [PeerInfo] {
     let held = Dictionary(
       try store.heldHistory().map { ($0.peer, $0) }, uniquingKeysWith: { $1 })
@@ -62,7 +62,7 @@ extension Store.Blocking {
     return names.map { String(decoding: $0, as: UTF8.self) }.sorted()
   }
 
-  /// Forgets a peer; see ``Tidemark/Store/forget(peer:)``.
+  /// Forgets a peer; see ``TidemarkStore/Store/forget(peer:)``.
   public func forget(peer name: String) throws(TidemarkError) {
     let names = try peerNames()
     guard names.contains(name) else {
@@ -127,7 +127,7 @@ extension Store {
 }
 
 extension Store.Blocking {
-  /// The peer's name for a key; see ``Tidemark/Store/alias(forKey:at:)``.
+  /// The peer's name for a key; see ``TidemarkStore/Store/alias(forKey:at:)``.
   public func alias(
     forKey key: some BytesConvertible, at name: String
   ) throws(TidemarkError) -> Alias? {
@@ -135,7 +135,7 @@ extension Store.Blocking {
     return try ask(name) { try $0.session().knownAliases().alias(ofKey: bytes) }
   }
 
-  /// The key that a peer calls so; see ``Tidemark/Store/key(forAlias:at:)``.
+  /// The key that a peer calls so; see ``TidemarkStore/Store/key(forAlias:at:)``.
   public func key(forAlias alias: Alias, at name: String) throws(TidemarkError) -> Key? {
     try ask(name) { try $0.session().knownAliases().key(ofAlias: alias) }
   }

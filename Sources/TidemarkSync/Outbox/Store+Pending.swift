@@ -45,7 +45,7 @@ extension Store {
 }
 
 extension Store.Blocking {
-  /// How much is not synced; see ``Tidemark/Store/pending(for:)``.
+  /// How much is not synced; see ``TidemarkStore/Store/pending(for:)``.
   public func pending(for name: String? = nil) throws(TidemarkError) -> PendingSummary {
     let names = if let name { [name] } else { try peerNames() }
     return names.count > 1
@@ -75,7 +75,7 @@ extension Store.Blocking {
     return result
   }
 
-  /// Entries that are not synced; see ``Tidemark/Store/pendingEntries(for:label:after:limit:)``.
+  /// Entries that are not synced; see ``TidemarkStore/Store/pendingEntries(for:label:after:limit:)``.
   public func pendingEntries(
     for name: String? = nil, label: EntryLabel? = nil, after sequence: UInt64 = 0, limit: Int = 1000
   ) throws(TidemarkError) -> PendingPage {
