@@ -24,10 +24,12 @@ let package = Package(
     .systemLibrary(name: "CRocksDB", providers: [.apt(["librocksdb-dev"]), .brew(["rocksdb"])]),
     .systemLibrary(name: "CSQLite", providers: [.apt(["libsqlite3-dev"]), .brew(["sqlite"])]),
     .systemLibrary(name: "CTkrzw", providers: [.apt(["libtkrzw-dev"]), .brew(["tkrzw"])]),
+    // The one that the package's tests count allocations with, by a link.
+    .target(name: "CAllocationCount"),
     .executableTarget(
       name: "tidemark-bench",
       dependencies: [
-        "CLMDB", "CLevelDB", "CRocksDB", "CSQLite", "CTkrzw",
+        "CAllocationCount", "CLMDB", "CLevelDB", "CRocksDB", "CSQLite", "CTkrzw",
         .product(name: "GRDB", package: "GRDB.swift"),
         .product(name: "Tidemark", package: "tidemark"),
         .product(name: "TidemarkSync", package: "tidemark"),

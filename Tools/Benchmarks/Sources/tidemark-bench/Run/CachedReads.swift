@@ -8,12 +8,6 @@ struct CachedReads {
   let count: Int
   let directory: String
 
-  /// One way to read, and its time of a read in microseconds in each run.
-  private struct Row {
-    var title: String
-    var times: [(wall: Double, processor: Double)] = []
-  }
-
   func report(runs: Int) async throws {
     let path = directory + "/tidemark-cached-reads"
     try? FileManager.default.removeItem(atPath: path)
@@ -34,50 +28,32 @@ struct CachedReads {
         throw BenchError("\(key) is not there")
       }
     }
-    var rows: [Row] = []
-    func note(_ title: String, _ cost: Cost, _ share: Double = 1) {
-      let time = (cost.wall / Double(count) * 1e6 * share, cost.microseconds(count) * share)
-      if let place = rows.firstIndex(where: { $0.title == title }) {
-        rows[place].times.append(time)
-      } else {
-        rows.append(Row(title: title, times: [time]))
-      }
-    }
+    var table = ReadTable()
     let peers = try Peers(ordered, value, path)
     for _ in 0..<max(1, runs) {
       func each(_ title: String, _ keys: [String], _ body: (String) throws -> Void) rethrows {
-        let share = Double(count) / Double(keys.count)
-        note(title, try Cost { for key in keys { try body(key) } }, share)
+        try table.add(title, reads: keys.count) { for key in keys { try body(key) } }
       }
       try each("store.value(forKey:)", full) { _ = try store.value(forKey: $0) }
       try each("cache.value(forKey:)", keys) { _ = try cache.value(forKey: $0) }
       try each("cache.entry(forKey:)", keys) { _ = try cache.entry(forKey: $0) }
       try each("cache.isValid", keys) { _ = try cache.isValid($0) }
       for (name, policy) in Self.policies {
-        note("value(for:policy:fetch:), \(name)", try await read(cache, keys, policy))
-        let cost = try await readOnMain(cache, keys, policy)
-        note("value(for:policy:fetch:), \(name), main actor", cost)
+        let title = "value(for:policy:fetch:), \(name)"
+        try await table.add(title, reads: count) { try await read(cache, keys, policy) }
+        try await table.add(title + ", main actor", reads: count) {
+          try await readOnMain(cache, keys, policy)
+        }
       }
-      note("8 tasks, automatic", try await readTogether(cache, keys, tasks: 8), 1.0 / 8)
+      try await table.add("8 tasks, automatic", reads: 8 * count, tasks: 8) {
+        try await readTogether(cache, keys, tasks: 8)
+      }
       each("NSCache", keys) { _ = peers.foundation.object(forKey: $0 as NSString) }
       each("dictionary under a lock", keys) { _ = peers.value($0) }
-      let some = Array(keys.prefix(count / 20))
-      try each("GRDB, with the time of use", some) { try peers.read($0) }
+      try each("GRDB, with the time of use", Array(keys.prefix(count / 20))) { try peers.read($0) }
     }
-    show(rows)
+    table.show("Reads of \(count) entries that were read before")
     try await store.close()
-  }
-
-  private func show(_ rows: [Row]) {
-    print("\nReads of \(count) entries that were read before, us: median (least..most)\n")
-    print("| | a read | processor |\n|---|---|---|")
-    for row in rows {
-      let wall = Statistics(row.times.map(\.wall))
-      let range = "\(Figures.short(wall.smallest))..\(Figures.short(wall.largest))"
-      let processor = Statistics.median(row.times.map(\.processor))
-      print(
-        "| \(row.title) | \(Figures.short(wall.median)) (\(range)) | \(Figures.short(processor)) |")
-    }
   }
 
   private static let policies: [(String, ReadPolicy)] = [
@@ -88,35 +64,27 @@ struct CachedReads {
   /// Reads on the executor of the caller: a task, or the main actor.
   nonisolated(nonsending) private func read(
     _ cache: Tidemark.Cache<[UInt8]>, _ keys: [String], _ policy: ReadPolicy
-  ) async throws -> Cost {
-    let (before, processor) = (nanoseconds(), Cost.processorSeconds())
+  ) async throws {
     for key in keys {
       let value = try await cache.value(for: key, policy: policy) { try await Self.fetch(key) }
       guard value?.count == 250 else { throw BenchError("a value is another one") }
     }
-    return Cost(
-      wall: Double(nanoseconds() - before) * 1e-9,
-      processor: Cost.processorSeconds() - processor)
   }
 
   @MainActor
   private func readOnMain(
     _ cache: Tidemark.Cache<[UInt8]>, _ keys: [String], _ policy: ReadPolicy
-  ) async throws -> Cost {
+  ) async throws {
     try await read(cache, keys, policy)
   }
 
   private func readTogether(
     _ cache: Tidemark.Cache<[UInt8]>, _ keys: [String], tasks: Int
-  ) async throws -> Cost {
-    let (before, processor) = (nanoseconds(), Cost.processorSeconds())
+  ) async throws {
     try await withThrowingTaskGroup(of: Void.self) { group in
-      for _ in 0..<tasks { group.addTask { _ = try await read(cache, keys, .automatic) } }
+      for _ in 0..<tasks { group.addTask { try await read(cache, keys, .automatic) } }
       try await group.waitForAll()
     }
-    return Cost(
-      wall: Double(nanoseconds() - before) * 1e-9,
-      processor: Cost.processorSeconds() - processor)
   }
 
   private static func fetch(_ key: String) async throws -> [UInt8] {

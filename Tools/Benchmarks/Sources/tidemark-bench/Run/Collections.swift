@@ -10,12 +10,15 @@ struct Collections: ParsableCommand {
     abstract: "Compares a collection with indexes with a table of GRDB that has the same.")
 
   @Argument(help: "Debian's packages as the lines of an import.") var file: String
-  @Option(help: "How often each is run; the middle one counts.") var runs = 3
+  @Option(help: "How often each is run; the middle one counts. 0 measures reads of objects alone.")
+  var runs = 3
   @Option(help: "Which ones, separated by commas: tidemark, grdb.") var engines = "tidemark,grdb"
   @Option(help: "Where they are made.") var directory = NSTemporaryDirectory()
   @Option(
     help: "Measures how a collection's costs grow with its size instead: sizes like 1000,100000.")
   var growth: String?
+  @Option(help: "How many objects are read by id, in first pages and in lists; 0 for none.")
+  var reads = 100_000
 
   func run() throws {
     let packages = try DebPackage.read(file)
@@ -27,11 +30,12 @@ struct Collections: ParsableCommand {
     print("\(packages.count) packages, \(runs) runs: median (least..most)\n")
     let names = engines.split(separator: ",").map(String.init)
     var results: [String: [[Double]]] = [:]
-    for _ in 0..<max(1, runs) {
+    for _ in 0..<runs {
       for name in names { results[name, default: []].append(try measure(name, packages)) }
     }
-    Figures.printTable(Self.rows, names.map { ($0, results[$0] ?? []) })
-    if names.contains("tidemark") { try ObserverCost(packages).report() }
+    if runs > 0 { Figures.printTable(Self.rows, names.map { ($0, results[$0] ?? []) }) }
+    if runs > 0, names.contains("tidemark") { try ObserverCost(packages).report() }
+    if reads > 0 { try ObjectReads(count: reads, directory: directory).report(runs: max(1, runs)) }
   }
 
   private static let rows = [
