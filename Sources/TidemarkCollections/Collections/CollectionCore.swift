@@ -7,7 +7,8 @@ public final class CollectionCore<Object: Sendable, ID: CollectionID>: Sendable 
   let prefix: [UInt8]
   let codec: ObjectCodec<Object>
   let id: @Sendable (Object) -> ID
-  let cache: ObjectCache<Object>
+  /// Its number in the cache of objects.
+  let owner: UInt32
   private let declared = Lock<(indexes: CollectionIndexes, schema: Int)?>(nil)
 
   /// Its indexes; nil where it has none.
@@ -38,7 +39,7 @@ public final class CollectionCore<Object: Sendable, ID: CollectionID>: Sendable 
     prefix = keys
     self.id = id
     codec = try ObjectCodec(name, coding, schema) { id($0).keyBytes }
-    cache = ObjectCache(limit: schema.objectCacheBytes)
+    owner = store.engine.objects.nextOwner()
   }
 
   var schema: CollectionSchema<Object> { codec.schema }
@@ -96,49 +97,42 @@ public final class CollectionCore<Object: Sendable, ID: CollectionID>: Sendable 
   /// The id that a key ends with; nil for a key that no object of the collection can have.
   func id(ofKey key: [UInt8]) -> ID? { ID.id(ofKeyBytes: key[prefix.count...]) }
 
-  /// The hash by which the cache knows a key.
-  func hash(ofKey key: [UInt8]) -> UInt64 {
-    KeyHash.hash(key.rawSpan, seed: store.engine.hashSeed)
-  }
-
   // MARK: Reading
 
-  /// Reads many objects of a state together.
-  func fetch(_ view: EngineView) -> BoxFetch {
-    BoxFetch(
-      store: store, prefix: prefix, view: view, cache: cache.boxes,
+  /// Reads objects of a state.
+  /// - Parameter view: the state; nil for the newest.
+  func fetch(_ view: EngineView?) -> ObjectFetch {
+    ObjectFetch(
+      store: store, prefix: prefix, owner: owner, view: view,
       needsVersions: schema.version > 0,
-      decode: { [codec] in ObjectBox(try codec.decode($0, version: $1, id: $2)) })
+      objectBytes: MemoryLayout<Object>.size,
+      decode: { [codec] (value, version, id) throws(TidemarkError) in
+        ObjectBox(try codec.decode(value, version: version, id: id))
+      })
   }
 
-  /// An object as a state has it; nil also for one that was deleted since.
-  func object(_ id: ID, in view: EngineView) throws(TidemarkError) -> Object? {
-    let key = try key(id)
-    if try store.engine.newestEntry(ofKey: key.rawSpan) <= view.sequence {
-      let object = try newest(id)
-      // Nobody has written it in between.
-      if try store.engine.newestEntry(ofKey: key.rawSpan) <= view.sequence { return object }
-    }
-    let source = ReadSource(store: store, view: view)
-    guard let stored = try stored(key, in: source) else { return nil }
-    return try codec.decode(stored.bytes, version: stored.version, ofKey: key)
-  }
-
-  /// An object of the newest state, from the cache where that is still right.
-  /// - Parameter isUse: whether the object was asked for by its id: of a cached one that is a use.
-  func newest(_ id: ID, isUse: Bool = false) throws(TidemarkError) -> Object? {
+  /// An object as a state has it.
+  /// - Parameters:
+  ///   - view: the state; nil for the newest.
+  ///   - isUse: whether the object was asked for by its id: of a cached one that is a use.
+  func object(
+    _ id: ID, in view: EngineView? = nil, isUse: Bool = false
+  ) throws(TidemarkError) -> Object? {
     let key = try key(id)
     let engine = store.engine
-    guard let slot = try engine.slot(ofKey: key.rawSpan), !slot.isDeleted else { return nil }
-    if isUse, slot.size.isCached { store.caches.noteUse(of: key, slot.sequence) }
-    let hash = hash(ofKey: key)
-    if let object = cache.object(hash, at: slot.sequence, lineage: engine.lineage) { return object }
-    let lineage = engine.lineage
-    guard let stored = try stored(key, in: store.source) else { return nil }
-    let object = try codec.decode(stored.bytes, version: stored.version, ofKey: key)
-    cache.keep(
-      object, hash, at: stored.sequence, bytes: stored.bytes.count, lineage: lineage)
-    return object
+    try engine.checkReadable()
+    var row =
+      view == nil ? engine.objects.newest(engine.objectTicket(key.rawSpan, owner: owner)) : nil
+    if row == nil {
+      switch try fetch(view).fetch([Array(key[prefix.count...])])[0] {
+      case .object(let read): row = read
+      case .absent: return nil
+      case .failed(let error): throw error
+      }
+    }
+    guard let row else { return nil }
+    if isUse, row.isCached { store.caches.noteUse(of: key, row.sequence) }
+    return (row.box as? ObjectBox<Object>)?.object
   }
 
   /// The bytes of a key; nil when it is absent.

@@ -25,9 +25,6 @@ public struct CollectionSchema<Object: Sendable>: Sendable {
   /// The properties by which objects are found and sorted. A collection that is asked for without
   /// any has those that it was asked for with before.
   public var indexes: [ObjectIndex<Object>]
-  /// Bytes of values whose decoded objects are kept, at most; a decoded object takes a few times as
-  /// much. 8 MiB are usual, 0 keeps none.
-  public var objectCacheBytes = 8 << 20
 
   /// The rules of a collection.
   /// - Parameters:

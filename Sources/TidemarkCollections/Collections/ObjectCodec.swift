@@ -93,8 +93,12 @@ struct ObjectCodec<Object: Sendable>: Sendable {
   /// - Parameters:
   ///   - version: the schema that they were written with.
   ///   - id: the end of the key.
-  func decode(_ bytes: RawSpan, version: UInt32, id: [UInt8]) throws -> Object {
-    try checked(coding.decode(try newest([UInt8](copying: bytes), version)), id[...])
+  func decode(
+    _ bytes: RawSpan, version: UInt32, id: [UInt8]
+  ) throws(TidemarkError) -> Object {
+    do {
+      return try checked(coding.decode(try newest([UInt8](copying: bytes), version)), id[...])
+    } catch { throw describe(error, "cannot be read", Array(name.utf8) + [UInt8(ascii: "/")] + id) }
   }
 
   /// The bytes in the form of this schema.

@@ -5,10 +5,7 @@ extension ObjectReader {
   /// - Returns: nil when there is none.
   /// - Throws: `coding` when it cannot be decoded, with the field; `damaged`, `closed`.
   public func get(_ id: ID) throws(TidemarkError) -> Object? {
-    guard source.view != nil else { return try core.newest(id, isUse: true) }
-    let key = try core.key(id)
-    guard let stored = try core.stored(key, in: source) else { return nil }
-    return try core.codec.decode(stored.bytes, version: stored.version, ofKey: key)
+    try core.object(id, in: source.view, isUse: source.view == nil)
   }
 
   /// Whether there is an object with an id.
@@ -57,31 +54,26 @@ extension ObjectReader {
     labels: LabelFilter = .everything, descending: Bool = false, limit: Int? = nil,
     unreadable: ((TidemarkError) -> Void)? = nil, _ body: (Object) -> Void
   ) throws(TidemarkError) {
-    var walk = try RowWalk(source, query(labels, descending, limit))
     let tell = UnreadableObjects(told: unreadable)
-    let lineage = source.engine.lineage
-    while let row = try walk.nextRow() {
-      if source.view == nil,
-        let object = core.cache.object(
-          core.hash(ofKey: row.key), at: row.sequence, lineage: lineage)
-      {
-        body(object)
-        continue
+    try forEachPage(query(labels, descending, limit)) { (rows, view) throws(TidemarkError) in
+      for answer in try core.fetch(view).fetch(rows) {
+        if let box = try tell.box(answer, of: core) { body(box.object) }
       }
-      let found: Object? = try tell.readable { () throws(TidemarkError) in
-        try object(of: row, &walk)
-      }
-      if let found { body(found) }
     }
   }
 
-  private func object(
-    of row: ScanRow, _ walk: inout RowWalk
-  ) throws(TidemarkError) -> Object {
-    let bytes = try walk.value(row)
-    // The schema stands in the entry's attributes.
-    let version = core.schema.version == 0 ? 0 : try walk.info(row).attributes.schemaVersion
-    return try core.codec.decode(bytes, version: version, ofKey: row.key)
+  /// Calls `body` with the rows of a query, many at a time, and with their state.
+  func forEachPage(
+    _ query: EntryQuery, _ body: ([ScanRow], EngineView) throws(TidemarkError) -> Void
+  ) throws(TidemarkError) {
+    let (view, scan) = try source.scan(query, after: .start)
+    var pages = PageSizes(limit: query.limit)
+    while let scan, let size = pages.next() {
+      let rows = try scan.nextPage(limit: size)
+      if rows.isEmpty { return }
+      pages.took(rows.count)
+      try body(rows, view)
+    }
   }
 
   /// All ids, in the order of their bytes; no object is read for it.
@@ -94,12 +86,13 @@ extension ObjectReader {
   ) throws(TidemarkError) -> [ID] {
     var ids: [ID] = []
     let tell = UnreadableObjects(told: unreadable)
-    var walk = try RowWalk(source, query(labels, false, nil, values: false))
-    while let row = try walk.nextRow() {
-      let id = try tell.readable { () throws(TidemarkError) in
-        try core.id(ofObject: row.key[core.prefix.count...])
+    try forEachPage(query(labels, false, nil, values: false)) { (rows, _) throws(TidemarkError) in
+      for row in rows {
+        let id = try tell.readable { () throws(TidemarkError) in
+          try core.id(ofObject: row.key[core.prefix.count...])
+        }
+        if let id { ids.append(id) }
       }
-      if let id { ids.append(id) }
     }
     return ids
   }

@@ -26,12 +26,25 @@ struct UnreadableObjects {
   }
 }
 
-extension CollectionCore {
-  /// The object of the end of a key, as a state has it.
-  func object(ofKeyBytes bytes: [UInt8], in view: EngineView) throws(TidemarkError) -> Object? {
-    try object(id(ofObject: bytes[...]), in: view)
+extension UnreadableObjects {
+  /// The object of an answer in its box, out of which to copy it takes longer than all else; nil
+  /// where there is none, or it cannot be read.
+  /// - Parameter isKnown: whether it was told of already.
+  @inline(__always)
+  func box<Object, ID>(
+    _ answer: ObjectFetch.Answer, of core: CollectionCore<Object, ID>, unless isKnown: Bool = false
+  ) throws(TidemarkError) -> ObjectBox<Object>? {
+    switch answer {
+    case .object(let row): return row.box as? ObjectBox<Object>
+    case .absent: return nil
+    case .failed(let error):
+      if error.code != .coding || !isKnown { try tell(error) }
+      return nil
+    }
   }
+}
 
+extension CollectionCore {
   /// The id that the end of a key is.
   /// - Throws: `coding`.
   func id(ofObject bytes: ArraySlice<UInt8>) throws(TidemarkError) -> ID {
@@ -47,8 +60,8 @@ extension CollectionCore {
   func unindexed(_ id: [UInt8], in view: EngineView) throws(TidemarkError) -> TidemarkError {
     let key = prefix + id
     do {
-      if let object = try object(ofKeyBytes: id, in: view) {
-        _ = try knownRows(of: object, ofKey: key)
+      if let box = try UnreadableObjects.fail.box(fetch(view).fetch([id])[0], of: self) {
+        _ = try knownRows(of: box.object, ofKey: key)
       }
     } catch {
       // A term that is too long is a limit, and the object is left out like one that is no JSON.

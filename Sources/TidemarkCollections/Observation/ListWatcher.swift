@@ -91,11 +91,11 @@ final class ListWatcher<Object: Sendable, ID: CollectionID>: Watcher {
     }
     let known = try query.tellUnindexed(tell)
     let found = try query.found(limit: limit, after: nil, reversed: list.isReversed)
-    try query.forEach(found, known: known, tell) { place, object in
+    try query.forEach(found, known: known, tell) { place, box in
       let row = found[place]
       guard let id = ID.id(ofKeyBytes: row.id[...]) else { return }
       list.rows.append(row)
-      list.objects.append(ObjectBox(object))
+      list.objects.append(box)
       list.ids.append(id)
       list.terms[row.id] = row.terms
     }
@@ -108,7 +108,7 @@ final class ListWatcher<Object: Sendable, ID: CollectionID>: Watcher {
   ) throws(TidemarkError) {
     let query = try ObjectQuery(core, condition, order)
     // Everything that may fail comes before anything is changed.
-    var news: [(id: ID, bytes: [UInt8], found: FoundObject?, object: Object?)] = []
+    var news: [(id: ID, bytes: [UInt8], found: FoundObject?, box: ObjectBox<Object>?)] = []
     var unreadable = list.unreadable
     for key in keys where key.count > core.prefix.count {
       let bytes = Array(key[core.prefix.count...])
@@ -117,25 +117,24 @@ final class ListWatcher<Object: Sendable, ID: CollectionID>: Watcher {
       let tell = UnreadableObjects { unreadable[place] = $0 }
       let found = try query.rows.found(id: bytes)
       guard found != nil || list.terms[bytes] != nil else { continue }
-      let object: Object? = try tell.readable { () throws(TidemarkError) in
-        found == nil ? nil : try query.object(ofKeyBytes: bytes)
-      }
+      let box =
+        found == nil ? nil : try tell.box(core.fetch(query.rows.view).fetch([bytes])[0], of: core)
       guard let id = core.id(ofKey: key) else { continue }
-      news.append((id, bytes, object == nil ? nil : found, object))
+      news.append((id, bytes, box == nil ? nil : found, box))
     }
     // With a bound, an object that was left out may take the place of one that goes.
     if limit != nil, news.contains(where: { $0.found?.terms != list.terms[$0.bytes] }) {
       return try askAnew(&list, &changes)
     }
     list.unreadable = unreadable
-    for (id, bytes, found, object) in news {
+    for (id, bytes, found, box) in news {
       let old = list.terms[bytes]
       var former: Int?
       if let old {
         let place = Self.place(of: .init(id: bytes, terms: old), in: list)
-        if let found, found.terms == old, let object {
-          guard !Self.areEqual(list.objects[place].object, object) else { continue }
-          list.objects[place] = ObjectBox(object)
+        if let found, found.terms == old, let box {
+          guard !Self.areEqual(list.objects[place].object, box.object) else { continue }
+          list.objects[place] = box
           changes.updated.append(id)
           continue
         }
@@ -145,13 +144,13 @@ final class ListWatcher<Object: Sendable, ID: CollectionID>: Watcher {
         list.ids.remove(at: place)
         list.terms[bytes] = nil
       }
-      guard let found, let object else {
+      guard let found, let box else {
         if old != nil { changes.removed.append(id) }
         continue
       }
       let place = Self.place(of: found, in: list)
       list.rows.insert(found, at: place)
-      list.objects.insert(ObjectBox(object), at: place)
+      list.objects.insert(box, at: place)
       list.ids.insert(id, at: place)
       list.terms[bytes] = found.terms
       if former == nil {

@@ -27,7 +27,7 @@ final class ObjectWatcher<Object: Sendable, ID: CollectionID>: Watcher {
       let sequence = try core.store.engine.newestEntry(ofKey: key.rawSpan)
       if last.withLock({ $0 == sequence }), !news.isAll { return nil }
       let result: Result<Object?, TidemarkError>
-      do throws(TidemarkError) { result = .success(try core.newest(id)) } catch {
+      do throws(TidemarkError) { result = .success(try core.object(id)) } catch {
         guard error.code == .coding else { throw error }
         result = .failure(error)
       }

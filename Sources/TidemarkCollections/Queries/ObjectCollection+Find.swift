@@ -57,7 +57,7 @@ extension ObjectCollection {
       let found = try query.found(limit: limit, after: cursor)
       var page = ObjectPage<Object>()
       page.objects.reserveCapacity(found.count)
-      try query.forEach(found, known: known, tell) { page.objects.append($1) }
+      try query.forEach(found, known: known, tell) { page.objects.append($1.object) }
       if let last = found.last, found.count == limit {
         page.next = query.rows.cursor(behind: last, after: cursor)
       }
@@ -152,7 +152,7 @@ extension ObjectCollection {
       var scan = try RowScan(store.engine, layout.row.number, range)
       guard let row = try scan.nextRow() else { break }
       let object = try tell.readable { () throws(TidemarkError) in
-        try core.newest(core.id(ofObject: row.id))
+        try core.object(core.id(ofObject: row.id))
       }
       if let object {
         values.append(object[keyPath: path])

@@ -53,6 +53,7 @@ extension ObjectCollection {
       let search = try TextSearch(store, texts, query)
       var hits: [TextHit<Object>] = []
       var errors: [TidemarkError] = []
+      let fetch = core.fetch(search.view)
       let filter = RowFilter(store.engine, core.prefix, state, layouts, search.view)
       for id in try filter.unindexed() {
         errors.append(try core.unindexed(id, in: search.view))
@@ -62,11 +63,9 @@ extension ObjectCollection {
         guard hits.count < limit else { break }
         guard let bytes = try search.accepts(ranked.document),
           try filter.meets(node, bytes[...]),
-          let object = try collect.readable({ () throws(TidemarkError) in
-            try core.object(ofKeyBytes: bytes, in: search.view)
-          })
+          let box = try collect.box(fetch.fetch([bytes])[0], of: core)
         else { continue }
-        hits.append(TextHit(object: object, score: ranked.score))
+        hits.append(TextHit(object: box.object, score: ranked.score))
       }
       guard search.isCurrent else { continue }
       for error in errors { try UnreadableObjects(told: unreadable).tell(error) }

@@ -40,11 +40,6 @@ struct ObjectQuery<Object: Sendable, ID: CollectionID> {
     try rows.filter.isUnindexed(id) ? try core.unindexed(id, in: rows.view) : nil
   }
 
-  /// An object as the query's state has it.
-  func object(ofKeyBytes id: [UInt8]) throws(TidemarkError) -> Object? {
-    try core.object(ofKeyBytes: id, in: rows.view)
-  }
-
   /// Calls `body` with objects that were found, as the query's state has them, and with their
   /// places among those; without those that are gone.
   /// - Parameters:
@@ -52,20 +47,11 @@ struct ObjectQuery<Object: Sendable, ID: CollectionID> {
   ///   - tell: is told of objects that cannot be read.
   func forEach(
     _ found: [FoundObject], known: Set<[UInt8]> = [], _ tell: UnreadableObjects,
-    _ body: (Int, Object) -> Void
+    _ body: (Int, ObjectBox<Object>) -> Void
   ) throws(TidemarkError) {
-    let fetched =
-      found.count >= BoxFetch.least ? core.fetch(rows.view).fetch(found.map(\.id)) : nil
-    for (place, row) in found.enumerated() {
-      if let box = fetched?.boxes[place] as? ObjectBox<Object> {
-        body(place, box.object)
-        continue
-      }
-      if let fetched, fetched.entries[place].sequence == 0 { continue }
-      let object = try tell.readable(unless: known.contains(row.id)) { () throws(TidemarkError) in
-        try core.object(ofKeyBytes: row.id, in: rows.view)
-      }
-      if let object { body(place, object) }
+    for (place, answer) in try core.fetch(rows.view).fetch(found.map(\.id)).enumerated() {
+      let isKnown = known.contains(found[place].id)
+      if let box = try tell.box(answer, of: core, unless: isKnown) { body(place, box) }
     }
   }
 }

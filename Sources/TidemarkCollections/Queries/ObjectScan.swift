@@ -30,25 +30,25 @@ struct ObjectScan<Reader: ObjectReader> {
     let isReversed = cursor?.isReversed ?? false
     var all: [(row: FoundObject, object: Object)] = []
     let core = reader.core
-    var walk = try RowWalk(reader.source, EntryQuery(prefix: core.prefix))
-    while let row = try walk.nextRow() {
-      let read = try tell.readable { () throws(TidemarkError) in
-        try reader.get(core.id(ofObject: row.key[core.prefix.count...]))
+    try reader.forEachPage(EntryQuery(prefix: core.prefix)) { (rows, view) throws(TidemarkError) in
+      var labels: [[[UInt8]]]?
+      for (place, answer) in try core.fetch(view).fetch(rows).enumerated() {
+        guard let object = try tell.box(answer, of: core)?.object else { continue }
+        let isMet = try node.isMet { (target) throws(TidemarkError) in
+          values(target, of: object)
+        } labels: { (wanted) throws(TidemarkError) in
+          if labels == nil { labels = try core.labels(of: rows) }
+          return wanted.query.matches(labels?[place] ?? [])
+        }
+        guard isMet else { continue }
+        var terms: [UInt8] = []
+        for order in order {
+          terms += IndexPart<Int>.directed(
+            values(order.target, of: object).first ?? IndexTerm.nothing.bytes, order.isDescending)
+        }
+        let id = Array(rows[place].key[core.prefix.count...])
+        all.append((FoundObject(id: id, terms: terms), object))
       }
-      guard let object = read else { continue }
-      let isMet = try node.isMet { (target) throws(TidemarkError) in
-        values(target, of: object)
-      } labels: { (labels) throws(TidemarkError) in
-        labels.query.matches(try walk.info(row).labels)
-      }
-      guard isMet else { continue }
-      var terms: [UInt8] = []
-      for order in order {
-        terms += IndexPart<Int>.directed(
-          values(order.target, of: object).first ?? IndexTerm.nothing.bytes, order.isDescending)
-      }
-      let found = FoundObject(id: Array(row.key[core.prefix.count...]), terms: terms)
-      all.append((found, object))
     }
     all.sort { $0.row.precedes($1.row, isReversed) }
     if let cursor {
@@ -66,5 +66,16 @@ struct ObjectScan<Reader: ObjectReader> {
   private func values(_ target: IndexTarget, of object: Object) -> [[UInt8]] {
     guard case .path(_, _, let terms) = target else { return [] }
     return terms(object)
+  }
+}
+
+extension CollectionCore {
+  /// The labels of rows.
+  fileprivate func labels(of rows: [ScanRow]) throws(TidemarkError) -> [[[UInt8]]] {
+    var labels = [[[UInt8]]](repeating: [], count: rows.count)
+    try store.engine.forEachInfo(of: rows) { (index, info) throws(TidemarkError) in
+      labels[index] = info.labels
+    }
+    return labels
   }
 }

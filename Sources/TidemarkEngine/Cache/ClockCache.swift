@@ -1,11 +1,17 @@
+/// The name of something in a ``ClockCache``.
+package protocol CacheAddress: Sendable, Equatable {
+  /// For the cache's table.
+  var hash: UInt64 { get }
+}
+
 /// A cache of what was decoded from the log, bounded in bytes.
 ///
 /// Evicts by the clock (second chance) algorithm: F. J. Corbató, "A Paging Experiment with the
 /// Multics System", 1968. A hit sets a bit and moves nothing. What a scan passes over once goes
 /// before what was asked for again.
-package final class ClockCache<Value: Sendable>: Sendable {
+package final class ClockCache<Address: CacheAddress, Value: Sendable>: Sendable {
   private struct Slot {
-    var address: BlockAddress
+    var address: Address
     var value: Value
     var bytes: Int
     var wasUsed: Bool
@@ -20,9 +26,10 @@ package final class ClockCache<Value: Sendable>: Sendable {
     var limit: Int
 
     /// Where in the table an address stands, or would.
-    func find(_ address: BlockAddress) -> Int {
+    func find(_ address: Address) -> Int {
       let mask = table.count &- 1
       var index = Int(truncatingIfNeeded: address.hash) & mask
+      let slots = slots.span
       while table[index] != 0, slots[Int(table[index]) &- 1].address != address {
         index = (index &+ 1) & mask
       }
@@ -30,7 +37,7 @@ package final class ClockCache<Value: Sendable>: Sendable {
     }
 
     /// Brings closer what a look-up of these will meet.
-    func prefetch(_ addresses: [BlockAddress]) {
+    func prefetch(_ addresses: [Address]) {
       let mask = table.count &- 1
       // The sums keep the loads from being left out; none of a pass waits for another.
       var sum: UInt32 = 0
@@ -98,6 +105,8 @@ package final class ClockCache<Value: Sendable>: Sendable {
           slots.swapAt(hand, slots.count - 1)
         }
         slots.removeLast()
+        // The newest one, which may stand here now, has its turn when the hand has come round.
+        hand += 1
         return
       }
     }
@@ -119,20 +128,20 @@ package final class ClockCache<Value: Sendable>: Sendable {
     }
   }
 
-  package func value(for address: BlockAddress) -> Value? {
+  package func value(for address: Address) -> Value? {
     state.withLock { state in
       guard !state.table.isEmpty else { return nil }
       let number = state.table[state.find(address)]
       guard number != 0 else { return nil }
       state.slots[Int(number) &- 1].wasUsed = true
-      return state.slots[Int(number) &- 1].value
+      return state.slots.span[Int(number) &- 1].value
     }
   }
 
   /// The values of many addresses. Each look-up waits for memory three times, at places that have
   /// nothing to do with each other: so it is asked for them all, one step after the other.
   /// - Parameter values: gets one for each address, nil for what is not here.
-  func values(for addresses: [BlockAddress], into values: inout [Value?]) {
+  func values(for addresses: [Address], into values: inout [Value?]) {
     values.removeAll(keepingCapacity: true)
     state.withLock { state in
       guard !state.table.isEmpty else {
@@ -146,17 +155,29 @@ package final class ClockCache<Value: Sendable>: Sendable {
           continue
         }
         state.slots[number].wasUsed = true
-        values.append(state.slots[number].value)
+        // A span lends the slot, where the array copies all of it.
+        values.append(state.slots.span[number].value)
       }
     }
   }
 
   /// Keeps a value; one larger than a quarter of the limit is not kept.
-  package func insert(_ value: Value, for address: BlockAddress, bytes: Int) {
+  /// - Parameter replaces: whether it takes the place of another value at its address.
+  package func insert(
+    _ value: Value, for address: Address, bytes: Int, replaces: Bool = false
+  ) {
     state.withLock { state in
       guard bytes <= state.limit / 4 else { return }
       state.growIfFull()
-      guard state.table[state.find(address)] == 0 else { return }
+      let number = Int(state.table[state.find(address)]) &- 1
+      if number >= 0 {
+        guard replaces else { return }
+        state.bytes += bytes - state.slots[number].bytes
+        state.slots[number].value = value
+        state.slots[number].bytes = bytes
+        while state.bytes > state.limit { state.evictOne() }
+        return
+      }
       while state.bytes + bytes > state.limit { state.evictOne() }
       state.slots.append(Slot(address: address, value: value, bytes: bytes, wasUsed: false))
       state.table[state.find(address)] = UInt32(state.slots.count)
@@ -164,8 +185,13 @@ package final class ClockCache<Value: Sendable>: Sendable {
     }
   }
 
-  /// Forgets what a store has in it.
-  package func removeAll(of store: UInt32) {
-    state.withLock { $0.keep { $0.address.store != store } }
+  /// Forgets everything but what is at some of the addresses.
+  package func removeAll(except isKept: (Address) -> Bool = { _ in false }) {
+    state.withLock { $0.keep { isKept($0.address) } }
   }
+}
+
+extension ClockCache where Address == BlockAddress {
+  /// Forgets what a store has in it.
+  package func removeAll(of store: UInt32) { removeAll { $0.store != store } }
 }

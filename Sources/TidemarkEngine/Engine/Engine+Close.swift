@@ -29,6 +29,7 @@ extension Engine {
     }
     reading.withLock { read in
       read.isClosed = true
+      isOpen.isSet = false
       read.segments = []
       read.staged = []
       read.nextFrame = FrameBuilder()
@@ -46,6 +47,7 @@ extension Engine {
       return state.lock
     }
     hotCache.removeAll()
+    objects.removeAll()
     lock?.release()
     writer.broadcast()
     _ = discarded

@@ -43,10 +43,24 @@ extension Engine {
     return true
   }
 
-  /// Gives decoded blocks what the hot cache leaves over.
+  /// Gives decoded objects what the hot cache leaves over, and decoded blocks what both leave.
   func shareCacheBytes() {
+    let hotBytes = hotCache.bytes
+    objects.setLimit(configuration.objectBytes(beside: hotBytes))
     caches.setBlockBytes(
-      LogCaches.blockBytes(of: configuration.cacheBytes, beside: hotCache.bytes))
+      LogCaches.blockBytes(of: configuration.cacheBytes, beside: hotBytes + objects.bytes))
+  }
+
+  /// What the cache of objects takes for a key that is about to be looked up.
+  package func objectTicket(_ key: RawSpan, owner: UInt32) -> ObjectCache.Ticket {
+    let hash = KeyHash.hash(key, seed: hotCache.seed)
+    return objects.ticket(hash, owner: owner, epoch: hotCache.isOn ? hotCache.epoch(hash) : nil)
+  }
+
+  /// Keeps a decoded object.
+  package func keep(_ row: ObjectCache.Row, _ ticket: ObjectCache.Ticket, isNewest: Bool) {
+    objects.keep(row, ticket, isNewest: isNewest)
+    if ticket.address.hash & 15 == 0 { shareCacheBytes() }
   }
 
   /// Calls `body` with a key's value and sequence, and returns its result.

@@ -5,6 +5,8 @@ package struct KeyedEntry: Sendable, Hashable {
   /// The sequence of the key's newest entry; 0 where it is absent.
   package var sequence: UInt64
   package var isTouch: Bool
+  /// Whether it is a cached value.
+  package var isCached = false
 
   package init(hash: UInt64, sequence: UInt64 = 0, isTouch: Bool = false) {
     self.hash = hash
@@ -78,6 +80,7 @@ extension Engine {
         if let slot, !slot.isDeleted {
           entry.sequence = slot.sequence
           entry.isTouch = slot.size.isTouched
+          entry.isCached = slot.size.isCached
         }
         found.append(entry)
       }

@@ -13,6 +13,7 @@ extension Engine {
     reading.withLock { $0.takeUp(opened, staleBelow: stale) }
     // Sequences that a crash took back may have been given out again.
     hotCache.removeAll()
+    objects.removeAll()
     caches.removeAll()
   }
 }

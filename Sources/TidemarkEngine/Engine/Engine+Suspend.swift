@@ -42,6 +42,7 @@ extension Engine {
   private func letGo() {
     reading.withLock { read in
       read.isSuspended = true
+      isOpen.isSet = false
       read.nextFrame = FrameBuilder()
     }
     waitForBallast()
@@ -92,7 +93,10 @@ extension Engine {
       state.isSuspended = false
       state.compactor.noteSmallSegments()
     }
-    reading.withLock { $0.isSuspended = false }
+    reading.withLock {
+      $0.isSuspended = false
+      isOpen.isSet = true
+    }
   }
 
   /// Whether the store on the disk is what was left when this one was suspended.
@@ -145,6 +149,7 @@ extension Engine {
     // The opener has written MANIFEST through an object of its own.
     _ = try manifests.load()
     install(opened, staleBelow: opener.staleBelow)
+    objects.removeAll()
     caches.removeAll()
   }
 
@@ -173,6 +178,7 @@ extension Engine {
   /// Makes sure that the store can be read.
   /// - Throws: `closed`, `suspended`.
   package func checkReadable() throws(TidemarkError) {
+    if isOpen.isSet { return }
     try reading.withLock { (read: inout ReadState) throws(TidemarkError) in
       try read.checkReadable()
     }

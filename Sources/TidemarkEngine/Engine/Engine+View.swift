@@ -53,7 +53,7 @@ extension Engine {
 
   /// Whether a view can still be answered. Its own store keeps what it needs; for a reader
   /// beside a writer in another process, that one may have dropped it.
-  func checkStands(_ view: EngineView) throws(TidemarkError) {
+  package func checkStands(_ view: EngineView) throws(TidemarkError) {
     try reading.withLock { (read: inout ReadState) throws(TidemarkError) in
       try Self.checkStands(view, read)
     }

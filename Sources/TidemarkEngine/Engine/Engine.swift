@@ -18,6 +18,8 @@ package final class Engine: Sendable {
   let keys: KeyRing
   let caches: LogCaches
   let hotCache: HotCache
+  /// Decoded objects, which take turns with decoded blocks in what the hot cache leaves.
+  package let objects: ObjectCache
   package let attachments: AttachmentFiles
   let manifests: ManifestStore
   let creations = KnownCreations()
@@ -25,6 +27,8 @@ package final class Engine: Sendable {
   let listener = OnceReference<CommitListener>()
   let writer: Monitor<WriterState>
   let reading: Lock<ReadState>
+  /// Whether the store is neither closed nor suspended, for reads that take no lock.
+  let isOpen = AtomicFlag()
   /// Called after every change of the durable or the visible sequence.
   let observers = Observers()
   /// Held while a reader beside a writer takes up what that one has done.
@@ -45,6 +49,7 @@ package final class Engine: Sendable {
     caches = opened.caches
     keys = opened.keys
     hotCache = HotCache(limitBytes: configuration.hotCacheBytes, seed: opened.manifest.hashSeed)
+    objects = ObjectCache(limitBytes: configuration.objectBytes(beside: 0))
     attachments = AttachmentFiles(
       environment.fileSystem, store: path, keys: opened.keys, random: environment.randomBytes)
     manifests = opened.manifests
@@ -59,6 +64,7 @@ package final class Engine: Sendable {
       ReadState(
         index: opened.index, segments: opened.segments, visible: opened.lastSequence,
         durable: opened.durable, manifest: opened.manifest, usage: opened.usage))
+    isOpen.isSet = true
   }
 
   /// The store's id, 16 bytes.

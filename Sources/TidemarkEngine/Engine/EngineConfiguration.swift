@@ -23,12 +23,16 @@ package struct EngineConfiguration: Sendable {
   /// Given when the store is created or changed; nil keeps what the store has.
   package var retention: Retention?
   /// Bytes of all caches together, however small they are but for 128 KiB: values that were read
-  /// (the hot cache), and what the hot cache leaves, for decoded blocks and decoded heads.
+  /// (the hot cache), and what the hot cache leaves, for decoded objects, blocks and heads.
   package var cacheBytes = 32 << 20
   /// The caches of decoded blocks and heads that several engines share, in the place of its own.
   package var sharedCaches: LogCaches?
   /// Most bytes of the hot cache.
   var hotCacheBytes: Int { sharedCaches == nil ? cacheBytes / 8 * 7 : cacheBytes }
+  /// Most bytes of decoded objects: what the hot cache leaves, and always a little.
+  func objectBytes(beside hotBytes: Int) -> Int {
+    max(cacheBytes / 16, cacheBytes - cacheBytes / 16 - hotBytes)
+  }
   /// A new run of the index is due when this much log has come after the last one.
   package var imageEveryBytes = 64 << 20
   /// Whether the work that nobody waits for (background syncs, images) is done by the caller

@@ -126,7 +126,7 @@ extension Engine {
       droppedThrough: read.manifest.droppedThrough, epochs: read.manifest.epochs,
       retention: read.manifest.retention, damage: read.manifest.damage,
       isClosedCleanly: read.manifest.isClosedCleanly, pins: read.pins,
-      memoryBytes: read.indexBytes + (caches.isShared ? 0 : caches.bytes)
+      memoryBytes: read.indexBytes + objects.bytes + (caches.isShared ? 0 : caches.bytes)
         + read.segments.reduce(0) { $0 + $1.memoryBytes },
       cacheBytes: hotCache.bytes, cacheHits: cache.hits, cacheMisses: cache.misses,
       isPoisoned: poisoned, compaction: compaction, keyIDs: listed + unlisted,

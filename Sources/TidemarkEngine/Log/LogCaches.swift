@@ -1,10 +1,10 @@
 /// The caches of reads of the log: decoded blocks, decoded heads and where slots are, all bounded
 /// in bytes. Stores may share them; each has a copy with a number of its own.
 package struct LogCaches: Sendable {
-  package let blocks: ClockCache<[UInt8]>
-  package let fronts: ClockCache<DecodedFront>
+  package let blocks: ClockCache<BlockAddress, [UInt8]>
+  package let fronts: ClockCache<BlockAddress, DecodedFront>
   /// By segment; out of the bytes for blocks.
-  let sequences: ClockCache<SlotSequences>
+  let sequences: ClockCache<BlockAddress, SlotSequences>
   /// The frames of which one head alone was asked last, the newest at the end.
   private let askedOnce: Lock<[BlockAddress]>
   private let spare: Lock<Int>

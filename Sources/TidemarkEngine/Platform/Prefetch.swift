@@ -19,14 +19,16 @@ extension RawSpan {
   }
 }
 
-/// Asks the processor for the first bytes of an object, before it is retained: of a value that is
-/// one reference.
+/// Asks the processor for the first bytes of an object, before it is retained: of a value that
+/// begins with a reference.
 @inline(__always)
 func prefetchObject<Value>(_ value: borrowing Value) {
-  guard MemoryLayout<Value>.size == MemoryLayout<UInt>.size else { return }
+  guard MemoryLayout<Value>.size >= MemoryLayout<UInt>.size else { return }
   unsafe withUnsafeBytes(of: value) { bytes in
     let address = unsafe bytes.loadUnaligned(as: UInt.self)
-    if let object = unsafe UnsafeRawPointer(bitPattern: address) { unsafe prefetch(object) }
+    guard let object = unsafe UnsafeRawPointer(bitPattern: address) else { return }
+    unsafe prefetch(object)
+    unsafe prefetch(object + 64)
   }
 }
 

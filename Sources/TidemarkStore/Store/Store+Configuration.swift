@@ -67,8 +67,8 @@ extension Store {
     /// How much superseded history is kept; nil leaves that as it is, which is everything in a
     /// new store.
     public var retention: Retention?
-    /// Bytes of memory for all caches together: values that were read lately, and decoded parts of
-    /// the log in what these leave. However few, decoded parts may have 128 KiB.
+    /// Bytes of memory for all caches together: values that were read lately, and in what these
+    /// leave decoded objects and parts of the log. However few, decoded parts may have 128 KiB.
     public var cacheBytes: Int
     /// The keys that the store is encrypted with; nil for a store that is not. A new store is
     /// encrypted when keys are given.

@@ -8,7 +8,7 @@ struct ClockCacheTests {
   @Test("a cache has what was put in last, within its bounds, whatever is put in", arguments: 0..<4)
   func model(seed: UInt64) {
     var chance = SeededGenerator(seed: seed)
-    let cache = ClockCache<UInt64>(limitBytes: 4_000)
+    let cache = ClockCache<BlockAddress, UInt64>(limitBytes: 4_000)
     var limit = 4_000
     var inserted: [UInt64: UInt64] = [:]
     for step in 0..<20_000 {
@@ -35,7 +35,7 @@ struct ClockCacheTests {
 
   @Test("a store that is forgotten leaves nothing, and takes nothing of the others along")
   func stores() {
-    let cache = ClockCache<UInt64>(limitBytes: 100_000)
+    let cache = ClockCache<BlockAddress, UInt64>(limitBytes: 100_000)
     for number in UInt64(0)..<300 {
       cache.insert(number, for: Self.address(number), bytes: 100)
     }
@@ -51,7 +51,7 @@ struct ClockCacheTests {
 
   @Test("an element asked for again outlives one that came by once")
   func secondChance() {
-    let cache = ClockCache<UInt64>(limitBytes: 1_000)
+    let cache = ClockCache<BlockAddress, UInt64>(limitBytes: 1_000)
     let first: [UInt64] = [0, 1, 2, 3, 4]
     for number in first { cache.insert(number, for: Self.address(number), bytes: 100) }
     for number in first { #expect(cache.value(for: Self.address(number)) != nil) }

@@ -127,7 +127,7 @@ struct RowReaderTests {
   @Test("a cache answers for many addresses as for each", arguments: 0..<5)
   func manyAddresses(seed: UInt64) {
     var chance = SeededGenerator(seed: seed)
-    let cache = ClockCache<[UInt8]>(limitBytes: 4_000)
+    let cache = ClockCache<BlockAddress, [UInt8]>(limitBytes: 4_000)
     func address() -> BlockAddress {
       BlockAddress(segmentID: 1, salt: 2, offset: UInt32(chance.int(below: 200)))
     }

@@ -166,6 +166,97 @@ struct CollectionTests {
     try await store.close()
   }
 
+  @Test("an object that one way of reading has found is decoded for none of the others")
+  func cachedAnyWay() async throws {
+    struct Item: Codable, Identifiable {
+      var id: Int
+      var group: Int
+    }
+    for way in 0..<5 {
+      let store = try await Store.open(at: .inMemory)
+      let decoded = Lock(0)
+      let coding = CollectionCoding<Item>(
+        encode: { Array("\($0.id)/\($0.group)".utf8) },
+        decode: { bytes in
+          decoded.withLock { $0 += 1 }
+          let parts = String(decoding: bytes, as: UTF8.self).split(separator: "/").map { Int($0)! }
+          return Item(id: parts[0], group: parts[1])
+        })
+      let items = try store.collection(
+        named: "items", coding: coding,
+        CollectionSchema(indexes: [ObjectIndex("group", \.group)])
+      ) { $0.id }
+      for id in 0..<300 { try await items.put(Item(id: id, group: 1)) }
+      decoded.withLock { $0 = 0 }
+      let ways: [() throws -> Int] = [
+        { try items.all().count }, { try items.find(\.group == 1).count },
+        { try items.at(store.view()).all().count },
+        { try items.find(scanning: true).count },
+        { try (0..<300).count { try items.get($0) != nil } },
+      ]
+      #expect(try ways[way]() == 300)
+      #expect(decoded.withLock { $0 } == 300)
+      for way in ways { #expect(try way() == 300) }
+      #expect(decoded.withLock { $0 } == 300, "way \(way)")
+      try await store.close()
+    }
+  }
+
+  @Test(
+    "no reader sees an object older than one that it saw, or than a write that returned")
+  func monotonic() async throws {
+    let store = try await Store.open(at: .inMemory)
+    let items = try store.collection(
+      named: "items",
+      coding: CollectionCoding<Int>(
+        encode: { [UInt8($0 & 255), UInt8($0 >> 8)] }, decode: { Int($0[0]) | Int($0[1]) << 8 }),
+      id: { $0 & 1 })
+    let written = Lock([0, 1])
+    try await items.put(0)
+    try await items.put(1)
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      group.addTask {
+        for number in 2..<20_000 {
+          try items.store.blocking.write { try $0.put(number, in: items) }
+          written.withLock { $0[number & 1] = number }
+        }
+        written.withLock { $0 = [-1, -1] }
+      }
+      for id in 0..<2 {
+        group.addTask {
+          var last = 0
+          while true {
+            let least = written.withLock { $0[id] }
+            if least < 0 { return }
+            let now = try #require(try items.get(id))
+            guard now >= max(last, least) else {
+              Issue.record("\(now) after \(last), when \(least) was written")
+              return
+            }
+            last = now
+          }
+        }
+      }
+      try await group.waitForAll()
+    }
+    try await store.close()
+  }
+
+  @Test(
+    "an object in memory is refused while the store is suspended, and after it is closed")
+  func refused() async throws {
+    let store = try Machine().open(usesThreads: true)
+    let items = try store.collection(Int.self, named: "items", id: { $0 })
+    try await items.put(1)
+    #expect(try items.get(1) == 1)
+    try await store.suspend()
+    #expect(throws: TidemarkError.self) { try items.get(1) }
+    try await store.resume()
+    #expect(try items.get(1) == 1)
+    try await store.close()
+    #expect(throws: TidemarkError.self) { try items.get(1) }
+  }
+
   @Test("an object that was read comes from the cache until it is written again")
   func cached() async throws {
     let store = try await Store.open(at: .inMemory)
@@ -185,20 +276,5 @@ struct CollectionTests {
     #expect(try texts.get("a") == "abd")
     #expect(decoded.withLock { $0 } == 2)
     try await store.close()
-  }
-
-  @Test("the cache of objects is bounded, and keeps what is used")
-  func bounded() {
-    let cache = ObjectCache<Int>(limit: 100 * (64 + 36))
-    for number in 0..<1_000 {
-      cache.keep(number, UInt64(number), at: 1, bytes: 36, lineage: 0)
-      #expect(cache.object(0, at: 1, lineage: 0) == 0)
-    }
-    let kept = (0..<1_000 as Range<UInt64>).count { cache.object($0, at: 1, lineage: 0) != nil }
-    #expect(kept >= 40)
-    #expect(kept <= 150)
-    #expect(cache.object(999, at: 2, lineage: 0) == nil)
-    #expect(cache.object(999, at: 1, lineage: 1) == nil)
-    #expect(cache.object(999, at: 1, lineage: 0) == nil)
   }
 }

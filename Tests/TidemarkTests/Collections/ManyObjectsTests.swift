@@ -77,9 +77,9 @@ struct ManyObjectsTests {
     // The cache has them as they are now.
     for package in wanted.prefix(100) { #expect(try packages.get(package.id)?.section == "games") }
     var objects: [Package] = []
-    try query.forEach(found, .fail) { place, object in
-      #expect(found[place].id.text == object.id)
-      objects.append(object)
+    try query.forEach(found, .fail) { place, box in
+      #expect(found[place].id.text == box.object.id)
+      objects.append(box.object)
     }
     #expect(objects == wanted)
     #expect(try packages.find(\.section == "net") == Array(wanted.dropFirst(300)))

@@ -1,0 +1,143 @@
+/// Decoded objects of a store's collections, whatever their types.
+///
+/// An object is right while its entry is the newest of its key. To ask the index for that takes
+/// longer than all else, so a row has the hot cache's epoch of the key from before it was looked
+/// up: while that is the same, nobody has written the key.
+package final class ObjectCache: Sendable {
+  /// A decoded object of whichever type.
+  package typealias Box = any AnyObject & Sendable
+
+  struct Address: CacheAddress {
+    var hash: UInt64
+    /// The collection, as one object of the program, that has decoded it.
+    var owner: UInt32
+  }
+
+  /// A key, and how far the cache had come before the key was looked up.
+  package struct Ticket: Sendable {
+    var address: Address
+    var epoch: UInt64
+    var generation: UInt64
+  }
+
+  /// A decoded object and the entry that it was decoded from.
+  package struct Row: Sendable {
+    package var box: Box
+    package var sequence: UInt64
+    /// Whether the entry is a cached value.
+    package var isCached: Bool
+    /// The memory that the object takes, about.
+    package var bytes: Int
+    fileprivate var epoch: UInt64 = .max
+
+    package init(_ box: Box, _ entry: KeyedEntry, bytes: Int) {
+      self.box = box
+      sequence = entry.sequence
+      isCached = entry.isCached
+      self.bytes = bytes
+    }
+  }
+
+  /// Parts by hash, so that readers on several threads seldom wait for each other.
+  private static let parts = 8
+  /// So many are looked up at a time.
+  private static let together = 256
+  /// Bytes of the tables that a row is counted with.
+  private static let overhead = 96
+
+  private let parts: [ClockCache<Address, Row>]
+  private let generation = AtomicCounter()
+  private let owners = Lock<UInt32>(0)
+
+  init(limitBytes: Int) {
+    parts = (0..<Self.parts).map { _ in ClockCache(limitBytes: limitBytes / Self.parts) }
+  }
+
+  var bytes: Int { parts.reduce(0) { $0 + $1.bytes } }
+
+  func setLimit(_ bytes: Int) {
+    for part in parts { part.setLimit(bytes / Self.parts) }
+  }
+
+  /// A number for one more collection.
+  package func nextOwner() -> UInt32 {
+    owners.withLock {
+      $0 &+= 1
+      return $0
+    }
+  }
+
+  /// - Parameter epoch: the hot cache's; nil where that is off.
+  func ticket(_ hash: UInt64, owner: UInt32, epoch: UInt64?) -> Ticket {
+    Ticket(
+      address: Address(hash: hash, owner: owner), epoch: epoch ?? .max,
+      generation: generation.value)
+  }
+
+  /// The newest object of a key, as far as that is known here.
+  package func newest(_ ticket: Ticket) -> Row? {
+    guard ticket.epoch < .max, let row = parts[part(ticket)].value(for: ticket.address),
+      row.epoch == ticket.epoch
+    else { return nil }
+    return row
+  }
+
+  /// The newest objects of many keys, as far as they are known here: the processor waits for the
+  /// memory of many at a time.
+  package func newest(_ tickets: [Ticket]) -> [Row?] {
+    var rows = [Row?](repeating: nil, count: tickets.count)
+    var places = [[Int]](repeating: [], count: Self.parts)
+    var found: [Row?] = []
+    for first in stride(from: 0, to: tickets.count, by: Self.together) {
+      for place in first..<min(first + Self.together, tickets.count)
+      where tickets[place].epoch < .max {
+        places[part(tickets[place])].append(place)
+      }
+      for part in places.indices where !places[part].isEmpty {
+        parts[part].values(for: places[part].map { tickets[$0].address }, into: &found)
+        for (place, row) in zip(places[part], found) where row?.epoch == tickets[place].epoch {
+          rows[place] = row
+        }
+        places[part].removeAll(keepingCapacity: true)
+      }
+    }
+    return rows
+  }
+
+  /// The object of an entry.
+  /// - Parameter isNewest: whether the entry is the newest of its key, by a look-up since the
+  ///   ticket was given.
+  package func row(_ ticket: Ticket, of entry: KeyedEntry, isNewest: Bool) -> Row? {
+    guard var row = parts[part(ticket)].value(for: ticket.address),
+      row.sequence == entry.sequence
+    else { return nil }
+    if isNewest {
+      row.isCached = entry.isCached
+      keep(row, ticket, isNewest: true)
+    }
+    return row
+  }
+
+  /// Keeps an object, unless the store was read anew from the disk meanwhile: sequences may mean
+  /// something else since.
+  package func keep(_ row: Row, _ ticket: Ticket, isNewest: Bool) {
+    guard ticket.generation == generation.value else { return }
+    var row = row
+    row.epoch = isNewest ? ticket.epoch : .max
+    let part = parts[part(ticket)]
+    part.insert(
+      row, for: ticket.address, bytes: row.bytes + Self.overhead, replaces: true)
+    // Who forgets everything has counted before it did.
+    if ticket.generation != generation.value { part.removeAll() }
+  }
+
+  /// Forgets everything.
+  func removeAll() {
+    generation.raise()
+    for part in parts { part.removeAll() }
+  }
+
+  private func part(_ ticket: Ticket) -> Int {
+    Int(truncatingIfNeeded: ticket.address.hash &>> 56) & (Self.parts - 1)
+  }
+}
