@@ -75,7 +75,8 @@ extension Store.Blocking {
     return result
   }
 
-  /// Entries that are not synced; see ``TidemarkStore/Store/pendingEntries(for:label:after:limit:)``.
+  /// Entries that are not synced; see
+  /// ``TidemarkStore/Store/pendingEntries(for:label:after:limit:)``.
   public func pendingEntries(
     for name: String? = nil, label: EntryLabel? = nil, after sequence: UInt64 = 0, limit: Int = 1000
   ) throws(TidemarkError) -> PendingPage {
