@@ -116,8 +116,15 @@ struct ObjectFetch: Sendable {
   private func read(_ all: [Wanted], into answers: inout [Answer]) {
     var wanted: [Wanted] = []
     for one in all {
-      let row = engine.objects.row(one.ticket, of: one.entry, isNewest: one.isNewest)
-      if let row { answers[one.place] = .object(row) } else { wanted.append(one) }
+      guard var row = engine.objects.row(one.ticket, at: one.entry.sequence) else {
+        wanted.append(one)
+        continue
+      }
+      if one.isNewest {
+        row.isCached = one.entry.isCached
+        engine.objects.keep(row, one.ticket, isNewest: true)
+      }
+      answers[one.place] = .object(row)
     }
     guard !wanted.isEmpty else { return }
     wanted.sort { $0.entry.sequence < $1.entry.sequence }
@@ -166,7 +173,9 @@ struct ObjectFetch: Sendable {
       try reader.read(one.entry.sequence, isTouch: one.entry.isTouch) {
         (value) throws(TidemarkError) in
         let box = try decode(value, version, one.id)
-        row = Row(box, one.entry, bytes: value.byteCount + objectBytes)
+        row = Row(
+          box, at: one.entry.sequence, isCached: one.entry.isCached,
+          bytes: value.byteCount + objectBytes)
       }
       guard let row else { return .absent }
       engine.keep(row, one.ticket, isNewest: one.isNewest)

@@ -30,10 +30,10 @@ package final class ObjectCache: Sendable {
     package var bytes: Int
     fileprivate var epoch: UInt64 = .max
 
-    package init(_ box: Box, _ entry: KeyedEntry, bytes: Int) {
+    package init(_ box: Box, at sequence: UInt64, isCached: Bool, bytes: Int) {
       self.box = box
-      sequence = entry.sequence
-      isCached = entry.isCached
+      self.sequence = sequence
+      self.isCached = isCached
       self.bytes = bytes
     }
   }
@@ -104,22 +104,16 @@ package final class ObjectCache: Sendable {
     return rows
   }
 
-  /// The object of an entry.
-  /// - Parameter isNewest: whether the entry is the newest of its key, by a look-up since the
-  ///   ticket was given.
-  package func row(_ ticket: Ticket, of entry: KeyedEntry, isNewest: Bool) -> Row? {
-    guard var row = parts[part(ticket)].value(for: ticket.address),
-      row.sequence == entry.sequence
-    else { return nil }
-    if isNewest {
-      row.isCached = entry.isCached
-      keep(row, ticket, isNewest: true)
-    }
-    return row
+  /// The object of an entry, whether or not that is the newest of its key.
+  package func row(_ ticket: Ticket, at sequence: UInt64) -> Row? {
+    let row = parts[part(ticket)].value(for: ticket.address)
+    return row?.sequence == sequence ? row : nil
   }
 
   /// Keeps an object, unless the store was read anew from the disk meanwhile: sequences may mean
   /// something else since.
+  /// - Parameter isNewest: whether its entry is the newest of the key, by a look-up since the
+  ///   ticket was given.
   package func keep(_ row: Row, _ ticket: Ticket, isNewest: Bool) {
     guard ticket.generation == generation.value else { return }
     var row = row

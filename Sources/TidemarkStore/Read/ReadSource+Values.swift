@@ -3,7 +3,7 @@ public import TidemarkEngine
 extension ReadSource {
   /// A scan of the rows of a query, in the view that it keeps.
   /// - Returns: no scan when no key can match.
-  func scan(
+  package func scan(
     _ query: EntryQuery, after position: ScanPosition
   ) throws(TidemarkError) -> (view: EngineView, scan: EngineScan?) {
     let view = try pinned()

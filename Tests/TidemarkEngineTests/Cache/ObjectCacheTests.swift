@@ -11,12 +11,8 @@ struct ObjectCacheTests {
     init(_ value: Int) { self.value = value }
   }
 
-  private static func entry(_ sequence: UInt64) -> KeyedEntry {
-    KeyedEntry(hash: 0, sequence: sequence)
-  }
-
   private static func row(_ value: Int, at sequence: UInt64, bytes: Int = 36) -> ObjectCache.Row {
-    ObjectCache.Row(Number(value), entry(sequence), bytes: bytes)
+    ObjectCache.Row(Number(value), at: sequence, isCached: false, bytes: bytes)
   }
 
   private static func ticket(
@@ -50,8 +46,10 @@ struct ObjectCacheTests {
     #expect(Self.value(cache.newest(before)) == 7)
     #expect(cache.newest(since) == nil)
     // The index says that another key was written, or that this one was.
-    #expect(cache.row(since, of: Self.entry(6), isNewest: true) == nil)
-    #expect(Self.value(cache.row(since, of: Self.entry(5), isNewest: true)) == 7)
+    #expect(cache.row(since, at: 6) == nil)
+    let found = cache.row(since, at: 5)
+    #expect(Self.value(found) == 7)
+    if let found { cache.keep(found, since, isNewest: true) }
     #expect(Self.value(cache.newest(since)) == 7)
     #expect(cache.newest(before) == nil)
   }
@@ -64,8 +62,8 @@ struct ObjectCacheTests {
     cache.keep(Self.row(8, at: 4), Self.ticket(cache, 2), isNewest: false)
     #expect(cache.newest(off) == nil)
     #expect(cache.newest([off, Self.ticket(cache, 2)]).allSatisfy { $0 == nil })
-    #expect(Self.value(cache.row(off, of: Self.entry(5), isNewest: false)) == 7)
-    #expect(Self.value(cache.row(Self.ticket(cache, 2), of: Self.entry(4), isNewest: false)) == 8)
+    #expect(Self.value(cache.row(off, at: 5)) == 7)
+    #expect(Self.value(cache.row(Self.ticket(cache, 2), at: 4)) == 8)
   }
 
   @Test("objects of two collections with one key do not mix")
@@ -89,6 +87,6 @@ struct ObjectCacheTests {
     #expect(cache.newest(before) == nil)
     #expect(cache.bytes == 0)
     cache.keep(Self.row(1, at: 5), before, isNewest: true)
-    #expect(cache.row(Self.ticket(cache, 1), of: Self.entry(5), isNewest: false) == nil)
+    #expect(cache.row(Self.ticket(cache, 1), at: 5) == nil)
   }
 }
