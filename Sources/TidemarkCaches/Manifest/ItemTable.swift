@@ -112,13 +112,7 @@ package struct ItemTable: Sendable {
 
   /// The place of a key in the sorted table; nil where it is none of the collection's.
   package func index(of key: RawSpan) -> Int? {
-    var (low, high) = (0, rows.count)
-    while low < high {
-      let middle = (low + high) / 2
-      let order = self.key(middle).compare(to: key)
-      if order == 0 { return middle }
-      if order < 0 { low = middle + 1 } else { high = middle }
-    }
-    return nil
+    let index = rows.indices.partitioningIndex { self.key($0).compare(to: key) >= 0 }
+    return index < rows.count && self.key(index).isEqual(to: key) ? index : nil
   }
 }

@@ -165,17 +165,7 @@ final class ListWatcher<Object: Sendable, ID: CollectionID>: Watcher {
 
   /// Where an object stands, or would.
   private static func place(of found: FoundObject, in list: List) -> Int {
-    var low = 0
-    var high = list.rows.count
-    while low < high {
-      let middle = (low + high) / 2
-      if list.rows[middle].precedes(found, list.isReversed) {
-        low = middle + 1
-      } else {
-        high = middle
-      }
-    }
-    return low
+    list.rows.partitioningIndex { !$0.precedes(found, list.isReversed) }
   }
 
   private func difference(_ before: List, _ now: List) -> ObjectListChanges<ID> {

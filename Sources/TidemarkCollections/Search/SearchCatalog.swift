@@ -109,13 +109,7 @@ enum SearchKeys {
 /// The length of a document in a byte, exact to about 5 %.
 enum DocumentLength {
   static func byte(_ length: Int) -> UInt8 {
-    var low = 0
-    var high = 255
-    while low < high {
-      let middle = (low + high) / 2
-      if table[middle] < length { low = middle + 1 } else { high = middle }
-    }
-    return UInt8(low)
+    UInt8(clamping: table.partitioningIndex { $0 >= length })
   }
 
   static func length(_ byte: UInt8) -> Int { table[Int(byte)] }

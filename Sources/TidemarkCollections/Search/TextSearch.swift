@@ -157,19 +157,7 @@ struct TextSearch {
 extension Postings {
   /// The place of the first document that is not before another.
   fileprivate func place(of document: UInt64, from start: Int) -> Int {
-    // Steps that double, then a search between the last two.
-    var step = 1
-    var low = start
-    while low + step < count, documents[low + step] < document {
-      low += step
-      step *= 2
-    }
-    var high = min(count, low + step + 1)
-    while low < high {
-      let middle = (low + high) / 2
-      if documents[middle] < document { low = middle + 1 } else { high = middle }
-    }
-    return low
+    documents.partitioningIndex(near: start) { $0 >= document }
   }
 }
 

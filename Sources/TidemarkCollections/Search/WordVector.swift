@@ -80,17 +80,8 @@ struct WordVector: Sendable {
 
   /// The places of a word.
   func places(_ word: [UInt8]) -> [Int] {
-    var low = 0
-    var high = words.count
-    while low < high {
-      let middle = (low + high) / 2
-      if words[middle].word.lexicographicallyPrecedes(word) {
-        low = middle + 1
-      } else {
-        high = middle
-      }
-    }
-    return low < words.count && words[low].word == word ? words[low].places : []
+    let index = words.partitioningIndex { !$0.word.lexicographicallyPrecedes(word) }
+    return index < words.count && words[index].word == word ? words[index].places : []
   }
 
   /// Whether the words stand one behind the other somewhere; the last one may be the beginning of a

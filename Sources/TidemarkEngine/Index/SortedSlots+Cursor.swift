@@ -74,21 +74,10 @@ extension SortedSlots {
   /// The place of the first key behind `cut`; behind the last one if there is none.
   private func position(after cut: KeyCut, _ store: SlotStore) -> Position {
     // The last chunk whose first key is not behind the cut holds the boundary.
-    var low = 0
-    var high = chunks.count
-    while low < high {
-      let middle = (low + high) / 2
-      if cut.precedes(store.key(Int(chunks[middle][0]))) { high = middle } else { low = middle + 1 }
-    }
-    guard low > 0 else { return Position(chunk: 0, index: 0) }
-    let chunk = chunks[low - 1]
-    var index = 0
-    var end = chunk.count
-    while index < end {
-      let middle = (index + end) / 2
-      if cut.precedes(store.key(Int(chunk[middle]))) { end = middle } else { index = middle + 1 }
-    }
-    return Position(chunk: low - 1, index: index)
+    let end = chunks.indices.partitioningIndex { cut.precedes(store.key(Int(chunks[$0][0]))) }
+    guard end > 0 else { return Position(chunk: 0, index: 0) }
+    let index = chunks[end - 1].partitioningIndex { cut.precedes(store.key(Int($0))) }
+    return Position(chunk: end - 1, index: index)
   }
 
   /// How many numbers lie between two places; zero or less if the second is not behind.

@@ -103,17 +103,11 @@ struct SortedSlots {
 
   /// The chunk that a key belongs to.
   private func chunkIndex(for key: RawSpan, _ store: SlotStore) -> Int {
-    var low = 1
-    var high = chunks.count
-    while low < high {
-      let middle = (low + high) / 2
-      if key.compare(to: store.key(Int(chunks[middle][0]))) < 0 {
-        high = middle
-      } else {
-        low = middle + 1
-      }
+    // What is before all chunks belongs to the first one.
+    let end = chunks.indices.partitioningIndex {
+      key.compare(to: store.key(Int(chunks[$0][0]))) < 0
     }
-    return low - 1
+    return max(1, end) - 1
   }
 
   /// Merges sorted numbers that all belong to one chunk into it.
@@ -126,23 +120,8 @@ struct SortedSlots {
     var taken = 0
     for number in new {
       let key = store.key(Int(number))
-      var end = old.count
-      var low = taken
       // Where there are about as many new ones as old, each lies close behind the last.
-      var step = 1
-      while low + step < end, key.compare(to: store.key(Int(old[low + step]))) > 0 {
-        low += step
-        step *= 2
-      }
-      end = min(end, low + step + 1)
-      while low < end {
-        let middle = (low + end) / 2
-        if key.compare(to: store.key(Int(old[middle]))) <= 0 {
-          end = middle
-        } else {
-          low = middle + 1
-        }
-      }
+      let low = old.partitioningIndex(near: taken) { key.compare(to: store.key(Int($0))) <= 0 }
       merged.append(contentsOf: old[taken..<low])
       taken = low
       // Equal keys are the same number, since a delta holds every key once.

@@ -16,13 +16,7 @@ package struct SequenceSet: Sendable, Hashable {
 
   /// The first range that ends at or behind a sequence.
   private func index(endingFrom sequence: UInt64) -> Int {
-    var low = 0
-    var high = ranges.count
-    while low < high {
-      let middle = (low + high) / 2
-      if ranges[middle].upperBound < sequence { low = middle + 1 } else { high = middle }
-    }
-    return low
+    ranges.partitioningIndex { $0.upperBound >= sequence }
   }
 
   package func contains(_ sequence: UInt64) -> Bool {

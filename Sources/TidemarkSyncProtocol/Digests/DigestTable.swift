@@ -170,16 +170,3 @@ extension DigestSum {
     self = self + DigestSum(keys: 1, low: fingerprint.low, high: fingerprint.high)
   }
 }
-
-extension Array {
-  /// The first index from which on a condition holds, in an array that is in its order.
-  package func partitioningIndex(_ holds: (Element) -> Bool) -> Int {
-    var low = 0
-    var high = count
-    while low < high {
-      let middle = (low + high) / 2
-      if holds(self[middle]) { high = middle } else { low = middle + 1 }
-    }
-    return low
-  }
-}

@@ -121,13 +121,8 @@ public struct FeedRange: Sendable, Hashable {
   /// Where an offset stands.
   public func position(ofOffset offset: UInt64) -> Position {
     guard offset > 0, offset <= head else { return .beginning }
-    var low = 0
-    var high = epochs.count
-    while low < high {
-      let middle = (low + high) / 2
-      if epochs[middle].firstOffset <= offset { low = middle + 1 } else { high = middle }
-    }
-    return low == 0 ? .beginning : Position(epoch: epochs[low - 1].epoch, offset: offset)
+    let end = epochs.partitioningIndex { $0.firstOffset > offset }
+    return end == 0 ? .beginning : Position(epoch: epochs[end - 1].epoch, offset: offset)
   }
 
   /// Whether the feed gave a position out and still knows it: its offset lies in its epoch.

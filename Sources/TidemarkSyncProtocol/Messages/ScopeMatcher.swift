@@ -36,17 +36,7 @@ struct ScopeMatcher: Sendable {
   }
 
   private static func last(of rows: [[UInt8]], notAfter key: [UInt8]) -> [UInt8]? {
-    var low = 0
-    var high = rows.count
-    while low < high {
-      let middle = (low + high) / 2
-      let row = rows[middle]
-      if row.rawSpan.compare(to: key.rawSpan) <= 0 {
-        low = middle + 1
-      } else {
-        high = middle
-      }
-    }
-    return low > 0 ? rows[low - 1] : nil
+    let end = rows.partitioningIndex { $0.rawSpan.compare(to: key.rawSpan) > 0 }
+    return end > 0 ? rows[end - 1] : nil
   }
 }

@@ -67,13 +67,8 @@ extension FileNode {
   }
 
   private static func fate(of sector: Int, in fates: [SectorFate]) -> SectorFate? {
-    var low = 0
-    var high = fates.count
-    while low < high {
-      let middle = (low + high) / 2
-      if fates[middle].sector < sector { low = middle + 1 } else { high = middle }
-    }
-    return low < fates.count && fates[low].sector == sector ? fates[low] : nil
+    let index = fates.partitioningIndex { $0.sector >= sector }
+    return index < fates.count && fates[index].sector == sector ? fates[index] : nil
   }
 
   private static func apply(

@@ -9,20 +9,16 @@ extension Image {
     guard count > 0 else { return 0 }
     // The last group of blocks whose sample is not behind the cut holds the boundary, since a
     // sample separates its group from all keys before.
-    var low = 1
-    var high = header[.samples].count
-    while low < high {
-      let middle = (low + high) / 2
-      if cut.precedes(try sample(middle)) { high = middle } else { low = middle + 1 }
+    let samples = 1..<max(1, header[.samples].count)
+    let group = try samples.partitioningIndex { (number) throws(IndexError) in
+      cut.precedes(try sample(number))
     }
-    var block = (low - 1) * ImageLayout.blocksPerSample
-    var end = min(block + ImageLayout.blocksPerSample, blockCount)
-    let first = block
-    prefetchFirstKeys(first..<end)
+    let first = (group - 1) * ImageLayout.blocksPerSample
+    let blocks = first..<max(first, min(first + ImageLayout.blocksPerSample, blockCount))
+    prefetchFirstKeys(blocks)
     // The last block whose first key is not behind the cut.
-    while block < end {
-      let middle = (block + end) / 2
-      if try isBehind(cut, firstKeyOf: middle) { end = middle } else { block = middle + 1 }
+    let block = try blocks.partitioningIndex { (number) throws(IndexError) in
+      try isBehind(cut, firstKeyOf: number)
     }
     guard block > first else { return first * ImageLayout.keysPerBlock }
     let found = try self.block(block - 1)

@@ -40,17 +40,18 @@ extension Image {
 
   /// The image's answer for a label; nil if no key of it carries or has lost that.
   func label(_ id: UInt32) throws(IndexError) -> ImageLabel? {
-    var low = 0
-    var high = labelCount
-    while low < high {
-      let middle = (low + high) / 2
-      let place = middle * ImageLayout.labelBytes
-      guard let found = try? bytes(.labels, place, ImageLayout.labelBytes).u32(at: 0) else {
-        throw damage(.labels, place)
-      }
-      if found == id { return try label(at: middle) }
-      if found < id { low = middle + 1 } else { high = middle }
+    let index = try (0..<labelCount).partitioningIndex { (number) throws(IndexError) in
+      try labelID(at: number) >= id
     }
-    return nil
+    guard index < labelCount, try labelID(at: index) == id else { return nil }
+    return try label(at: index)
+  }
+
+  private func labelID(at number: Int) throws(IndexError) -> UInt32 {
+    let place = number * ImageLayout.labelBytes
+    guard let id = try? bytes(.labels, place, ImageLayout.labelBytes).u32(at: 0) else {
+      throw damage(.labels, place)
+    }
+    return id
   }
 }

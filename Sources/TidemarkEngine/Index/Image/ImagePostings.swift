@@ -129,13 +129,10 @@ struct PostingCursor {
     guard list.count > 0, !range.isEmpty else { return }
     // The last block that begins before the place where the walk begins.
     let start = descending ? range.upperBound : range.lowerBound
-    var low = 0
-    var high = list.blockCount
-    while low < high {
-      let middle = (low + high) / 2
-      if try list.firstOrdinal(ofBlock: middle) < start { low = middle + 1 } else { high = middle }
+    let end = try (0..<list.blockCount).partitioningIndex { (number) throws(IndexError) in
+      try list.firstOrdinal(ofBlock: number) >= start
     }
-    block = max(0, low - 1)
+    block = max(0, end - 1)
     try list.decode(block, into: &ordinals)
     let before = ordinals.count { $0 < start }
     position = descending ? before - 1 : before

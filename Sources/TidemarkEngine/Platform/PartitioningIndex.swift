@@ -1,0 +1,32 @@
+extension RandomAccessCollection where Index == Int {
+  /// The first index from which on a condition holds, by binary search; the end where none does.
+  ///
+  /// A search of what is no collection is one of its numbers: `(0..<count).partitioningIndex`.
+  /// - Parameter holds: false for a first part of the elements, and true for the rest.
+  @inlinable @inline(__always)
+  package func partitioningIndex<Failure: Error>(
+    _ holds: (Element) throws(Failure) -> Bool
+  ) throws(Failure) -> Int {
+    var low = startIndex
+    var high = endIndex
+    while low < high {
+      let middle = (low + high) / 2
+      if try holds(self[middle]) { high = middle } else { low = middle + 1 }
+    }
+    return low
+  }
+
+  /// The same from an index on that is mostly close to the answer: steps double, then the search
+  /// lies between the last two.
+  @inlinable @inline(__always)
+  package func partitioningIndex(near start: Int, _ holds: (Element) -> Bool) -> Int {
+    var low = start
+    var step = 1
+    while low + step < endIndex, !holds(self[low + step]) {
+      low += step
+      step *= 2
+    }
+    let high = Swift.max(low, Swift.min(endIndex, low + step + 1))
+    return (low..<high).partitioningIndex { holds(self[$0]) }
+  }
+}
