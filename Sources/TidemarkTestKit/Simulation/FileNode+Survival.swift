@@ -1,3 +1,5 @@
+internal import TidemarkEngine
+
 extension FileNode {
   /// The file as a power cut leaves it.
   ///
