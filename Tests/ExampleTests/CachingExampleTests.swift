@@ -91,6 +91,70 @@ struct CachingExampleTests {
     try await store.close()
   }
 
+  @Test("pages of one generation are never mixed with another's, and are there without a server")
+  func pages() async throws {
+    struct Away: Error {}
+    let store = try await open()
+    let server = Lock<(pages: [[String]], isReachable: Bool)>(([["a"], ["b"], ["c"]], true))
+    let results = try PagedResults(store, name: "tides") { cursor in
+      let (pages, isReachable) = server.withLock { $0 }
+      guard isReachable else { throw Away() }
+      let number = cursor.flatMap { Int($0) } ?? 0
+      return PagedResults.Page(
+        titles: pages[number], cursor: number + 1 < pages.count ? "\(number + 1)" : nil)
+    }
+    #expect(try results.newest() == nil)
+    let first = try await results.refresh()
+    #expect(try await results.page(1, of: first)?.titles == ["b"])
+    server.withLock { $0.pages = [["A"], ["B"]] }
+    let second = try await results.refresh()
+    #expect(try second > first && results.newest() == second)
+    server.withLock { $0.isReachable = false }
+    #expect(try await results.page(0, of: first)?.titles == ["a"])
+    #expect(try await results.page(1, of: first)?.titles == ["b"])
+    #expect(try await results.page(0, of: second)?.titles == ["A"])
+    await #expect(throws: Away.self) { try await results.page(1, of: second) }
+    server.withLock { $0.isReachable = true }
+    #expect(try await results.page(1, of: second)?.titles == ["B"])
+    #expect(try await results.page(2, of: second) == nil)
+    let third = try await results.refresh()
+    #expect(try await results.page(0, of: first) == nil)
+    #expect(try await results.page(0, of: second) != nil && results.newest() == third)
+    try await store.close()
+  }
+
+  @Test("intervals of messages that are complete are fetched once, an open one serves while away")
+  func messages() async throws {
+    struct Away: Error {}
+    let store = try await open()
+    let server = Lock<(ids: [Int], asked: [Range<Int>], isReachable: Bool)>(
+      (Array(0...57), [], true))
+    let list = try MessageList(store) { ids in
+      try server.withLock { server in
+        server.asked.append(ids)
+        guard server.isReachable else { throw Away() }
+        return server.ids.filter { ids.contains($0) }.map { MessageList.Message(id: $0, text: "") }
+      }
+    }
+    var page = try await list.messages(20, through: 57, newest: 57).map(\.id)
+    #expect(page == Array((38...57).reversed()))
+    page = try await list.messages(20, through: 37, newest: 57).map(\.id)
+    #expect(page == Array((18...37).reversed()))
+    #expect(server.withLock { $0.asked } == [40..<60, 20..<40, 0..<20])
+    server.withLock { $0.ids += [58, 59] }
+    page = try await list.messages(60, through: 59, newest: 59).map(\.id)
+    #expect(page == Array((0...59).reversed()))
+    #expect(server.withLock { $0.asked } == [40..<60, 20..<40, 0..<20, 40..<60])
+    // The interval is complete by now, and holes are paged over.
+    server.withLock { $0.ids = [63] }
+    page = try await list.messages(2, through: 63, newest: 63).map(\.id)
+    #expect(page == [63, 59])
+    server.withLock { $0.isReachable = false }
+    page = try await list.messages(2, through: 63, newest: 63).map(\.id)
+    #expect(page == [63, 59] && server.withLock { $0.asked.count } == 6)
+    try await store.close()
+  }
+
   /// A server that counts what it is asked, until it cannot be reached.
   private final class News: HTTPTransport {
     let state = Lock((asked: 0, isReachable: true))
