@@ -8,9 +8,7 @@ extension Cache {
   /// cancelled, and what it answers after that is not kept.
   /// - Parameters:
   ///   - key: the key, without the cache's prefix.
-  ///   - policy: when the source is asked. With ``ReadPolicy/staleWhileRevalidate`` a value that is
-  ///     valid no more is returned, and the source is asked behind the reader's back;
-  ///     ``reads(_:_:from:)`` has both.
+  ///   - policy: when the source is asked.
   ///   - source: is asked.
   /// - Returns: what was there and what came. An error of the source's is in it, not thrown.
   /// - Throws: `CancellationError` when the task is cancelled; what reading and writing the store
@@ -20,38 +18,6 @@ extension Cache {
   ) async throws -> CacheRead<Value> {
     let key = Key(key)
     return try await outcome(key, try look(key, policy, source), source)
-  }
-
-  /// Reads a key from its source after a change of one's own, such as a request that has edited it.
-  ///
-  /// A question that is under way may have been answered before the change: it is called off, and
-  /// whoever waits for it gets the answer to this one.
-  /// - Parameters:
-  ///   - key: the key, without the cache's prefix.
-  ///   - source: is asked.
-  /// - Returns: what was there and what came, as with ``ReadPolicy/networkFirst``.
-  /// - Throws: as ``read(_:_:from:)``.
-  public func refresh(
-    _ key: some BytesConvertible, from source: CacheSource<Value>
-  ) async throws -> CacheRead<Value> {
-    let key = Key(key)
-    let look = try look(key, .networkFirst, source)
-    guard look.next == .ask else { return look.read }
-    return try await fetch(key, look, source, joins: false)
-  }
-
-  /// Reads a key through the cache, giving what is there first and what comes after it.
-  /// - Parameters:
-  ///   - key: the key, without the cache's prefix.
-  ///   - policy: when the source is asked.
-  ///   - source: is asked.
-  /// - Returns: one outcome, or two where something is there and the source is asked; the source is
-  ///   asked while the sequence is being read. Who stops reading calls the question off.
-  public func reads(
-    _ key: some BytesConvertible, _ policy: ReadPolicy = .cachedThenRefresh,
-    from source: CacheSource<Value>
-  ) -> CacheReads<Value> {
-    CacheReads(cache: self, key: Key(key), policy: policy, source: source)
   }
 
   /// A key's value, from the cache or from a source that is a closure.
@@ -100,7 +66,7 @@ extension Cache {
   @usableFromInline
   func knownValue(atKey key: [UInt8], _ policy: ReadPolicy) throws(TidemarkError) -> Value? {
     switch policy {
-    case .networkFirst, .networkOnly, .cachedThenRefresh: return nil
+    case .networkFirst, .networkOnly, .refresh: return nil
     case .cacheFirst, .staleWhileRevalidate, .automatic, .cacheOnly: break
     }
     guard let bytes = try region.valueAtHand(ofKey: key) else { return nil }
@@ -148,8 +114,8 @@ extension Cache {
       isOffline = true
       next = .done
       switch policy {
-      case .cacheFirst, .networkFirst, .networkOnly: if !serves { entry = nil }
-      case .cachedThenRefresh, .staleWhileRevalidate, .cacheOnly, .automatic: break
+      case .cacheFirst, .networkFirst, .networkOnly, .refresh: if !serves { entry = nil }
+      case .staleWhileRevalidate, .cacheOnly, .automatic: break
       }
     }
   }
@@ -175,7 +141,7 @@ extension Cache {
     _ key: Key, _ entry: CachedEntry<Value>?, _ policy: ReadPolicy
   ) -> Look.Next {
     guard let entry else {
-      let asksAnyway = policy == .networkFirst || policy == .networkOnly
+      let asksAnyway = [.networkFirst, .networkOnly, .refresh].contains(policy)
       let isAbsent = !asksAnyway && region.flights.isAbsent(full(key), at: region.now.milliseconds)
       return isAbsent ? .done : .ask
     }
@@ -184,7 +150,7 @@ extension Cache {
     switch policy {
     case .staleWhileRevalidate: return entry.isValid ? .done : .refresh
     case .cacheFirst, .automatic: return entry.isValid ? .done : .ask
-    case .cachedThenRefresh, .networkFirst, .networkOnly, .cacheOnly: return .ask
+    case .networkFirst, .networkOnly, .refresh, .cacheOnly: return .ask
     }
   }
 
@@ -220,14 +186,13 @@ extension Cache {
   }
 
   /// The third step: the source's answer.
-  /// - Parameter joins: whether the answer to a question that is under way will do.
-  func fetch(
-    _ key: Key, _ look: Look, _ source: CacheSource<Value>, joins: Bool = true
+  private func fetch(
+    _ key: Key, _ look: Look, _ source: CacheSource<Value>
   ) async throws -> CacheRead<Value> {
     var read = CacheRead(stored: look.entry)
     do {
       let (answer, isShared) = try await region.flights.answer(
-        full(key), joins: joins, question(key, look.policy, source))
+        full(key), joins: look.policy != .refresh, question(key, look.policy, source))
       switch answer {
       case .value(let answered): read.fetched = try kept(key, answered)
       case .unkept(let answered): read.fetched = try described(key, answered)

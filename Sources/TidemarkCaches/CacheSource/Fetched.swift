@@ -25,14 +25,16 @@ public struct SourceRequest: Sendable, Hashable {
 /// When a read asks the source behind a cache. None asks while ``CacheSource/isOnline`` says no:
 /// then the outcome's error is `offline`.
 public enum ReadPolicy: Sendable, Hashable {
-  /// Gives what is there at once, always asks, and gives what came. Offline it gives what is there.
-  case cachedThenRefresh
   /// Gives what is there at once; asks when that is not valid. Offline it gives what is there.
   case staleWhileRevalidate
   /// Asks when nothing valid is there. Offline what is there serves as where the source fails.
   case cacheFirst
   /// Asks; what is there serves where that fails, and offline.
   case networkFirst
+  /// As `networkFirst`, after a change of one's own, such as a request that has edited the value: a
+  /// question that is under way may have been answered before the change, so it is called off, and
+  /// whoever waits for it gets the answer to this one.
+  case refresh
   /// Asks, and takes nothing but the answer. Offline it gives nothing.
   case networkOnly
   /// Never asks; takes what has been valid no more for so long at most, nil for however long.

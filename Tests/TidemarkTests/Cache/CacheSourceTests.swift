@@ -104,8 +104,7 @@ struct CacheSourceTests {
       policy: .staleWhileRevalidate, state: .valid, fails: false, kind: .storedOnly, value: "old",
       fetches: 0),
     Row(
-      policy: .cachedThenRefresh, state: .valid, fails: false, kind: .both, value: "new",
-      fetches: 1),
+      policy: .refresh, state: .valid, fails: true, kind: .storedOnly, value: "old", fetches: 1),
   ]
 
   @Test("a policy decides when the source is asked and what serves", arguments: rows)
@@ -135,23 +134,6 @@ struct CacheSourceTests {
     #expect(read.kind == .storedOnly && read.value?.text == "old")
     while try cache.value(forKey: "k")?.text != "new" { await Task.yield() }
     #expect(await scripted.requests == [SourceRequest(key: "k", hash: [7])])
-    try await store.close()
-  }
-
-  @Test("a sequence gives what is there and then what came, once each")
-  func sequence() async throws {
-    let store = try machine.open()
-    let cache = try store.cache(prefix: "a/")
-    var kinds: [CacheRead<[UInt8]>.Kind] = []
-    for try await read in cache.reads("k", from: source(Source())) { kinds.append(read.kind) }
-    #expect(kinds == [.fetchedOnly])
-    kinds = []
-    for try await read in cache.reads("k", from: source(Source())) { kinds.append(read.kind) }
-    #expect(kinds == [.storedOnly, .both])
-    kinds = []
-    let reads = cache.reads("k", .cacheFirst, from: source(Source()))
-    for try await read in reads { kinds.append(read.kind) }
-    #expect(kinds == [.storedOnly])
     try await store.close()
   }
 
@@ -280,7 +262,7 @@ struct CacheSourceTests {
     let cache = try store.cache(prefix: "a/")
     try await store.put("a/k", "mine")
     let scripted = Source()
-    for policy in [ReadPolicy.networkFirst, .cachedThenRefresh, .staleWhileRevalidate] {
+    for policy in [ReadPolicy.networkFirst, .refresh, .staleWhileRevalidate] {
       #expect(try await cache.read("k", policy, from: source(scripted)).value?.text == "mine")
     }
     #expect(await scripted.requests.isEmpty)

@@ -21,9 +21,9 @@ struct FetchedContentTests {
     try await cache.markStale(labels: .all("y"))
     #expect(try !cache.isValid("k"))
     let saying = CacheSource<[UInt8]> { _ in .value([4], labels: ["z"]) }
-    #expect(try await cache.refresh("k", from: saying).fetched?.labels == ["z"])
+    #expect(try await cache.read("k", .refresh, from: saying).fetched?.labels == ["z"])
     let emptying = CacheSource<[UInt8]> { _ in .value([5], labels: []) }
-    #expect(try await cache.refresh("k", from: emptying).fetched?.labels == [])
+    #expect(try await cache.read("k", .refresh, from: emptying).fetched?.labels == [])
     // A put says all about an entry.
     try await cache.put("k", [1], labels: ["x"])
     try await cache.put("k", [2])
@@ -45,7 +45,7 @@ struct FetchedContentTests {
     #expect(try cache.attachment(forKey: "k")?.read(0..<200_000) == bytes)
     #expect(try cache.status.bytes > 100_000)
     let without = CacheSource<[UInt8]> { _ in .value([1]) }
-    #expect(try await cache.refresh("k", from: without).fetched?.attachment == nil)
+    #expect(try await cache.read("k", .refresh, from: without).fetched?.attachment == nil)
     try await store.sweepAttachments()
     #expect(try store.attachmentUsage().count == 0)
     try await store.close()

@@ -232,14 +232,14 @@ struct HostileCacheTests {
     while asked.withLock({ $0 }) == 0 { await Task.yield() }
     server.withLock { $0 = 2 }
     let quick = CacheSource<[UInt8]> { _ in .value([server.withLock { $0 }]) }
-    #expect(try await cache.refresh("k", from: quick).value == [2])
+    #expect(try await cache.read("k", .refresh, from: quick).value == [2])
     // The earlier reader has the newer answer, and what it asked for is not kept when it comes.
     #expect(try await early.value.value == [2])
     isOpen.withLock { $0 = true }
     for _ in 0..<500 { await Task.yield() }
     #expect(try cache.value(forKey: "k") == [2])
     try await store.put("a/mine", "1")
-    #expect(try await cache.refresh("mine", from: quick).value?.text == "1")
+    #expect(try await cache.read("mine", .refresh, from: quick).value?.text == "1")
     try await store.close()
   }
 

@@ -72,7 +72,7 @@ struct OvertakenAnswerTests {
   }
 
   private static let policies: [ReadPolicy] = [
-    .cachedThenRefresh, .staleWhileRevalidate, .cacheFirst, .networkFirst, .networkOnly, .automatic,
+    .staleWhileRevalidate, .cacheFirst, .networkFirst, .networkOnly, .automatic,
   ]
 
   private func source(_ scripted: NumberedSource) -> CacheSource<[UInt8]> {

@@ -55,8 +55,7 @@ final class ReadTrial: LateTrial<SourceRequest, Fetched<[UInt8]>, CacheRead<[UIn
 
   private func read(_ key: String) {
     let policies: [ReadPolicy] = [
-      .cachedThenRefresh, .staleWhileRevalidate, .cacheFirst, .networkFirst, .networkOnly,
-      .automatic,
+      .staleWhileRevalidate, .cacheFirst, .networkFirst, .networkOnly, .automatic,
     ]
     let policy = chance.pick(policies) ?? .automatic
     let (cache, gate) = (cache, gate)
