@@ -135,12 +135,7 @@ public struct Cache<Value: Sendable>: Sendable {
       region.count { $0.misses += 1 }
       return nil
     }
-    region.noteUse(of: found.info.sequence)
-    let cached = try cached(key, found, walks: walks)
-    region.count { counts in
-      if cached.isValid { counts.hits += 1 } else { counts.staleHits += 1 }
-    }
-    return cached
+    return try cached(key, found, walks: walks, isUse: true)
   }
 
   /// Whether a key has a value, valid or not; to ask is no use of it.
@@ -172,30 +167,29 @@ public struct Cache<Value: Sendable>: Sendable {
     guard let newest = try region.engine.entryIfKept(at: entry.sequence) else {
       return Validity(validated: entry.validated, maxAge: entry.maxAgeSeconds)
     }
-    return try region.validity(of: newest)
+    return try region.validity(of: newest, region.engine.info(newest))
   }
 
   private func cached(
-    _ key: [UInt8], _ found: CacheRegion.Found, walks: Bool = false
+    _ key: [UInt8], _ found: CacheRegion.Found, walks: Bool = false, isUse: Bool = false
   ) throws(TidemarkError) -> CachedEntry<Value> {
     try cached(
       Entry(
         key: key, value: found.value, info: found.info,
-        created: store.source.created(found.info, walks: walks)), found.validity)
+        created: store.source.created(found.info, walks: walks)), found.validity, isUse: isUse)
   }
 
   private func cached(
-    _ entry: Entry, _ validity: Validity?
+    _ entry: Entry, _ validity: Validity?, isUse: Bool = false
   ) throws(TidemarkError) -> CachedEntry<Value> {
-    let value = try decode(entry.value)
     let key = Key(Array(entry.key.bytes.dropFirst(region.prefix.count)))
-    let use = region.use(of: entry.sequence)
-    if let validity { region.note(validity, of: entry.sequence) }
+    let reading = region.noteReading(validity, of: entry.sequence, isUse: isUse)
+    let use = reading.use
+    let value = try decode(entry.value)
     return CachedEntry(
       key: key, value: value, labels: entry.labels, hash: entry.hash,
       attachment: entry.attachment,
-      isValid: validity?.isValid(at: region.now, region.policy) ?? true,
-      validUntil: validity.map { Timestamp(milliseconds: $0.end(region.policy)) },
+      isValid: reading.isValid, validUntil: reading.end.map { Timestamp(milliseconds: $0) },
       created: entry.created, updated: entry.updated,
       validated: Self.validated(validity, entry),
       lastUse: use.map { Timestamp(milliseconds: $0.time) }, uses: Int(use?.count ?? 0),

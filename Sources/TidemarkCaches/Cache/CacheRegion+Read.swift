@@ -52,13 +52,14 @@ extension CacheRegion {
       let info = try engine.info(entry)
       let isOwned = info.attributes.entryClass == .owned
       return Found(
-        value: read.value, info: info, validity: isOwned ? nil : try validity(of: entry))
+        value: read.value, info: info, validity: isOwned ? nil : try validity(of: entry, info))
     }
   }
 
   /// How long an entry's value is valid.
-  func validity(of entry: LogEntry) throws(TidemarkError) -> Validity {
-    var validity = try engine.validity(of: entry)
+  /// - Parameter info: the facts about the entry.
+  func validity(of entry: LogEntry, _ info: EntryInfo) throws(TidemarkError) -> Validity {
+    var validity = try Validity(of: entry, info)
     if PlantedBug.isOn(.readsExtendValidity), let use = use(of: entry.sequence) {
       validity.validated = Timestamp(milliseconds: use.time)
     }
@@ -73,7 +74,7 @@ extension CacheRegion {
       // Another process may have given the sequence to another entry.
       if takeovers != state.takeovers { state.order = nil }
       let isNoted = state.noteHit(sequence, at: now, onlyValid: onlyValid)
-      return (isNoted, isNoted && isSaveDue(state, now: now.milliseconds))
+      return (isNoted, isNoted && state.takesSave(now: now.milliseconds))
     }
   }
 }

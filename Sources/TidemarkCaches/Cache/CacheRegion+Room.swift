@@ -83,7 +83,7 @@ extension CacheRegion {
       var room = Room(policy, order, change, without: former.union(victims))
       guard room.isLacking else { return ([], false) }
       var candidates: [UseOrder.Use] = []
-      order.forEach { use in
+      state.order?.forEach { use in
         guard room.isLacking else { return false }
         guard !former.contains(use.sequence), !victims.contains(use.sequence) else { return true }
         candidates.append(use)

@@ -44,6 +44,17 @@ final class CacheRegion: Sendable {
       unsaved += 1
       return true
     }
+
+    /// Whether the caller is to write the order, which takes as long as thousands of reads: one
+    /// caller within some seconds is told so.
+    /// - Parameter now: milliseconds since 1970.
+    mutating func takesSave(now: Int64) -> Bool {
+      guard unsaved >= max(CacheRegion.usesPerSave, (order?.count ?? 0) / 8),
+        !(saved..<saved + CacheRegion.millisecondsPerSave).contains(now)
+      else { return false }
+      saved = now
+      return true
+    }
   }
 
   /// The order is written after so many uses, or an eighth of the entries if that is more; and not
@@ -190,8 +201,8 @@ final class CacheRegion: Sendable {
   // MARK: Uses
 
   /// Notes that an entry was read.
-  func noteUse(of sequence: UInt64) {
-    let time = now.milliseconds
+  func noteUse(of sequence: UInt64, at now: Timestamp? = nil) {
+    let time = (now ?? self.now).milliseconds
     let isDue = state.withLock { state in
       guard state.order != nil else {
         state.early.append((sequence, time))
@@ -199,7 +210,7 @@ final class CacheRegion: Sendable {
       }
       guard state.order?.use(sequence, at: time) == true else { return false }
       state.unsaved += 1
-      return isSaveDue(state, now: time)
+      return state.takesSave(now: time)
     }
     guard isDue else { return }
     do throws(TidemarkError) {
@@ -209,13 +220,6 @@ final class CacheRegion: Sendable {
       // A use that cannot be noted is none.
       state.withLock { $0.early = [] }
     }
-  }
-
-  /// Whether the order is to be written: it takes as long as hundreds of reads.
-  /// - Parameter now: milliseconds since 1970.
-  func isSaveDue(_ state: State, now: Int64) -> Bool {
-    state.unsaved >= max(Self.usesPerSave, (state.order?.count ?? 0) / 8)
-      && !(state.saved..<state.saved + Self.millisecondsPerSave).contains(now)
   }
 
   /// Whether an entry's value is valid; nil where that is not known by heart.
@@ -303,7 +307,7 @@ final class CacheRegion: Sendable {
   ) throws(TidemarkError) -> Bool {
     var validity = use.validity
     if validity == nil, let entry = try engine.entryIfKept(at: use.sequence) {
-      validity = try engine.validity(of: entry)
+      validity = try Validity(of: entry, engine.info(entry))
     }
     guard let validity else { return false }
     note(validity, of: use.sequence)
@@ -315,6 +319,29 @@ final class CacheRegion: Sendable {
   /// Remembers how long an entry is valid.
   func note(_ validity: Validity, of sequence: UInt64) {
     state.withLock { $0.order?.note(validity, of: sequence) }
+  }
+
+  /// What the region adds to an entry that was read.
+  struct Reading {
+    var isValid: Bool
+    /// Milliseconds since 1970; nil where nothing ends the validity.
+    var end: Int64?
+    var use: UseOrder.Use?
+  }
+
+  /// Remembers how long an entry is valid that was read.
+  /// - Parameter isUse: whether reading it counts as a hit and a use.
+  func noteReading(_ validity: Validity?, of sequence: UInt64, isUse: Bool) -> Reading {
+    let now = now
+    if isUse { noteUse(of: sequence, at: now) }
+    return state.withLock { state in
+      if let validity { state.order?.note(validity, of: sequence) }
+      let isValid = validity?.isValid(at: now, defaultAge: state.defaultAge) ?? true
+      if isUse, isValid { state.counts.hits += 1 }
+      if isUse, !isValid { state.counts.staleHits += 1 }
+      return Reading(
+        isValid: isValid, end: validity?.end(state.defaultAge), use: state.order?[sequence])
+    }
   }
 
   /// All entries, oldest use first.
@@ -335,13 +362,12 @@ extension EntryInfo {
   var contentLength: Int { valueLength + Int(clamping: attributes.attachment?.length ?? 0) }
 }
 
-extension Engine {
-  /// How long an entry's value is valid.
-  func validity(of entry: LogEntry) throws(TidemarkError) -> Validity {
-    let validated = try entry.attributes().time
-    let info = try info(entry)
-    return Validity(
-      validated: validated ?? HybridTime(info.commitTime).timestamp,
-      maxAge: info.attributes.maxAge)
+extension Validity {
+  /// - Parameter info: the facts about the entry.
+  init(of entry: LogEntry, _ info: EntryInfo) throws(TidemarkError) {
+    // A touch says itself when it was made, and has all else from the put that it renews.
+    let own = info.kind == .touch ? try entry.attributes().time : info.attributes.time
+    validated = own ?? HybridTime(info.commitTime).timestamp
+    maxAge = info.attributes.maxAge
   }
 }

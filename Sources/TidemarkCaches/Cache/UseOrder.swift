@@ -29,6 +29,10 @@ struct UseOrder: Sendable {
   private var places = PlaceTable()
   private var oldest: Int32 = -1
   private var newest: Int32 = -1
+  /// Places that were used and have yet to move to the end of the list: each move waits for memory
+  /// at four places that have nothing to do with each other, and many wait together.
+  private var moving: [Int32] = []
+  private static let mostMoving = 64
   /// Bytes of all entries.
   private(set) var bytes = 0
 
@@ -36,7 +40,12 @@ struct UseOrder: Sendable {
   var count: Int { places.count }
 
   /// The entry that was used least recently.
-  var last: Use? { oldest < 0 ? nil : nodes[Int(oldest)].use }
+  var last: Use? {
+    mutating get {
+      moveUsed()
+      return oldest < 0 ? nil : nodes[Int(oldest)].use
+    }
+  }
 
   subscript(sequence: UInt64) -> Use? { place(of: sequence).map { nodes[Int($0)].use } }
 
@@ -47,6 +56,7 @@ struct UseOrder: Sendable {
   /// Adds an entry as the one that was used last.
   mutating func add(_ use: Use) {
     remove(use.sequence)
+    moveUsed()
     let place: Int32
     let node = Node(use: use, older: newest, newer: -1)
     if let known = free.popLast() {
@@ -67,6 +77,7 @@ struct UseOrder: Sendable {
   mutating func remove(_ sequence: UInt64) -> Use? {
     guard let place = places.remove(sequence, { nodes[Int($0)].use.sequence == sequence })
     else { return nil }
+    moveUsed()
     unlink(place)
     free.append(place)
     let use = nodes[Int(place)].use
@@ -94,12 +105,20 @@ struct UseOrder: Sendable {
   mutating func use(_ place: Int32, at time: Int64) {
     nodes[Int(place)].use.time = time
     if nodes[Int(place)].use.count < .max { nodes[Int(place)].use.count += 1 }
-    guard place != newest else { return }
-    unlink(place)
-    nodes[Int(place)].older = newest
-    nodes[Int(place)].newer = -1
-    if newest >= 0 { nodes[Int(newest)].newer = place } else { oldest = place }
-    newest = place
+    moving.append(place)
+    if moving.count == Self.mostMoving { moveUsed() }
+  }
+
+  /// Moves the places that were used to the end of the list, in the order of their uses.
+  private mutating func moveUsed() {
+    for place in moving where place != newest {
+      unlink(place)
+      nodes[Int(place)].older = newest
+      nodes[Int(place)].newer = -1
+      if newest >= 0 { nodes[Int(newest)].newer = place } else { oldest = place }
+      newest = place
+    }
+    moving.removeAll(keepingCapacity: true)
   }
 
   /// Remembers how long an entry is valid.
@@ -128,7 +147,8 @@ struct UseOrder: Sendable {
   }
 
   /// All entries, the one that was used least recently first.
-  func forEach(_ body: (Use) -> Bool) {
+  mutating func forEach(_ body: (Use) -> Bool) {
+    moveUsed()
     var place = oldest
     while place >= 0 {
       let node = nodes[Int(place)]

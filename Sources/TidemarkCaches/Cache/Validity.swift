@@ -13,7 +13,8 @@ struct Validity: Sendable, Hashable {
   /// When the value stops being valid, in milliseconds since 1970.
   func end(_ policy: CachePolicy) -> Int64 { end(policy.maxAgeMilliseconds) }
 
-  private func end(_ defaultAge: Int64) -> Int64 {
+  /// The same with the age of the policy in milliseconds, which takes longer to find out.
+  func end(_ defaultAge: Int64) -> Int64 {
     if maxAge == Self.staleMark { return validated.milliseconds }
     let age = maxAge.map { Int64($0) * 1000 } ?? defaultAge
     let (end, overflow) = validated.milliseconds.addingReportingOverflow(max(0, age))

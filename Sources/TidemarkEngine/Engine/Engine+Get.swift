@@ -121,7 +121,7 @@ extension Engine {
   /// Seeds hashes of keys; nobody who chooses keys knows it.
   package var hashSeed: UInt64 { hotCache.seed }
 
-  private func slot(ofKey key: RawSpan, hash: UInt64) throws(TidemarkError) -> Slot? {
+  func slot(ofKey key: RawSpan, hash: UInt64) throws(TidemarkError) -> Slot? {
     try withIndex { (read) throws(IndexOrStoreError) in
       let slot: Slot?
       do throws(IndexError) { slot = try read.index.lookup(key, hash: hash) } catch {

@@ -13,6 +13,14 @@ package struct KeyedEntry: Sendable, Hashable {
     self.sequence = sequence
     self.isTouch = isTouch
   }
+
+  fileprivate init(hash: UInt64, _ slot: Slot?) {
+    self.init(hash: hash)
+    guard let slot, !slot.isDeleted else { return }
+    sequence = slot.sequence
+    isTouch = slot.size.isTouched
+    isCached = slot.size.isCached
+  }
 }
 
 extension Engine {
@@ -30,6 +38,11 @@ extension Engine {
   package func newestEntries(
     ofKeysWith prefix: [UInt8], _ ends: [[UInt8]]
   ) throws(TidemarkError) -> [KeyedEntry] {
+    if ends.count == 1 {
+      let key = prefix + ends[0]
+      let hash = KeyHash.hash(key.rawSpan, seed: hashSeed)
+      return [KeyedEntry(hash: hash, try slot(ofKey: key.rawSpan, hash: hash))]
+    }
     var found: [KeyedEntry] = []
     found.reserveCapacity(ends.count)
     var keys = KeyPage()
@@ -76,13 +89,7 @@ extension Engine {
         if read.staleBelow > 0, slot?.sequence ?? 0 < read.staleBelow {
           throw .store(Self.possiblyStale(read.staleBelow))
         }
-        var entry = KeyedEntry(hash: hashes[number])
-        if let slot, !slot.isDeleted {
-          entry.sequence = slot.sequence
-          entry.isTouch = slot.size.isTouched
-          entry.isCached = slot.size.isCached
-        }
-        found.append(entry)
+        found.append(KeyedEntry(hash: hashes[number], slot))
       }
     }
   }
