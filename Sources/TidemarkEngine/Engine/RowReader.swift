@@ -115,6 +115,15 @@ package struct RowReader {
     }
   }
 
+  /// The value of a put by itself: fast where it stands near one of those before.
+  /// - Throws: what ``Engine/read(of:isTouch:_:)`` throws.
+  package mutating func value(of sequence: UInt64) throws(TidemarkError) -> [UInt8] {
+    _ = prepare(1) { _ in (sequence, false) }
+    var bytes: [UInt8] = []
+    try read(sequence, isTouch: false) { bytes = [UInt8](copying: $0) }
+    return bytes
+  }
+
   /// Finds the blocks of rows that are about to be read, in this order.
   /// - Parameters:
   ///   - most: how many there are; at least one.

@@ -13,11 +13,6 @@ package struct RowWalk: ~Copyable {
   private var page: [ScanRow] = []
   private var next = 0
   private var sizes: PageSizes
-  private var reader: RowReader
-  /// So many rows of the page the reader knows already.
-  private var prepared = 0
-  /// The facts about the rows of the page, once somebody has asked for those of one.
-  private var infos: [EntryInfo?] = []
 
   package init(
     _ source: ReadSource, _ query: EntryQuery, after position: ScanPosition = .start
@@ -26,7 +21,6 @@ package struct RowWalk: ~Copyable {
     (view, scan) = try source.scan(query, after: position)
     start = position
     sizes = PageSizes(limit: query.limit)
-    reader = RowReader(source.engine)
   }
 
   /// The next row; nil at the end.
@@ -37,8 +31,6 @@ package struct RowWalk: ~Copyable {
       start = position
       page = try scan.nextPage(limit: size)
       next = 0
-      prepared = 0
-      infos.removeAll(keepingCapacity: true)
       guard !page.isEmpty else {
         sizes = PageSizes(limit: 0)
         return nil
@@ -47,36 +39,6 @@ package struct RowWalk: ~Copyable {
     }
     defer { next += 1 }
     return page[next]
-  }
-
-  /// The value of a row.
-  package mutating func value(_ row: ScanRow) throws(TidemarkError) -> [UInt8] {
-    let position = next - 1
-    if position >= prepared {
-      let rows = page[position...]
-      prepared = position
-      prepared += reader.prepare(rows.count) {
-        (rows[position + $0].sequence, rows[position + $0].isTouch)
-      }
-    }
-    var value: [UInt8] = []
-    try reader.read(row.sequence, isTouch: row.isTouch) { value = [UInt8](copying: $0) }
-    return value
-  }
-
-  /// All that is known of a row's entry.
-  package mutating func info(_ row: ScanRow) throws(TidemarkError) -> EntryInfo {
-    let engine = source.engine
-    if infos.isEmpty {
-      infos = Array(repeating: nil, count: page.count)
-      let first = next - 1
-      // Where something cannot be read, each row tells of it by itself.
-      try? engine.forEachInfo(of: Array(page[first...])) { (index, info) throws(TidemarkError) in
-        infos[first + index] = info
-      }
-    }
-    if let info = infos[next - 1] { return info }
-    return try engine.info(engine.entry(of: row))
   }
 
   /// Behind the last row that was taken.

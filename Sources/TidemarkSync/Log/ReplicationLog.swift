@@ -47,7 +47,7 @@ package struct ReplicationLog {
   }
 
   /// Reads values of changes that stand near each other.
-  var values: ValueReader { ValueReader(engine) }
+  var values: RowReader { RowReader(engine) }
 
   /// - Parameters:
   ///   - includesRecords: also records, and entries that are derived from others.

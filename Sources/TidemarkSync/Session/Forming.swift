@@ -19,7 +19,7 @@ struct Forming {
   var bytes = 0
   /// The keys that are in the batch, with the sequence of their last change in it.
   var taken: KeyTable
-  private var values: ValueReader
+  private var values: RowReader
   /// Whether anything was laid beside a value here.
   private let hasBeside: Bool
   /// Keys of which nothing may go in this batch any more that is newer than this.
@@ -132,7 +132,6 @@ struct Forming {
         return true
       }
       looked += 1
-      values.enter(entry)
       let change = try LoggedChange(entry)
       if !change.isOwn {
         if change.kind != .touch, change.attributes.origin == nil {

@@ -43,7 +43,7 @@ struct NearEntriesTests {
     try fill(engine, seed: seed)
     var generator = SeededGenerator(seed: seed)
     let puts = try entries(engine).filter { $0.head.kind == .put }
-    var reader = ValueReader(engine)
+    var reader = RowReader(engine)
     func compare(_ entry: LogEntry) throws {
       let expected = try engine.withValue(of: entry.sequence) {
         (value, _) throws(TidemarkError) in [UInt8](copying: value)
@@ -51,21 +51,12 @@ struct NearEntriesTests {
       let found = try reader.value(of: entry.sequence)
       #expect(found == expected, "seed \(seed), sequence \(entry.sequence)")
     }
-    for entry in puts {
-      reader.enter(entry)
-      try compare(entry)
-    }
-    for entry in puts.reversed() {
-      if generator.int(below: 2) == 0 { reader.enter(entry) }
-      try compare(entry)
-    }
-    // The entry that it holds on to is replaced.
+    for entry in puts { try compare(entry) }
+    for entry in puts.reversed() where generator.int(below: 2) == 0 { try compare(entry) }
+    // The segment that it holds on to is replaced.
     try engine.compact(CompactionOptions(dropHistory: false))
     for entry in puts where try engine.entryIfKept(at: entry.sequence) != nil { try compare(entry) }
-    for entry in try entries(engine).filter({ $0.head.kind == .put }) {
-      reader.enter(entry)
-      try compare(entry)
-    }
+    for entry in try entries(engine) where entry.head.kind == .put { try compare(entry) }
   }
 
   @Test(
