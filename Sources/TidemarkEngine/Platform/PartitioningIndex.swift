@@ -1,4 +1,4 @@
-extension RandomAccessCollection where Index == Int {
+extension RandomAccessCollection where Indices == Range<Int> {
   /// The first index from which on a condition holds, by binary search; the end where none does.
   ///
   /// A search of what is no collection is one of its numbers: `(0..<count).partitioningIndex`.
