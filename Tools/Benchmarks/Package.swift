@@ -40,6 +40,9 @@ let package = Package(
       ],
       swiftSettings: strict),
     .executableTarget(
+      name: "path-bench", dependencies: [.product(name: "Tidemark", package: "tidemark")],
+      swiftSettings: strict),
+    .executableTarget(
       name: "replicator-bench",
       dependencies: [
         .product(name: "Tidemark", package: "tidemark"),
