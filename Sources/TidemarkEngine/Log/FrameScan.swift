@@ -68,78 +68,9 @@ package struct FrameScan {
       throw error
     }
   }
-
-  /// Calls `body` with every value block of a frame that is damaged.
-  /// - Parameters:
-  ///   - front: a frame of this segment.
-  ///   - decodes: whether to decrypt and decompress intact blocks, too.
-  ///   - body: gets the block's number, its offset and what is wrong.
-  /// - Returns: whether the padding behind the frame is zero.
-  package func checkBlocks(
-    of front: DecodedFront, codecs: FrameCodecs,
-    _ body: (Int, Int, FormatError) -> Void
-  ) throws(FileSystemError) -> Bool {
-    var position = front.offset + FormatConstants.frameHeaderBytes + front.header.frontLength
-    for (number, block) in front.blocks.enumerated() {
-      do throws(LogReadError) {
-        try reader.withBytes(at: position, count: block.storedLength) {
-          (bytes) throws(FormatError) in
-          let bytes = try block.checked(bytes, salt: salt, at: position)
-          if !codecs.isOpaque, block.codec != .raw || codecs.tagBytes > 0 {
-            _ = try codecs.decode(bytes, block: block, at: position)
-          }
-        }
-      } catch {
-        switch error {
-        case .system(let error): throw error
-        case .format(let reason): body(number, position, reason)
-        }
-      }
-      position += block.storedLength
-    }
-    let end = min(front.offset + front.header.totalLength, reader.length)
-    do throws(LogReadError) {
-      return try reader.withBytes(at: position, count: end - position) {
-        (bytes) throws(FormatError) in bytes.isZero
-      }
-    } catch {
-      guard case .system(let error) = error else { return false }
-      throw error
-    }
-  }
 }
 
 extension DecodedFront {
-  /// The least and the greatest sequence of entries whose value lies in a block.
-  /// - Parameters:
-  ///   - block: number of the block in the frame.
-  ///   - places: where values stand.
-  package func sequences(
-    inBlock block: Int, places: [ValuePlace]
-  ) -> ClosedRange<UInt64>? {
-    var range: ClosedRange<UInt64>?
-    for (entry, place) in zip(entries, places)
-    where isInBlock(entry, place, block) {
-      let sequence = entry.sequence
-      range =
-        range.map { min($0.lowerBound, sequence)...max($0.upperBound, sequence) }
-        ?? sequence...sequence
-    }
-    return range
-  }
-
-  /// Whether some of an entry's value lies in a block.
-  package func isInBlock(_ entry: EntryHead, _ place: ValuePlace, _ block: Int) -> Bool {
-    guard entry.valueLength > 0, place.block <= block else { return false }
-    var left = entry.valueLength - (blocks[Int(place.block)].rawLength - Int(place.position))
-    var last = Int(place.block)
-    while left > 0, last + 1 < blocks.count {
-      last += 1
-      left -= blocks[last].rawLength
-    }
-    return block <= last
-  }
-
   /// The sequences of all entries; nil for a frame without any, or of which nothing is known.
   package var sequences: ClosedRange<UInt64>? {
     if isOpaque, !header.hasExplicitSequences, header.entryCount > 0 {

@@ -4,6 +4,8 @@ package struct SequenceSet: Sendable, Hashable {
 
   package init() {}
 
+  package init(_ range: ClosedRange<UInt64>) { ranges = [range] }
+
   /// - Parameter sequences: ascending; repetitions do not matter.
   package init(ascending sequences: [UInt64]) {
     for sequence in sequences { insert(sequence...sequence) }

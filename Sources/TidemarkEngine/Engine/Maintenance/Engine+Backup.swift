@@ -20,7 +20,9 @@ extension Engine {
       try sealSegments()
     }
     var (manifest, segments) = try openSegments()
-    try StoreDirectory.prepareTarget(target, fileSystem)
+    _ = try StoreTarget.prepare(
+      target, fileSystem, as: "copy",
+      "there is something at \(target) already; give a path where nothing is")
     try StoreDirectory.createFolders(target, fileSystem)
     var unreadable: [VerifyFinding] = []
     for segment in segments where segment.lastSequence >= segment.firstSequence {
@@ -41,7 +43,7 @@ extension Engine {
     manifest.segments.removeAll { empty.contains($0.id) }
     manifest.images = try copyImages(manifest.images, to: target, fileSystem)
     let faults = try attachments.copy(to: target, fileSystem)
-    manifest.damage += DamageRecorder.missing(unreadable, in: manifest)
+    manifest.damage += manifest.unrecorded(unreadable)
     manifest.isClosedCleanly = manifest.segments.allSatisfy { $0.state == .sealed }
     manifest.generation = 0
     // An open segment is walked and sealed by the first opening, as after a power cut.
@@ -153,29 +155,5 @@ extension Engine {
       }
     }
     try writeImage()
-  }
-}
-
-extension StoreDirectory {
-  /// Makes sure that a new store can be put at a path: nothing is there, or an empty directory.
-  static func prepareTarget(
-    _ path: String, _ fileSystem: any FileSystem
-  ) throws(TidemarkError) {
-    guard !path.isEmpty else {
-      throw TidemarkError(.invalidArgument, "the copy's path is empty; give a directory")
-    }
-    do {
-      switch try fileSystem.kind(path) {
-      case nil: try create(path, fileSystem)
-      case .directory where try fileSystem.list(path).isEmpty: break
-      default:
-        throw TidemarkError(
-          .storeExists, "there is something at \(path) already; give a path where nothing is")
-      }
-    } catch let error as FileSystemError {
-      throw TidemarkError(error, while: "creating the copy")
-    } catch let error as TidemarkError {
-      throw error
-    } catch { throw TidemarkError(.inputOutput, "the copy cannot be created", cause: error) }
   }
 }

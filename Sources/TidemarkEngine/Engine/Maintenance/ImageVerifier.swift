@@ -1,23 +1,11 @@
 /// Checks a run of the index: its own checksums, and what it says against the log.
 struct ImageVerifier {
-  private let row: Manifest.Image
-  private let manifest: Manifest
-  private let path: String
-  private let fileSystem: any FileSystem
-  private let contexts: ZstdContexts
-  private let keys: KeyRing
-
-  init(
-    _ row: Manifest.Image, manifest: Manifest, path: String, fileSystem: any FileSystem,
-    contexts: ZstdContexts, keys: KeyRing
-  ) {
-    self.row = row
-    self.manifest = manifest
-    self.path = path
-    self.fileSystem = fileSystem
-    self.contexts = contexts
-    self.keys = keys
-  }
+  let row: Manifest.Image
+  let manifest: Manifest
+  let path: String
+  let fileSystem: any FileSystem
+  let contexts: ZstdContexts
+  let keys: KeyRing
 
   private var fileName: String { StoreLayout.indexDirectory + "/" + row.fileName }
 

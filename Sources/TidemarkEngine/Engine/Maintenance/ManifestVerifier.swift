@@ -1,68 +1,69 @@
 /// Checks both copies of MANIFEST.
 struct ManifestVerifier {
-  private enum Copy {
-    case missing
-    case damaged([UInt8], FormatError)
-    case whole(Manifest)
-    /// Whole, but for space that an interrupted update has added.
-    case extended(Manifest)
+  private struct Copy {
+    /// Nil when there is no such file.
+    var bytes: [UInt8]? = nil
+    /// Nil when it is not whole.
+    var manifest: Manifest? = nil
+    /// Whether it is whole but for space that an interrupted update has added.
+    var isExtended = false
+    var problem = "it is missing"
   }
 
   /// The one that counts; nil when neither copy is whole.
-  private(set) var manifest: Manifest?
+  let manifest: Manifest?
   private(set) var findings: [VerifyFinding] = []
   /// Whether neither copy exists.
-  private(set) var isMissing = false
-
-  private let path: String
-  private let fileSystem: any FileSystem
+  let isMissing: Bool
 
   /// Reads and checks.
   /// - Throws: `formatTooNew` or `formatTooOld` when another version wrote one of the copies.
   init(_ path: String, _ fileSystem: any FileSystem) throws(TidemarkError) {
-    self.path = path
-    self.fileSystem = fileSystem
     var copies: [Copy] = []
-    for name in StoreLayout.manifests { copies.append(try read(name)) }
-    for copy in copies {
-      guard let found = Self.manifest(of: copy) else { continue }
-      if found.generation > manifest?.generation ?? 0 || manifest == nil { manifest = found }
-    }
-    guard let manifest else {
-      judgeBothLost(copies)
-      return
-    }
+    for name in StoreLayout.manifests { copies.append(try Self.read(name, path, fileSystem)) }
+    manifest = copies.compactMap(\.manifest).max { $0.generation < $1.generation }
+    isMissing = copies.allSatisfy { $0.bytes == nil }
     for (copy, name) in zip(copies, StoreLayout.manifests) {
-      judge(copy, name: name, against: manifest)
+      let problem: String?
+      if let manifest {
+        problem = Self.judge(copy, against: manifest)
+      } else {
+        problem = "both copies of MANIFEST are lost: \(copy.problem)"
+      }
+      guard let problem else { continue }
+      findings.append(
+        VerifyFinding(
+          file: name, offset: 0, message: problem,
+          remedy: manifest == nil ? VerifyRemedy.repair(path) : VerifyRemedy.opening,
+          isDamageToAcknowledged: manifest == nil))
     }
   }
 
-  private static func manifest(of copy: Copy) -> Manifest? {
-    switch copy {
-    case .whole(let manifest), .extended(let manifest): manifest
-    case .missing, .damaged: nil
-    }
-  }
-
-  private func read(_ name: String) throws(TidemarkError) -> Copy {
+  private static func read(
+    _ name: String, _ path: String, _ fileSystem: any FileSystem
+  ) throws(TidemarkError) -> Copy {
+    var copy = Copy()
     let bytes: [UInt8]
     do {
       let file = TolerantFile(try fileSystem.open(path + "/" + name, .read))
       defer { file.close() }
       bytes = try file.read(Limits.manifestBytes + 1, at: 0)
     } catch {
-      if error.number == ErrorNumber.noEntry { return .missing }
-      if error.isUnreadable { return .damaged([], FormatError("the disk cannot read it")) }
+      if error.number == ErrorNumber.noEntry { return copy }
+      if error.isUnreadable { return Copy(bytes: [], problem: "the disk cannot read it") }
       throw TidemarkError(error, while: "reading MANIFEST")
     }
+    copy.bytes = bytes
     do throws(FormatError) {
       guard bytes.count <= Limits.manifestBytes else { throw FormatError("too long") }
-      return .whole(try Manifest(decoding: bytes.rawSpan))
+      copy.manifest = try Manifest(decoding: bytes.rawSpan)
     } catch {
       if let refusal = ManifestStore.refusal(error, name) { throw refusal }
-      if let manifest = Self.withoutExtension(bytes) { return .extended(manifest) }
-      return .damaged(bytes, error)
+      copy.problem = error.reason
+      copy.manifest = withoutExtension(bytes)
+      copy.isExtended = copy.manifest != nil
     }
+    return copy
   }
 
   /// An update takes space before it writes: when it ends there, zeros stand behind the old copy.
@@ -89,41 +90,20 @@ struct ManifestVerifier {
     return (try? Manifest(decoding: writer.bytes.rawSpan)) == nil
   }
 
-  private mutating func judgeBothLost(_ copies: [Copy]) {
-    if case .missing = copies[0], case .missing = copies[1] { isMissing = true }
-    for (copy, name) in zip(copies, StoreLayout.manifests) {
-      let reason =
-        switch copy {
-        case .damaged(_, let error): error.reason
-        default: "it is missing"
-        }
-      findings.append(
-        VerifyFinding(
-          file: name, offset: 0, message: "both copies of MANIFEST are lost: \(reason)",
-          remedy: VerifyRemedy.repair(path), isDamageToAcknowledged: true))
+  /// - Returns: what is wrong with a copy; nil for nothing.
+  private static func judge(_ copy: Copy, against manifest: Manifest) -> String? {
+    if let other = copy.manifest {
+      let differs = other.generation == manifest.generation && other != manifest
+      return differs && !copy.isExtended
+        ? "the copies of MANIFEST differ at the same generation" : nil
     }
-  }
-
-  private mutating func judge(_ copy: Copy, name: String, against manifest: Manifest) {
-    let problem: String
-    switch copy {
-    case .extended: return
-    case .whole(let other):
-      guard other.generation == manifest.generation, other != manifest else { return }
-      problem = "the copies of MANIFEST differ at the same generation"
-    case .missing:
-      // The first update of all may have been interrupted between the copies.
-      guard manifest.generation > 1 else { return }
-      problem = "this copy of MANIFEST is missing"
-    case .damaged(let bytes, let error):
-      guard !Self.isHalfWritten(bytes, over: manifest) else { return }
-      // Or within the second one, when that had its space and nothing else yet.
-      if manifest.generation <= 1, bytes.rawSpan.isZero { return }
-      problem = "this copy of MANIFEST is damaged: \(error.reason)"
+    // The first update of all may have been interrupted between the copies, or within the second
+    // one, when that had its space and nothing else yet.
+    let isFirst = manifest.generation <= 1
+    guard let bytes = copy.bytes else {
+      return isFirst ? nil : "this copy of MANIFEST is missing"
     }
-    findings.append(
-      VerifyFinding(
-        file: name, offset: 0, message: problem, remedy: VerifyRemedy.opening,
-        isDamageToAcknowledged: false))
+    if isHalfWritten(bytes, over: manifest) || isFirst && bytes.rawSpan.isZero { return nil }
+    return "this copy of MANIFEST is damaged: \(copy.problem)"
   }
 }

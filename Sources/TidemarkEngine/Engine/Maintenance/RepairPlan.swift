@@ -14,6 +14,8 @@ struct RepairPlan {
   private(set) var runs: [Run] = []
   /// The sequences taken from each source.
   private(set) var taken: [SequenceSet]
+  /// All of them.
+  private(set) var present = SequenceSet()
   /// Sequences that no source can give and that were there.
   private(set) var lost = SequenceSet()
   /// Sequences that some source is responsible for, or that MANIFEST says were given out.
@@ -31,9 +33,8 @@ struct RepairPlan {
       let y = sources[b]
       if x.isListed != y.isListed { return x.isListed }
       if x.isComplete != y.isComplete { return x.isComplete }
-      return x.id > y.id
+      return x.origin.id > y.origin.id
     }
-    var lost = SequenceSet()
     var listedEnd: UInt64 = 0
     for index in order {
       let source = sources[index]
@@ -53,7 +54,6 @@ struct RepairPlan {
       taken[index].formUnion(rescued)
       lost = lost.subtracting(rescued)
     }
-    self.lost = lost
     arrange()
   }
 
@@ -65,12 +65,11 @@ struct RepairPlan {
   }
 
   private mutating func arrange() {
-    var pieces: [Run] = []
-    for (source, set) in taken.enumerated() {
-      for range in set.ranges { pieces.append(Run(source: source, range: range)) }
-    }
-    pieces.sort { $0.range.lowerBound < $1.range.lowerBound }
+    let pieces = taken.enumerated().flatMap { (source, set) in
+      set.ranges.map { Run(source: source, range: $0) }
+    }.sorted { $0.range.lowerBound < $1.range.lowerBound }
     for piece in pieces {
+      present.insert(piece.range)
       if let last = runs.last, last.source == piece.source {
         runs[runs.count - 1].range = last.range.lowerBound...piece.range.upperBound
       } else {

@@ -1,48 +1,35 @@
 /// Copies what a plan takes from its sources into segments of the new store.
 struct RepairWriter {
-  private let sources: [RepairSource]
-  private let plan: RepairPlan
+  let sources: [RepairSource]
+  let plan: RepairPlan
   /// The sequences that are not in the new store, those among them that could not be read again.
   private(set) var lost: SequenceSet
-  /// The entries that were whole when stock was taken, and could not be read again.
-  private(set) var losses: [RepairLoss] = []
-  private let target: StoreTarget
-  private let storeID: [UInt8]
-  private let environment: EngineEnvironment
-  private let contexts: ZstdContexts
-  private let keys: KeyRing
+  let target: StoreTarget
+  let storeID: [UInt8]
+  let environment: EngineEnvironment
+  let contexts: ZstdContexts
+  let keys: KeyRing
   /// The user's key for the new store; nil when that is not to be encrypted.
-  private let keyID: Encryption.KeyID?
-  private var unit = RepairUnit()
-  private let present: SequenceSet
-  /// The sequences that were copied in this run of the plan, in whichever order.
-  private var copied: [UInt64] = []
+  let keyID: Encryption.KeyID?
 
   private(set) var rows: [Manifest.Segment] = []
   private(set) var entries = 0
   private(set) var latestCommitTime: UInt64 = 0
   /// The last entry whose earlier version is neither there nor known to be lost.
   private(set) var lastDangling: UInt64 = 0
+  /// The entries that were whole when stock was taken, and could not be read again.
+  private(set) var losses: [RepairLoss] = []
+  private(set) var unit = Unit()
+  /// The sequences that were copied in this run of the plan, in whichever order.
+  private(set) var copied: [UInt64] = []
 
-  init(
-    _ sources: [RepairSource], plan: RepairPlan, lost: SequenceSet, target: StoreTarget,
-    storeID: [UInt8], environment: EngineEnvironment, contexts: ZstdContexts, keys: KeyRing,
-    keyID: Encryption.KeyID?
-  ) {
-    self.sources = sources
-    self.plan = plan
-    self.lost = lost
-    self.target = target
-    self.storeID = storeID
-    self.environment = environment
-    self.contexts = contexts
-    self.keys = keys
-    self.keyID = keyID
-    var present = SequenceSet()
-    // In the order of sequences, so that every insertion is one at the end.
-    let all = plan.taken.flatMap(\.ranges).sorted { $0.lowerBound < $1.lowerBound }
-    for range in all { present.insert(range) }
-    self.present = present
+  /// Entries on their way into one segment.
+  struct Unit {
+    var items: [(front: DecodedFront, head: EntryHead, valueStart: Int)] = []
+    var values: [UInt8] = []
+    var rawBytes = 0
+    var latestTime: Timestamp?
+    var latestCommitTime: UInt64 = 0
   }
 
   /// Writes all segments.
@@ -51,20 +38,16 @@ struct RepairWriter {
       let source = sources[run.source]
       copied = []
       do {
-        let reader = try source.reader(environment.fileSystem)
-        defer { reader.close() }
+        let survey = try source.survey(environment.fileSystem)
+        defer { survey.close() }
         if source.kind == .appended {
-          try copyInOrder(run, source, reader)
+          try copyInOrder(run, source, survey)
         } else {
-          try copySorted(run, run.range, source, reader)
+          try copySorted(run, run.range, source, survey)
         }
-      } catch let error as FileSystemError {
-        guard error.isUnreadable else { throw TidemarkError(error, while: "reading the log") }
-      } catch let error as TidemarkError {
-        throw error
-      } catch {
-        throw TidemarkError(.inputOutput, "the log cannot be read", cause: error)
-      }
+      } catch let error as FileSystemError where error.isUnreadable {
+        // What it held has not been copied, and is counted as lost.
+      } catch { throw TidemarkError(wrapping: error, while: "reading the log") }
       noteLosses(run, source)
     }
     try flush()
@@ -73,9 +56,7 @@ struct RepairWriter {
   /// Counts as lost what the plan takes from a source and a disk that fails now and then has not
   /// given a second time.
   private mutating func noteLosses(_ run: RepairPlan.Run, _ source: RepairSource) {
-    var wanted = SequenceSet()
-    wanted.insert(run.range)
-    wanted = plan.taken[run.source].intersection(wanted)
+    let wanted = plan.taken[run.source].intersection(SequenceSet(run.range))
     for range in wanted.subtracting(SequenceSet(ascending: copied.sorted())).ranges {
       lost.insert(range)
       guard losses.count < Limits.verifyFindings else { continue }
@@ -88,13 +69,11 @@ struct RepairWriter {
   }
 
   private mutating func copyInOrder(
-    _ run: RepairPlan.Run, _ source: RepairSource, _ reader: RepairReader
+    _ run: RepairPlan.Run, _ source: RepairSource, _ survey: SegmentSurvey
   ) throws {
     for frame in source.frames where frame.sequences.overlaps(run.range) {
-      if unit.isFull(expecting: frame.rawBytes) {
-        try flush()
-      }
-      try copy(frame, within: run.range, run, reader)
+      try makeRoom(for: frame.rawBytes)
+      try copy(frame, within: run.range, run, survey)
     }
   }
 
@@ -102,41 +81,41 @@ struct RepairWriter {
   /// into one segment; a range of too much is halved.
   private mutating func copySorted(
     _ run: RepairPlan.Run, _ range: ClosedRange<UInt64>, _ source: RepairSource,
-    _ reader: RepairReader
+    _ survey: SegmentSurvey
   ) throws {
+    func isTooMuch(_ bytes: Int, _ count: Int) -> Bool {
+      bytes > Limits.compactionUnitBytes || count > Limits.repairUnitEntries
+    }
     let frames = source.frames.filter { $0.sequences.overlaps(range) }
     var bytes = frames.reduce(0) { $0 + $1.rawBytes }
     var count = frames.reduce(0) { $0 + $1.entryCount }
-    if bytes > Limits.compactionUnitBytes || count > Limits.repairUnitEntries {
-      (bytes, count) = try measure(frames, range, reader)
-    }
-    let isTooMuch =
-      bytes > Limits.compactionUnitBytes || count > Limits.repairUnitEntries
-      || range.upperBound - range.lowerBound > UInt64(UInt32.max)
-    if isTooMuch, range.count > 1 {
+    if isTooMuch(bytes, count) { (bytes, count) = try measure(frames, range, survey) }
+    if isTooMuch(bytes, count) || range.upperBound - range.lowerBound > UInt64(UInt32.max),
+      range.count > 1
+    {
       let middle = range.lowerBound + (range.upperBound - range.lowerBound) / 2
-      try copySorted(run, range.lowerBound...middle, source, reader)
-      try copySorted(run, (middle + 1)...range.upperBound, source, reader)
+      try copySorted(run, range.lowerBound...middle, source, survey)
+      try copySorted(run, (middle + 1)...range.upperBound, source, survey)
       return
     }
-    if unit.isFull(expecting: bytes) { try flush() }
-    for frame in frames { try copy(frame, within: range, run, reader) }
+    try makeRoom(for: bytes)
+    for frame in frames { try copy(frame, within: range, run, survey) }
   }
 
   /// Raw bytes and number of the entries in a range.
   private func measure(
-    _ frames: [RepairSource.Frame], _ range: ClosedRange<UInt64>, _ reader: RepairReader
-  ) throws -> (Int, Int) {
+    _ frames: [RepairSource.Frame], _ range: ClosedRange<UInt64>, _ survey: SegmentSurvey
+  ) throws(FileSystemError) -> (Int, Int) {
     var bytes = 0
     var count = 0
     for frame in frames {
-      guard let front = try reader.front(at: frame.offset) else {
+      guard let front = try survey.front(at: frame.offset) else {
         bytes += frame.rawBytes
         count += frame.entryCount
         continue
       }
       for head in front.entries where range.contains(head.sequence) {
-        bytes += head.keyLength + head.valueLength + head.attributesLength + 32
+        bytes += head.repairedBytes
         count += 1
       }
     }
@@ -145,30 +124,90 @@ struct RepairWriter {
 
   private mutating func copy(
     _ frame: RepairSource.Frame, within range: ClosedRange<UInt64>, _ run: RepairPlan.Run,
-    _ reader: RepairReader
+    _ survey: SegmentSurvey
   ) throws {
-    guard let front = try reader.front(at: frame.offset) else { return }
-    let values = try reader.values(of: front)
+    guard let front = try survey.front(at: frame.offset) else { return }
+    let values = try survey.values(of: front, keepsBytes: true)
     let taken = plan.taken[run.source]
     for head in front.entries where range.contains(head.sequence) && taken.contains(head.sequence) {
       guard values.firstBadBlock(of: head, in: front) == nil else { continue }
-      try unit.add(head, of: front, values: values)
+      try add(head, of: front, values)
       entries += 1
       copied.append(head.sequence)
-      if head.previous > 0, !present.contains(head.previous), !lost.contains(head.previous) {
+      if head.previous > 0, !plan.present.contains(head.previous), !lost.contains(head.previous) {
         lastDangling = max(lastDangling, head.sequence)
       }
     }
   }
 
+  // MARK: One segment
+
+  /// Adds an entry whose value is intact.
+  private mutating func add(
+    _ head: EntryHead, of front: DecodedFront, _ values: FrameValues
+  ) throws(FormatError) {
+    let time = try front.attributes(of: head).time ?? HybridTime(head.commitTime).timestamp
+    unit.items.append((front, head, unit.values.count))
+    if head.valueLength > 0 {
+      unit.values.append(
+        copying: try values.bytes.rawSpan.slice(head.valueOffset, head.valueLength))
+    }
+    unit.rawBytes += head.repairedBytes
+    unit.latestTime = max(unit.latestTime ?? time, time)
+    unit.latestCommitTime = max(unit.latestCommitTime, head.commitTime)
+  }
+
+  /// Writes the segment, unless so many bytes more still fit in.
+  private mutating func makeRoom(for bytes: Int) throws(TidemarkError) {
+    if unit.rawBytes + bytes > Limits.compactionUnitBytes
+      || unit.items.count >= Limits.repairUnitEntries
+    {
+      try flush()
+    }
+  }
+
   private mutating func flush() throws(TidemarkError) {
-    guard !unit.isEmpty else { return }
+    let sequences = unit.items.map(\.head.sequence)
+    guard let first = sequences.min(), let last = sequences.max() else { return }
     latestCommitTime = max(latestCommitTime, unit.latestCommitTime)
     let fileKey = try keys.newFileKey(keyID, random: environment.randomBytes)
-    rows.append(
-      try unit.write(
-        id: UInt64(rows.count) + 1, to: target, storeID: storeID, environment: environment,
-        contexts: contexts, fileKey: fileKey))
-    unit = RepairUnit()
+    var row = Manifest.Segment(
+      id: UInt64(rows.count) + 1, state: .sealed, kind: .compacted,
+      salt: UInt32(truncatingIfNeeded: environment.random.next()), firstSequence: first)
+    row.keyID = fileKey?.keyID
+    let sorted = unit.items.sorted { a, b in
+      let order = a.front.key(of: a.head).compare(to: b.front.key(of: b.head))
+      return order != 0 ? order < 0 : a.head.sequence < b.head.sequence
+    }
+    do throws(LogReadError) {
+      var writer = try CompactedSegmentWriter(
+        creating: row, storeID: storeID, storePath: target.path,
+        fileSystem: environment.fileSystem, contexts: contexts,
+        layout: SegmentLayout(level: FrameCodecs.fastLevel), fileKey: fileKey)
+      for (front, head, start) in sorted {
+        let value = unit.values.rawSpan.extracting(start..<(start + head.valueLength))
+        try writer.add(
+          FrameBuilder.Entry(rewriting: head), key: front.key(of: head),
+          value: head.hasValue ? value : nil, attributes: front.attributeBytes(of: head),
+          labels: front.labels(of: head))
+      }
+      rows.append(
+        try writer.finish(
+          lastSequence: last, latestTime: unit.latestTime,
+          latestCommitTime: unit.latestCommitTime))
+    } catch {
+      switch error {
+      case .system(let error): throw TidemarkError(error, while: "writing the repaired store")
+      case .format(let error):
+        throw TidemarkError(
+          .inputOutput, "the repaired store cannot be written: \(error.reason)", cause: error)
+      }
+    }
+    unit = Unit()
   }
+}
+
+extension EntryHead {
+  /// About the bytes that the entry takes in the new store.
+  fileprivate var repairedBytes: Int { keyLength + valueLength + attributesLength + 32 }
 }

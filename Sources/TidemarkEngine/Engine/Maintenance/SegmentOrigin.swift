@@ -1,50 +1,56 @@
-/// The identity of a file of the log, found out from whatever is left: its header, MANIFEST, its
-/// name and its first frame.
-struct SegmentOrigin {
-  var id: UInt64
-  var firstSequence: UInt64
-  var salt: UInt32
-  var kind: SegmentHeader.Kind
-  var storeID: [UInt8]?
-  var firstFrame = FormatConstants.segmentHeaderBytes
-  var codecs: FrameCodecs
-  /// Whether its header says so.
-  var isEncrypted = false
+/// The identity of a file of the log and what decodes it, found out from whatever is left: its
+/// header, MANIFEST, its footer, its name and its first frame.
+struct SegmentOrigin: Sendable {
+  /// Relative to the store.
+  let name: String
+  /// What MANIFEST says of it; nil when that does not list it.
+  let row: Manifest.Segment?
+  let id: UInt64
+  let firstSequence: UInt64
+  let salt: UInt32
+  let kind: SegmentHeader.Kind
+  /// The store that its header names; nil when no header is whole.
+  let storeID: [UInt8]?
+  private(set) var firstFrame = FormatConstants.segmentHeaderBytes
+  private(set) var codecs: FrameCodecs
+  /// Whether its header names a dictionary of which no copy is whole.
+  private(set) var lacksDictionary = false
+  private(set) var footer: SegmentFooter?
+  /// The length of the file, and the one that it was sealed with, as far as that is known.
+  private(set) var length = 0
+  private(set) var sealedLength = 0
 
+  /// A segment that MANIFEST lists and of which there is no file.
+  init(missing row: Manifest.Segment, contexts: ZstdContexts) {
+    name = StoreLayout.logDirectory + "/" + row.fileName
+    self.row = row
+    (id, firstSequence, salt, kind) = (row.id, row.firstSequence, row.salt, row.kind)
+    storeID = nil
+    codecs = FrameCodecs(contexts: contexts)
+  }
+
+  /// - Parameters:
+  ///   - store: the store that its header must name, whose MANIFEST it must agree with; nil for any
+  ///     header of that segment, and then a dictionary without a header is searched for, too.
+  ///   - keys: the user's; nil for none, and then an encrypted segment stays opaque.
+  ///   - note: called with what is damaged before the first frame: offset, fault, and length.
   /// - Returns: nil when nothing tells what the file is.
   /// - Throws: `formatTooNew` when a later version wrote it.
   init?(
-    _ file: TolerantFile, name: String, row: Manifest.Segment?, contexts: ZstdContexts,
-    keys: KeyRing
+    _ file: TolerantFile, name: String, row: Manifest.Segment?, of store: [UInt8]?,
+    contexts: ZstdContexts, keys: KeyRing?, _ note: (Int, String, Int) -> Void
   ) throws {
+    self.name = name
+    self.row = row
+    let header = try Self.header(file, name, row, of: store, note)
+    storeID = header?.storeID
     // Without a header nothing of an encrypted segment can be decrypted.
-    codecs = FrameCodecs(contexts: contexts, isOpaque: row?.keyID != nil)
-    let header: SegmentHeader?
-    do throws(LogReadError) { header = try SegmentReader.header(file) } catch {
-      if case .system(let error) = error { throw error }
-      if case .format(let reason) = error, reason.isNewer {
-        throw TidemarkError(
-          .formatTooNew, "the log was written by a later version; use that or a newer one",
-          file: name, offset: 0, cause: reason)
-      }
-      header = nil
-    }
-    if let header, row == nil || (row?.id == header.segmentID && row?.salt == header.salt) {
-      id = header.segmentID
-      firstSequence = header.baseSequence
-      salt = header.salt
-      kind = header.kind
-      storeID = header.storeID
-      firstFrame = header.firstFrame
-      isEncrypted = header.seal != nil
-      codecs = try Self.codecs(file, header, contexts, keys)
-      return
-    }
-    if let row {
-      id = row.id
-      firstSequence = row.firstSequence
-      salt = row.salt
-      kind = row.kind
+    codecs = FrameCodecs(contexts: contexts, isOpaque: header == nil && row?.keyID != nil)
+    if let header {
+      (id, firstSequence) = (header.segmentID, header.baseSequence)
+      (salt, kind, firstFrame) = (header.salt, header.kind, header.firstFrame)
+    } else if let row {
+      (id, firstSequence, salt, kind) = (row.id, row.firstSequence, row.salt, row.kind)
     } else {
       let start = FormatConstants.segmentHeaderBytes
       let bytes = try file.read(FormatConstants.frameHeaderBytes, at: start)
@@ -54,69 +60,139 @@ struct SegmentOrigin {
         let first = try? FrameHeader(
           decoding: bytes.rawSpan, salt: word ^ FormatConstants.frameSync, offset: start)
       else { return nil }
-      id = parsed.id
-      firstSequence = parsed.firstSequence
+      (id, firstSequence) = parsed
       salt = word ^ FormatConstants.frameSync
       kind = first.hasExplicitSequences ? .compacted : .appended
     }
-    guard kind == .compacted, !codecs.isOpaque,
-      let dictionary = try LostDictionary(file, salt: salt, contexts: contexts)
-    else { return }
-    firstFrame = dictionary.firstFrame
-    codecs = dictionary.codecs
-  }
-
-  /// The decoder of a segment whose header is whole.
-  private static func codecs(
-    _ file: TolerantFile, _ header: SegmentHeader, _ contexts: ZstdContexts, _ keys: KeyRing
-  ) throws(TidemarkError) -> FrameCodecs {
-    var sealer: BlockSealer?
-    if let seal = header.seal {
-      let key = try keys.key(seal.keyID)
-      sealer = try? seal.sealer(key: key, fileID: header.segmentID)
+    length = try file.length()
+    sealedLength = row?.state == .sealed ? row?.length ?? length : length
+    let footer = try? SegmentReader.footer(file, sealedLength: sealedLength, salt: salt)
+    if footer?.segmentID == id { self.footer = footer }
+    if let header {
+      try readCodecs(file, header, contexts, keys, note)
+    } else if store == nil, kind == .compacted, !codecs.isOpaque {
+      try findDictionary(file, contexts)
     }
-    let plain = FrameCodecs(
-      contexts: contexts, sealer: sealer, isOpaque: header.seal != nil && sealer == nil)
-    guard header.dictionary != nil, !plain.isOpaque else { return plain }
-    let found = try? SegmentReader.codecs(
-      file, header: header, contexts: contexts, sealer: sealer)
-    return found ?? plain
   }
-}
 
-/// Finds the dictionary of a segment whose header is lost: its two copies must be equal, and
-/// the first frame stands right behind the second.
-struct LostDictionary {
-  var codecs: FrameCodecs
-  var firstFrame: Int
+  /// Where its frames end, or the file, if that is shorter.
+  var framesEnd: Int { min(length, footer?.locatorOffset ?? sealedLength) }
 
-  init?(_ file: TolerantFile, salt: UInt32, contexts: ZstdContexts) throws {
+  /// The sequences that it is responsible for, whether or not it holds them; nil for a segment that
+  /// was not sealed, as far as anything tells.
+  var coverage: ClosedRange<UInt64>? {
+    if let row, row.state == .sealed {
+      return row.firstSequence...max(row.firstSequence, row.lastSequence)
+    }
+    guard let footer, footer.lastSequence >= footer.firstSequence else { return nil }
+    return footer.firstSequence...footer.lastSequence
+  }
+
+  /// Checks both pages of the header.
+  /// - Returns: nil when neither is whole.
+  private static func header(
+    _ file: TolerantFile, _ name: String, _ row: Manifest.Segment?, of store: [UInt8]?,
+    _ note: (Int, String, Int) -> Void
+  ) throws -> SegmentHeader? {
+    let size = FormatConstants.segmentHeaderPageBytes
+    var best: SegmentHeader?
+    for copy in 0..<2 {
+      let page = try file.read(size, at: copy * size)
+      do throws(FormatError) {
+        let header = try SegmentHeader(decodingPage: page.rawSpan)
+        let isOwn =
+          (row == nil || row?.id == header.segmentID && row?.salt == header.salt)
+          && (store == nil
+            || store == header.storeID && row?.firstSequence == header.baseSequence
+              && row?.kind == header.kind && row?.keyID == header.seal?.keyID)
+        if isOwn, best == nil || best == header {
+          best = header
+        } else {
+          note(copy * size, "header of another segment", size)
+        }
+      } catch {
+        if error.isNewer {
+          throw TidemarkError(
+            .formatTooNew, "the log was written by a later version; use that or a newer one",
+            file: name, offset: copy * size, cause: error)
+        }
+        note(copy * size, "\(error.reason), copy \(copy + 1) of 2", size)
+      }
+    }
+    return best
+  }
+
+  /// Finds the decoder of a segment whose header is whole, and checks both copies of its dictionary
+  /// and the zeros around them.
+  private mutating func readCodecs(
+    _ file: TolerantFile, _ header: SegmentHeader, _ contexts: ZstdContexts, _ keys: KeyRing?,
+    _ note: (Int, String, Int) -> Void
+  ) throws {
+    var sealer: BlockSealer?
+    if let seal = header.seal, let key = try keys?.key(seal.keyID) {
+      do { sealer = try seal.sealer(key: key, fileID: id) } catch {
+        note(0, error.reason, FormatConstants.segmentHeaderBytes)
+      }
+    }
+    codecs = FrameCodecs(
+      contexts: contexts, sealer: sealer, isOpaque: header.seal != nil && sealer == nil)
+    guard let dictionary = header.dictionary else { return }
+    lacksDictionary = true
+    func checkZeros(_ range: Range<Int>) throws {
+      guard !range.isEmpty else { return }
+      let bytes = try file.read(range.count, at: range.lowerBound)
+      if bytes.count < range.count || !bytes.rawSpan.isZero {
+        note(range.lowerBound, "bytes where nothing should stand", range.count)
+      }
+    }
+    var end = FormatConstants.segmentHeaderBytes
+    for (copy, offset) in dictionary.offsets.enumerated() {
+      try checkZeros(end..<offset)
+      let bytes = try file.read(dictionary.length, at: offset)
+      end = offset + dictionary.length
+      guard bytes.count == dictionary.length, XXH64.hash(bytes.rawSpan) == dictionary.checksum
+      else {
+        note(
+          offset, "dictionary does not match its checksum, copy \(copy + 1) of 2",
+          dictionary.length)
+        continue
+      }
+      if codecs.isOpaque {
+        lacksDictionary = false
+      } else if lacksDictionary, let loaded = try? SegmentReader.dictionary(bytes, sealer) {
+        codecs = FrameCodecs(contexts: contexts, dictionary: loaded, sealer: sealer)
+        lacksDictionary = false
+      }
+    }
+    try checkZeros(end..<header.firstFrame)
+  }
+
+  /// Finds the dictionary of a segment whose header is lost: its two copies must be equal, and
+  /// the first frame stands right behind the second.
+  private mutating func findDictionary(_ file: TolerantFile, _ contexts: ZstdContexts) throws {
     let start = FormatConstants.segmentHeaderBytes
     let page = FormatConstants.segmentHeaderPageBytes
-    let plain = FrameCodecs(contexts: contexts)
     let walker = FrameWalker(
-      try WindowReader(file), salt: salt, codecs: plain, from: start,
-      end: min(try file.length(), start + 2 * (Limits.dictionaryBytes + page) + page))
+      try WindowReader(file), salt: salt, codecs: codecs, from: start,
+      end: min(length, start + 2 * (Limits.dictionaryBytes + page) + page))
     guard let found = try walker.search(from: start, sequence: 1), found.offset > start else {
-      return nil
+      return
     }
-    firstFrame = found.offset
     // A dictionary never ends in a zero byte, so the zeros behind it tell its length.
     let bytes = try file.read(found.offset - start, at: start)
-    guard let end = bytes.lastIndex(where: { $0 != 0 }).map({ $0 + 1 }) else { return nil }
+    guard let end = bytes.lastIndex(where: { $0 != 0 }).map({ $0 + 1 }) else { return }
     for second in stride(from: page, to: end, by: page) {
       let count = end - second
-      guard count <= second, second - count < page, bytes.count - end < Self.alignment,
+      guard count <= second, second - count < page,
+        bytes.count - end < FormatConstants.frameAlignment,
         bytes[second..<end].elementsEqual(bytes[..<count]),
         let dictionary = try? ZstdDictionary(Array(bytes[..<count]))
       else { continue }
       codecs = FrameCodecs(contexts: contexts, dictionary: dictionary)
+      firstFrame = found.offset
       return
     }
-    return nil
   }
-
-  private static let alignment = FormatConstants.frameAlignment
 }
 
 extension StoreLayout {

@@ -1,211 +1,82 @@
 /// Checks every byte of one segment.
 struct SegmentVerifier {
   let row: Manifest.Segment
-  let storeID: [UInt8]
+  let manifest: Manifest
   /// The store's directory.
   let path: String
   let fileSystem: any FileSystem
   let contexts: ZstdContexts
   /// The user's keys; without any an encrypted segment's checksums are checked and no more.
   let keys: KeyRing
-  /// The decoder of the segment.
-  private(set) var codecs: FrameCodecs
   /// Whether the machine runs since before the last writer opened the store.
   let sameBoot: Bool
 
   var findings: [VerifyFinding] = []
   /// The attachments that owned entries name.
-  var attachments: Set<AttachmentID> = []
-  var entries = 0
-  var bytes = 0
+  private(set) var attachments: Set<AttachmentID> = []
+  private(set) var entries = 0
+  private(set) var bytes = 0
   /// The highest sequence found in it.
-  var lastSequence: UInt64
+  private(set) var lastSequence: UInt64 = 0
 
-  init(
-    _ row: Manifest.Segment, manifest: Manifest, path: String, fileSystem: any FileSystem,
-    contexts: ZstdContexts, keys: KeyRing, sameBoot: Bool
-  ) {
-    self.row = row
-    storeID = manifest.storeID
-    self.path = path
-    self.fileSystem = fileSystem
-    self.contexts = contexts
-    self.keys = keys
-    codecs = FrameCodecs(contexts: contexts)
-    self.sameBoot = sameBoot
-    lastSequence = row.state == .sealed ? row.lastSequence : row.firstSequence - 1
-  }
-
-  var fileName: String { StoreLayout.logDirectory + "/" + row.fileName }
-  /// The sequences that the segment covers, for findings about the whole of it.
-  var range: ClosedRange<UInt64> { row.firstSequence...max(row.firstSequence, row.lastSequence) }
+  private var fileName: String { StoreLayout.logDirectory + "/" + row.fileName }
 
   /// Notes that something is wrong.
+  /// - Parameters:
+  ///   - sequences: nil for all that the segment covers.
+  ///   - remedy: nil for damage, which is repaired.
   mutating func report(
-    _ offset: Int, _ message: String, length: Int = 0, sequences: ClosedRange<UInt64>? = nil
+    _ offset: Int, _ message: String, length: Int = 0, sequences: ClosedRange<UInt64>? = nil,
+    remedy: String? = nil
   ) {
     guard findings.count < Limits.verifyFindings else { return }
+    let range = row.firstSequence...max(row.firstSequence, row.lastSequence)
     findings.append(
       VerifyFinding(
         file: fileName, offset: offset, length: length, sequences: sequences ?? range,
-        message: message, remedy: VerifyRemedy.repair(path), isDamageToAcknowledged: true,
-        segmentID: row.id))
+        message: message, remedy: remedy ?? VerifyRemedy.repair(path),
+        isDamageToAcknowledged: remedy == nil, segmentID: row.id))
   }
 
   /// Reads and checks the whole segment.
   mutating func run() throws(TidemarkError) {
+    lastSequence = row.state == .sealed ? row.lastSequence : row.firstSequence - 1
     do {
-      guard let file = try openFile() else {
-        report(0, "a file of the log is missing")
-        return
-      }
+      let file = TolerantFile(try fileSystem.open(path + "/" + fileName, .read))
       defer { file.close() }
       bytes = try file.length()
-      try check(file)
+      let origin = try SegmentOrigin(
+        file, name: fileName, row: row, of: manifest.storeID, contexts: contexts,
+        keys: keys.isEmpty ? nil : keys
+      ) { report($0, $1, length: $2) }
+      if let origin, !origin.lacksDictionary {
+        if row.state == .active {
+          try checkActive(file, origin)
+        } else {
+          try checkSealed(file, origin)
+        }
+      }
       for page in file.unreadablePages { report(page, "the disk cannot read this page") }
-    } catch let error as FileSystemError {
-      guard error.isUnreadable else { throw TidemarkError(error, while: "verifying the log") }
+    } catch let error as FileSystemError where error.number == ErrorNumber.noEntry {
+      report(0, "a file of the log is missing")
+    } catch let error as FileSystemError where error.isUnreadable {
       report(0, "the disk cannot read the file")
-    } catch let error as TidemarkError {
-      throw error
-    } catch {
-      throw TidemarkError(.inputOutput, "the log cannot be verified", cause: error)
-    }
+    } catch { throw TidemarkError(wrapping: error, while: "verifying the log") }
     findings.sort { $0.offset < $1.offset }
-  }
-
-  private func openFile() throws(FileSystemError) -> TolerantFile? {
-    do {
-      return TolerantFile(try fileSystem.open(path + "/" + fileName, .read))
-    } catch {
-      if error.number == ErrorNumber.noEntry { return nil }
-      throw error
-    }
-  }
-
-  private mutating func check(_ file: TolerantFile) throws {
-    let header = try checkHeader(file)
-    if let id = row.keyID {
-      let sealer = try sealer(header, id)
-      codecs = FrameCodecs(contexts: contexts, sealer: sealer, isOpaque: sealer == nil)
-    }
-    if let header, header.dictionary != nil {
-      guard let withDictionary = try checkDictionary(file, header) else { return }
-      codecs = withDictionary
-    }
-    if row.state == .active {
-      try checkActive(file)
-    } else {
-      try checkSealed(
-        file,
-        firstFrame: header?.firstFrame ?? FormatConstants.segmentHeaderBytes)
-    }
-  }
-
-  // MARK: Header
-
-  /// Checks both pages of the header.
-  /// - Returns: the header; nil when neither page is whole.
-  private mutating func checkHeader(_ file: TolerantFile) throws -> SegmentHeader? {
-    let size = FormatConstants.segmentHeaderPageBytes
-    var best: SegmentHeader?
-    for copy in 0..<2 {
-      let page = try file.read(size, at: copy * size)
-      do {
-        let header = try SegmentHeader(decodingPage: page.rawSpan)
-        guard header.storeID == storeID, header.segmentID == row.id, header.salt == row.salt,
-          header.baseSequence == row.firstSequence, header.kind == row.kind,
-          header.seal?.keyID == row.keyID, best == nil || best == header
-        else {
-          report(copy * size, "header of another segment", length: size)
-          continue
-        }
-        best = header
-      } catch {
-        if error.isNewer {
-          throw TidemarkError(
-            .formatTooNew, "the log was written by a later version; use that or a newer one",
-            file: fileName, offset: copy * size, cause: error)
-        }
-        report(copy * size, "\(error.reason), copy \(copy + 1) of 2", length: size)
-      }
-    }
-    return best
-  }
-
-  /// The sealer that decrypts the segment; nil without the key, or when the header has not kept it.
-  private mutating func sealer(
-    _ header: SegmentHeader?, _ id: Encryption.KeyID
-  ) throws(TidemarkError) -> BlockSealer? {
-    guard !keys.isEmpty, let seal = header?.seal else { return nil }
-    let key = try keys.key(id)
-    do throws(FormatError) { return try seal.sealer(key: key, fileID: row.id) } catch {
-      report(0, error.reason, length: FormatConstants.segmentHeaderBytes)
-      return nil
-    }
-  }
-
-  /// Checks both copies of the dictionary and the zeros around them.
-  /// - Returns: nil when neither copy is whole: then nothing can be decoded.
-  private mutating func checkDictionary(
-    _ file: TolerantFile, _ header: SegmentHeader
-  ) throws -> FrameCodecs? {
-    guard let dictionary = header.dictionary else { return nil }
-    var loaded: FrameCodecs?
-    var end = FormatConstants.segmentHeaderBytes
-    for (copy, offset) in dictionary.offsets.enumerated() {
-      try checkZeros(file, end..<offset)
-      let bytes = try file.read(dictionary.length, at: offset)
-      end = offset + dictionary.length
-      guard bytes.count == dictionary.length, XXH64.hash(bytes.rawSpan) == dictionary.checksum
-      else {
-        report(
-          offset, "dictionary does not match its checksum, copy \(copy + 1) of 2",
-          length: dictionary.length)
-        continue
-      }
-      if loaded == nil, codecs.isOpaque { loaded = codecs }
-      if loaded == nil,
-        let decoded = try? SegmentReader.dictionary(bytes, codecs.sealer)
-      {
-        loaded = FrameCodecs(contexts: contexts, dictionary: decoded, sealer: codecs.sealer)
-      }
-    }
-    try checkZeros(file, end..<header.firstFrame)
-    return loaded
-  }
-
-  private mutating func checkZeros(_ file: TolerantFile, _ range: Range<Int>) throws {
-    guard !range.isEmpty else { return }
-    let bytes = try file.read(range.count, at: range.lowerBound)
-    guard bytes.count < range.count || !bytes.rawSpan.isZero else { return }
-    report(range.lowerBound, "bytes where nothing should stand", length: range.count)
   }
 
   // MARK: The segment that was open for appending
 
   /// A torn tail is no finding: nothing in it was acknowledged.
-  private mutating func checkActive(_ file: TolerantFile) throws {
+  private mutating func checkActive(
+    _ file: TolerantFile, _ origin: SegmentOrigin
+  ) throws(FileSystemError) {
     let recovery = try TailRecovery(
-      row: row, file: file, codecs: codecs, sameBoot: sameBoot)
-    let codecs = codecs
-    let scan = FrameScan(
-      try WindowReader(file), salt: row.salt, codecs: codecs,
-      from: FormatConstants.segmentHeaderBytes)
-    var failure: FileSystemError?
-    var looker = self
-    let outcome = recovery.run { (fronts) throws(Never) in
-      guard failure == nil else { return }
-      for front in fronts {
-        do throws(FileSystemError) {
-          try looker.decode(front, scan, codecs)
-        } catch { failure = error }
-      }
-    }
-    findings = looker.findings
-    attachments = looker.attachments
-    if let failure { throw failure }
-    let tail = try outcome.get()
+      row: row, file: file, codecs: origin.codecs, sameBoot: sameBoot)
+    let survey = try SegmentSurvey(file, origin)
+    let tail = try recovery.run { (fronts) throws(FileSystemError) in
+      for front in fronts { try decode(front, survey) }
+    }.get()
     entries += tail.entryCount
     lastSequence = max(lastSequence, tail.lastSequence)
     guard case .damage(let damage) = tail.remainder else { return }
@@ -217,18 +88,153 @@ struct SegmentVerifier {
 
   /// Decompresses the blocks of a frame whose checksums are right already.
   private mutating func decode(
-    _ front: DecodedFront, _ scan: FrameScan, _ codecs: FrameCodecs
+    _ front: DecodedFront, _ survey: SegmentSurvey
   ) throws(FileSystemError) {
     for entry in front.entries {
       guard let attributes = try? front.attributes(of: entry) else { continue }
       check(attributes, of: entry, in: front)
     }
-    var reasons: [(offset: Int, reason: FormatError)] = []
-    _ = try scan.checkBlocks(of: front, codecs: codecs) { _, offset, reason in
-      reasons.append((offset, reason))
+    for block in try survey.values(of: front).bad {
+      report(block.offset, block.reason.reason, sequences: front.sequences)
     }
-    for (offset, reason) in reasons {
-      report(offset, reason.reason, sequences: front.sequences)
+  }
+
+  // MARK: A sealed segment
+
+  /// What the frames so far say of the locator, the footer and the frames that may follow.
+  struct Walk {
+    var table = LocatorTable()
+    /// The entry before, in a segment that is sorted: of history, and of the others.
+    var lastOfHistory = Position()
+    var last = Position()
+    var endsBatch = true
+    var latestCommitTime: UInt64 = 0
+
+    struct Position {
+      var key: [UInt8] = []
+      var sequence: UInt64 = 0
     }
+  }
+
+  /// Checks frames, locator, footer and length of a sealed segment.
+  private mutating func checkSealed(_ file: TolerantFile, _ origin: SegmentOrigin) throws {
+    var survey = try SegmentSurvey(file, origin)
+    var walk = Walk()
+    while let piece = try survey.next() {
+      switch piece {
+      case .frame(let front, let expected): try check(front, expected, &survey, &walk)
+      case .damage(let damage): report(damage, survey)
+      }
+    }
+    let length = origin.length
+    if length < row.length {
+      let isMissingEntries = row.kind == .appended && survey.expected <= row.lastSequence
+      report(
+        length, "the segment was cut: \(length) of \(row.length) bytes are left",
+        length: row.length - length,
+        sequences: isMissingEntries ? survey.expected...row.lastSequence : nil)
+      // The bytes behind the last good frame are part of the same finding.
+      if survey.open?.range.upperBound == length { survey.open = nil }
+    }
+    if let damage = survey.settle(next: nil) { report(damage, survey) }
+    if length >= row.length { try checkTrailer(file, survey, walk) }
+    if length > row.length {
+      report(row.length, "bytes behind the end of a sealed segment", length: length - row.length)
+    }
+  }
+
+  private mutating func report(_ damage: SegmentSurvey.Damage, _ survey: SegmentSurvey) {
+    var sequences = damage.sequences
+    if row.kind == .compacted, let held = survey.sequencesHeld(inFramesAt: damage.range),
+      let least = held.min(), let most = held.max()
+    {
+      sequences = least...most
+    }
+    report(
+      damage.range.lowerBound, damage.reason.reason, length: damage.range.count,
+      sequences: sequences)
+  }
+
+  private mutating func check(
+    _ front: DecodedFront, _ expected: UInt64, _ survey: inout SegmentSurvey, _ walk: inout Walk
+  ) throws(FileSystemError) {
+    let size = front.header.totalLength
+    if let last = front.entries.last { walk.endsBatch = last.endsBatch }
+    do throws(FormatError) {
+      try checkOrder(front, expected, &walk)
+      for entry in front.entries {
+        check(try front.attributes(of: entry), of: entry, in: front)
+        walk.latestCommitTime = max(walk.latestCommitTime, entry.commitTime)
+      }
+      walk.table.append(
+        header: front.header, offset: front.offset, blocks: front.blocks,
+        places: front.isOpaque ? [] : try front.places(),
+        sequences: row.kind == .compacted ? front.entries.map(\.sequence) : [],
+        holdsRecords: front.holdsRecords)
+    } catch {
+      report(front.offset, error.reason, length: size, sequences: front.sequences)
+      survey.hasDamage = true
+      return
+    }
+    let values = try survey.values(of: front)
+    for block in values.bad {
+      let hit = front.entries.filter(block.holds).map(\.sequence)
+      let least = hit.min()
+      report(
+        block.offset, block.reason.reason, length: block.storedLength,
+        sequences: least.map { $0...(hit.max() ?? $0) })
+    }
+    if !values.isPadded {
+      report(
+        front.offset + size - FormatConstants.frameAlignment, "bytes in a frame's padding",
+        length: FormatConstants.frameAlignment, sequences: front.sequences)
+    }
+    if values.bad.isEmpty { entries += front.header.entryCount }
+  }
+
+  private func checkOrder(
+    _ front: DecodedFront, _ expected: UInt64, _ walk: inout Walk
+  ) throws(FormatError) {
+    guard front.header.hasExplicitSequences == (row.kind == .compacted) else {
+      throw FormatError("a frame of another kind of segment")
+    }
+    guard row.kind == .compacted else {
+      guard front.header.firstSequence == expected else {
+        throw FormatError("frame does not follow the one before it")
+      }
+      return
+    }
+    var last = front.header.isHistory ? walk.lastOfHistory : walk.last
+    for entry in front.entries {
+      guard entry.sequence >= row.firstSequence,
+        entry.sequence <= max(row.firstSequence, row.lastSequence)
+      else { throw FormatError("an entry that the segment does not cover") }
+      let order = last.key.rawSpan.compare(to: front.key(of: entry))
+      guard order < 0 || (order == 0 && last.sequence < entry.sequence) else {
+        throw FormatError("entries out of order")
+      }
+      if order != 0 { last.key = [UInt8](copying: front.key(of: entry)) }
+      last.sequence = entry.sequence
+    }
+    if front.header.isHistory { walk.lastOfHistory = last } else { walk.last = last }
+  }
+
+  /// Looks at the attributes of an entry, and names it if its operation id lies beyond what any
+  /// replica gives out. Nothing is lost, but earlier versions failed on such an id when they
+  /// answered other replicas.
+  private mutating func check(
+    _ attributes: EntryAttributes, of entry: EntryHead, in front: DecodedFront
+  ) {
+    if let attachment = attributes.attachment, attributes.entryClass == .owned {
+      attachments.insert(attachment)
+    }
+    guard let origin = attributes.origin, origin.sequence > Slot.maxSequence else { return }
+    report(
+      front.offset,
+      "an operation id with the sequence \(origin.sequence), which nobody gives out; the entry "
+        + "counts as written by this store",
+      length: front.header.totalLength, sequences: entry.sequence...entry.sequence,
+      remedy: "none is needed; logtool compact \(path) --drop-history takes it away once its key "
+        + "was written anew")
   }
 }

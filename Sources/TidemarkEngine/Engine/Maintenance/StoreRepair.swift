@@ -64,21 +64,20 @@ package struct StoreRepair {
     let listed = Set(rows.map(\.fileName))
     for row in rows {
       let name = StoreLayout.logDirectory + "/" + row.fileName
-      var reason = "the file is missing"
-      let source = try source(name, row) { reason = $0 }
+      let (source, fault) = try source(name, row)
       sources.append(
         source
-          ?? RepairSource(missing: row, reason: reason, storePath: path, contexts: contexts))
+          ?? RepairSource(
+            missing: row, reason: fault ?? "the file is missing", storePath: path,
+            contexts: contexts))
     }
     for file in try segmentFiles() where !listed.contains(file) {
       let name = StoreLayout.logDirectory + "/" + file
-      var reason: String?
-      if let source = try source(name, nil, unreadable: { reason = $0 }) {
-        sources.append(source)
-      } else if let reason {
-        report.losses.append(RepairLoss(file: name, offset: 0, reason: reason))
-      } else {
-        report.notes.append("\(name): nothing tells what this file is; left out")
+      switch try source(name, nil) {
+      case (let source?, _): sources.append(source)
+      case (nil, let fault?):
+        report.losses.append(RepairLoss(file: name, offset: 0, reason: fault))
+      case (nil, nil): report.notes.append("\(name): nothing tells what this file is; left out")
       }
     }
     dropStrangers()
@@ -90,27 +89,26 @@ package struct StoreRepair {
   }
 
   /// Opens a file of the log.
-  /// - Parameter unreadable: called with the reason when the disk cannot read it.
-  /// - Returns: nil when it is missing, cannot be read, or is no segment.
+  /// - Returns: no source when it is missing, or is no segment, or the disk cannot read it, which
+  ///   is the fault then.
   private func source(
-    _ name: String, _ row: Manifest.Segment?, unreadable: (String) -> Void
-  ) throws(TidemarkError) -> RepairSource? {
+    _ name: String, _ row: Manifest.Segment?
+  ) throws(TidemarkError) -> (RepairSource?, fault: String?) {
     do throws(TidemarkError) {
-      return try RepairSource(
+      let source = try RepairSource(
         name, row: row, storePath: path, fileSystem: environment.fileSystem, contexts: contexts,
         keys: keys)
+      return (source, nil)
     } catch {
       guard error.isDamage else { throw error }
-      unreadable("the disk cannot read the file")
-      return nil
+      return (nil, "the disk cannot read the file")
     }
   }
 
   private func segmentFiles() throws(TidemarkError) -> [String] {
     do {
-      let directory = path + "/" + StoreLayout.logDirectory
-      guard try environment.fileSystem.kind(directory) == .directory else { return [] }
-      return try environment.fileSystem.list(directory).filter { $0.hasSuffix(".seg") }
+      return try environment.fileSystem.names(in: path + "/" + StoreLayout.logDirectory)
+        .filter { $0.hasSuffix(".seg") }
     } catch { throw TidemarkError(error, while: "looking into the store") }
   }
 
@@ -133,7 +131,7 @@ package struct StoreRepair {
     let target = try StoreTarget(creating: path, environment: environment)
     do throws(TidemarkError) {
       var writer = RepairWriter(
-        sources, plan: plan, lost: report.lost, target: target, storeID: result.storeID,
+        sources: sources, plan: plan, lost: report.lost, target: target, storeID: result.storeID,
         environment: environment, contexts: contexts, keys: keys, keyID: result.keyID)
       try writer.run()
       report.lost = writer.lost
@@ -198,8 +196,8 @@ package struct StoreRepair {
     result.images = []
     let ends = sources.compactMap { $0.coverage?.upperBound }
     result.lastSequence = max(result.lastSequence, plan.covered.last ?? 0, ends.max() ?? 0)
-    for source in sources {
-      result.latestCommitTime = max(result.latestCommitTime, source.latestCommitTime)
+    result.latestCommitTime = sources.reduce(result.latestCommitTime) {
+      max($0, $1.latestCommitTime)
     }
     report.lastSequence = result.lastSequence
     return result
@@ -211,18 +209,14 @@ package struct StoreRepair {
     for source in sources {
       for loss in source.losses {
         // Sequences that another file could give are not lost.
-        if let range = loss.sequences {
-          var set = SequenceSet()
-          set.insert(range)
-          guard !set.intersection(plan.lost).isEmpty else { continue }
+        if let range = loss.sequences, SequenceSet(range).intersection(plan.lost).isEmpty {
+          continue
         }
         report.losses.append(loss)
       }
     }
     if manifest == nil, last > 0 {
-      var all = SequenceSet()
-      all.insert(1...last)
-      for range in all.subtracting(plan.covered).ranges {
+      for range in SequenceSet(1...last).subtracting(plan.covered).ranges {
         lost.insert(range)
         report.losses.append(
           RepairLoss(

@@ -13,26 +13,9 @@ struct StoreTarget {
     self.path = path
     self.environment = environment
     let fileSystem = environment.fileSystem
-    guard !path.isEmpty else {
-      throw TidemarkError(.invalidArgument, "the new store's path is empty; give a directory")
-    }
-    do {
-      switch try fileSystem.kind(path) {
-      case nil:
-        try StoreDirectory.create(path, fileSystem)
-        isNew = true
-      case .directory where try fileSystem.list(path).isEmpty: isNew = false
-      default:
-        throw TidemarkError(
-          .storeExists, "\(path) exists and is not an empty directory; give another path")
-      }
-    } catch let error as FileSystemError {
-      throw TidemarkError(error, while: "creating the store")
-    } catch let error as TidemarkError {
-      throw error
-    } catch {
-      throw TidemarkError(.inputOutput, "the store cannot be created", cause: error)
-    }
+    isNew = try Self.prepare(
+      path, fileSystem, as: "new store",
+      "\(path) exists and is not an empty directory; give another path")
     lock = try StoreDirectory.lock(path, environment)
     do throws(TidemarkError) {
       try StoreDirectory.createFolders(path, fileSystem)
@@ -40,6 +23,28 @@ struct StoreTarget {
       lock.release()
       throw error
     }
+  }
+
+  /// Makes sure that a new store can be put at a path: nothing is there, or an empty directory.
+  /// - Parameters:
+  ///   - what: the store, in words.
+  ///   - refusal: the message when something else is there.
+  /// - Returns: whether the directory was made for it.
+  static func prepare(
+    _ path: String, _ fileSystem: any FileSystem, as what: String, _ refusal: String
+  ) throws(TidemarkError) -> Bool {
+    guard !path.isEmpty else {
+      throw TidemarkError(.invalidArgument, "the \(what)'s path is empty; give a directory")
+    }
+    do {
+      switch try fileSystem.kind(path) {
+      case nil:
+        try StoreDirectory.create(path, fileSystem)
+        return true
+      case .directory where try fileSystem.list(path).isEmpty: return false
+      default: throw TidemarkError(.storeExists, refusal)
+      }
+    } catch { throw TidemarkError(wrapping: error, while: "creating the \(what)") }
   }
 
   var logDirectory: String { path + "/" + StoreLayout.logDirectory }
@@ -79,5 +84,17 @@ struct StoreTarget {
       try? fileSystem.remove(path + "/" + name)
     }
     if isNew { try? fileSystem.remove(path) }
+  }
+}
+
+extension TidemarkError {
+  /// An error of work that throws those of the system and of the library itself.
+  /// - Parameter task: as for an error of the file system.
+  init(wrapping error: any Error, while task: String) {
+    switch error {
+    case let error as TidemarkError: self = error
+    case let error as FileSystemError: self.init(error, while: task)
+    default: self.init(.inputOutput, "failed while \(task)", cause: error)
+    }
   }
 }

@@ -90,9 +90,7 @@ package struct StoreVerifier {
 
   private func hasLog() throws(TidemarkError) -> Bool {
     do {
-      let directory = path + "/" + StoreLayout.logDirectory
-      guard try fileSystem.kind(directory) == .directory else { return false }
-      return try !fileSystem.list(directory).isEmpty
+      return try !fileSystem.names(in: path + "/" + StoreLayout.logDirectory).isEmpty
     } catch { throw TidemarkError(error, while: "looking into the store") }
   }
 
@@ -126,8 +124,8 @@ package struct StoreVerifier {
     _ row: Manifest.Segment, _ manifest: Manifest, boot: [UInt8]
   ) throws(TidemarkError) -> SegmentVerifier {
     let fresh = SegmentVerifier(
-      row, manifest: manifest, path: path, fileSystem: fileSystem, contexts: contexts, keys: keys,
-      sameBoot: manifest.bootID == boot)
+      row: row, manifest: manifest, path: path, fileSystem: fileSystem, contexts: contexts,
+      keys: keys, sameBoot: manifest.bootID == boot)
     var result = fresh
     try result.run()
     guard row.state == .active else { return result }
@@ -153,7 +151,7 @@ package struct StoreVerifier {
     var beneath: UInt64 = 0
     for row in manifest.images {
       let verifier = ImageVerifier(
-        row, manifest: manifest, path: path, fileSystem: fileSystem, contexts: contexts,
+        row: row, manifest: manifest, path: path, fileSystem: fileSystem, contexts: contexts,
         keys: keys)
       let (found, run) = try verifier.findings(beneath: beneath)
       report.findings.append(contentsOf: found)
@@ -172,34 +170,58 @@ package struct StoreVerifier {
   /// Looks at files that MANIFEST does not list. What an interrupted compaction or image left
   /// is no finding; entries beyond the end of the log are.
   private mutating func checkUnlisted(_ manifest: Manifest) throws(TidemarkError) {
-    let leftovers = LogLeftovers(path: path, fileSystem: fileSystem, contexts: contexts)
+    let listed = Set(manifest.segments.map(\.fileName)).union(manifest.images.map(\.fileName))
     do throws(FileSystemError) {
-      for file in try leftovers.unlisted(manifest) {
-        let first: UInt64?
-        do {
-          first = try leftovers.firstSequence(in: file, manifest, after: report.lastSequence)
-        } catch {
-          guard error.isUnreadable else { throw error }
-          report.findings.append(
-            VerifyFinding(
-              file: file, offset: 0,
-              message: "the disk cannot read a file that MANIFEST does not list, which may hold "
-                + "entries beyond the end of the log",
-              remedy: VerifyRemedy.repair(path), isDamageToAcknowledged: false))
-          continue
+      for folder in [StoreLayout.logDirectory, StoreLayout.indexDirectory] {
+        for name in try fileSystem.names(in: path + "/" + folder) where !listed.contains(name) {
+          let file = folder + "/" + name
+          do {
+            let first = folder == StoreLayout.logDirectory ? try sequence(in: file, manifest) : nil
+            guard let first else {
+              report.leftovers.append(file)
+              continue
+            }
+            report.findings.append(
+              VerifyFinding(
+                file: file, offset: 0, sequences: first...first,
+                message: "a file that MANIFEST does not list holds entries beyond the end of the "
+                  + "log",
+                remedy: VerifyRemedy.repair(path), isDamageToAcknowledged: true))
+          } catch {
+            guard error.isUnreadable else { throw error }
+            report.findings.append(
+              VerifyFinding(
+                file: file, offset: 0,
+                message: "the disk cannot read a file that MANIFEST does not list, which may hold "
+                  + "entries beyond the end of the log",
+                remedy: VerifyRemedy.repair(path), isDamageToAcknowledged: false))
+          }
         }
-        guard let sequence = first else {
-          report.leftovers.append(file)
-          continue
-        }
-        report.findings.append(
-          VerifyFinding(
-            file: file, offset: 0, sequences: sequence...sequence,
-            message: "a file that MANIFEST does not list holds entries beyond the end of the log",
-            remedy: VerifyRemedy.repair(path), isDamageToAcknowledged: true))
       }
+    } catch { throw TidemarkError(error, while: "looking into the store") }
+  }
+
+  /// The first sequence in a file of the log, if it holds entries of this store beyond the log's
+  /// end.
+  private func sequence(
+    in name: String, _ manifest: Manifest
+  ) throws(FileSystemError) -> UInt64? {
+    let last = report.lastSequence
+    do throws(LogReadError) {
+      let file: any File
+      do { file = try fileSystem.open(path + "/" + name, .read) } catch { throw .system(error) }
+      defer { file.close() }
+      let header = try SegmentReader.header(file)
+      guard header.storeID == manifest.storeID, header.baseSequence > last else { return nil }
+      do {
+        let walker = FrameWalker(
+          try WindowReader(file), salt: header.salt, codecs: FrameCodecs(contexts: contexts),
+          from: header.firstFrame)
+        return try walker.search(from: header.firstFrame, sequence: last + 1)?.header.firstSequence
+      } catch { throw .system(error) }
     } catch {
-      throw TidemarkError(error, while: "looking into the store")
+      guard case .system(let error) = error, error.number != ErrorNumber.noEntry else { return nil }
+      throw error
     }
   }
 
@@ -210,9 +232,9 @@ package struct StoreVerifier {
     if damage.isEmpty {
       reportSettledDamage(manifest)
     } else if recordsDamage {
-      report.isRecorded = try DamageRecorder(path: path, environment: environment).record(damage)
+      report.isRecorded = try record(damage)
     } else {
-      report.isRecorded = DamageRecorder.missing(damage, in: manifest).isEmpty
+      report.isRecorded = manifest.unrecorded(damage).isEmpty
     }
   }
 
@@ -232,5 +254,12 @@ package struct StoreVerifier {
           remedy: VerifyRemedy.repair(path), isDamageToAcknowledged: true,
           segmentID: record.segmentID))
     }
+  }
+}
+
+extension FileSystem {
+  /// The names in a directory; none where there is no such.
+  func names(in directory: String) throws(FileSystemError) -> [String] {
+    try kind(directory) == .directory ? try list(directory) : []
   }
 }

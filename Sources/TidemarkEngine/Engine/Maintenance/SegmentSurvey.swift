@@ -1,0 +1,229 @@
+/// A walk over a segment's file, in whatever state it is: which frames stand there, and which
+/// stretches are damaged. Verify and repair both go by it, so they agree on what is damaged.
+struct SegmentSurvey {
+  enum Piece {
+    /// A frame whose heads are intact, and the sequence that was expected where those are dense.
+    case frame(DecodedFront, expected: UInt64)
+    case damage(Damage)
+  }
+
+  /// A stretch in which no whole frame stands.
+  struct Damage {
+    var range: Range<Int>
+    var reason: FormatError
+    /// The entries that stood there; nil where nothing tells, or there were none.
+    var sequences: ClosedRange<UInt64>?
+  }
+
+  let origin: SegmentOrigin
+  private let file: TolerantFile
+  private let window: WindowReader
+  private var scan: FrameScan
+  /// The frame behind a damaged stretch that was just reported.
+  private var front: DecodedFront?
+  /// The damaged stretch that the walk stands behind; the next header tells which entries it held.
+  var open: FrameScan.Damage?
+  var hasDamage = false
+  /// Entries in the frames so far.
+  private(set) var entryCount = 0
+  /// Sequence expected next, where sequences are dense.
+  private(set) var expected: UInt64
+
+  init(_ file: TolerantFile, _ origin: SegmentOrigin) throws(FileSystemError) {
+    self.file = file
+    self.origin = origin
+    window = try WindowReader(file)
+    scan = FrameScan(
+      window, salt: origin.salt, codecs: origin.codecs, from: origin.firstFrame,
+      end: origin.framesEnd)
+    expected = origin.firstSequence
+  }
+
+  func close() { file.close() }
+
+  /// Where the walk stands.
+  var offset: Int { scan.offset }
+  /// Chained checksum of the headers so far; of use only while nothing was damaged.
+  var chain: UInt64 { scan.chain }
+
+  // MARK: Walking
+
+  /// The next piece; nil at the end, where a last damaged stretch is left in `open`.
+  mutating func next() throws(FileSystemError) -> Piece? {
+    if let front { return take(front) }
+    while !isComplete, let piece = try scan.next() {
+      switch piece {
+      case .frame(let front):
+        guard let damage = settle(next: front.header.firstSequence) else { return take(front) }
+        self.front = front
+        return .damage(damage)
+      case .damage(let damage):
+        hasDamage = true
+        if damage.header == nil, let start = open?.range.lowerBound {
+          // The stretch goes on, and only a header tells which entries were in its beginning.
+          open?.range = start..<damage.range.upperBound
+          continue
+        }
+        let settled = settle(next: damage.header?.firstSequence)
+        open = damage
+        if let settled { return .damage(settled) }
+      }
+    }
+    return nil
+  }
+
+  /// Without a footer only the chain of all headers tells where the frames end.
+  private var isComplete: Bool {
+    guard origin.footer == nil, let row = origin.row, row.state == .sealed else { return false }
+    return !hasDamage && entryCount == row.entryCount && scan.chain == row.chain
+  }
+
+  private mutating func take(_ front: DecodedFront) -> Piece {
+    self.front = nil
+    entryCount += front.header.entryCount
+    guard origin.kind == .appended else { return .frame(front, expected: expected) }
+    defer { expected = max(expected, front.header.nextSequence) }
+    return .frame(front, expected: expected)
+  }
+
+  /// The damaged stretch that the walk stands behind, once it is known which sequence follows.
+  /// - Parameter next: nil behind the last frame.
+  mutating func settle(next: UInt64?) -> Damage? {
+    guard let damage = open else { return nil }
+    open = nil
+    var settled = Damage(range: damage.range, reason: damage.reason)
+    let end = next ?? origin.coverage.map { $0.upperBound + 1 } ?? expected
+    if origin.kind == .appended, end > expected {
+      settled.sequences = expected...(end - 1)
+      expected = end
+    }
+    return settled
+  }
+
+  // MARK: Reading
+
+  /// A frame that was found before.
+  /// - Returns: nil when it is not there any more.
+  func front(at offset: Int) throws(FileSystemError) -> DecodedFront? {
+    var walker = FrameWalker(window, salt: origin.salt, codecs: origin.codecs, from: offset)
+    guard case .frame(let front) = try walker.next() else { return nil }
+    return front
+  }
+
+  /// Reads and decodes a frame's values as far as they are intact.
+  /// - Parameter keepsBytes: false when they are only to be checked.
+  func values(
+    of front: DecodedFront, keepsBytes: Bool = false
+  ) throws(FileSystemError) -> FrameValues {
+    let codecs = origin.codecs
+    var values = FrameValues()
+    do { _ = try front.places() } catch { values.problem = front.isOpaque ? nil : error }
+    var position = front.offset + FormatConstants.frameHeaderBytes + front.header.frontLength
+    for block in front.blocks {
+      let range = values.length..<(values.length + block.rawLength)
+      do throws(LogReadError) {
+        let raw = try window.withBytes(at: position, count: block.storedLength) {
+          (bytes) throws(FormatError) -> [UInt8] in
+          let bytes = try block.checked(bytes, salt: origin.salt, at: position)
+          guard !codecs.isOpaque, keepsBytes || block.codec != .raw || codecs.tagBytes > 0
+          else { return [] }
+          return try codecs.decode(bytes, block: block, at: position)
+        }
+        if keepsBytes { values.bytes.append(contentsOf: raw) }
+      } catch {
+        switch error {
+        case .system(let error): throw error
+        case .format(let reason):
+          if keepsBytes { values.bytes.append(contentsOf: repeatElement(0, count: range.count)) }
+          values.bad.append(
+            FrameValues.BadBlock(
+              range: range, offset: position, storedLength: block.storedLength, reason: reason))
+        }
+      }
+      values.length = range.upperBound
+      position += block.storedLength
+    }
+    values.isPadded = try isZero(
+      from: position, to: front.offset + front.header.totalLength)
+    return values
+  }
+
+  func isZero(from start: Int, to end: Int) throws(FileSystemError) -> Bool {
+    try FrameWalker(window, salt: origin.salt, codecs: origin.codecs, from: start, end: end)
+      .isZero(from: start)
+  }
+
+  /// The first page so far that overlaps a range and that the disk could not read.
+  func unreadablePage(in range: Range<Int>) -> Int? {
+    file.unreadablePages.first {
+      $0 < range.upperBound && $0 + TolerantFile.pageBytes > range.lowerBound
+    }
+  }
+
+  /// The sequences that a sorted segment's locator lists; nil when it is damaged.
+  /// - Parameter stretch: where their frames begin; nil for all.
+  func sequencesHeld(inFramesAt stretch: Range<Int>? = nil) -> [UInt64]? {
+    guard let footer = origin.footer else { return nil }
+    do throws(LogReadError) {
+      let locator = try SealedLocator(
+        file: file, footer: footer, length: origin.sealedLength, codecs: origin.codecs)
+      var slots: [Range<Int>] = [0..<footer.slotCount]
+      if let stretch {
+        slots = []
+        for index in 0..<footer.frameCount {
+          let frame = try locator.frame(index)
+          guard stretch.contains(Int(frame.offset)) else { continue }
+          slots.append(Int(frame.firstSlot)..<(Int(frame.firstSlot) + Int(frame.entryCount)))
+        }
+      }
+      guard let first = slots.first?.lowerBound, let end = slots.last?.upperBound else { return [] }
+      var sequences: [UInt64] = []
+      for index in 0..<footer.sequenceCount {
+        let (sequence, slot) = try locator.sequence(index)
+        if slot >= first, slot < end { sequences.append(sequence) }
+      }
+      return sequences
+    } catch { return nil }
+  }
+}
+
+/// The values of a frame, one behind the other, and which of its blocks are damaged.
+struct FrameValues {
+  struct BadBlock {
+    /// The block's share of the values.
+    var range: Range<Int>
+    var offset: Int
+    var storedLength = 0
+    var reason: FormatError
+
+    /// Whether some of an entry's value lies in it.
+    func holds(_ entry: EntryHead) -> Bool {
+      entry.valueLength > 0 && range.lowerBound < entry.valueOffset + entry.valueLength
+        && range.upperBound > entry.valueOffset
+    }
+  }
+
+  /// Zeros stand in the place of damaged blocks; empty where the bytes are not kept.
+  var bytes: [UInt8] = []
+  var length = 0
+  var bad: [BadBlock] = []
+  /// Why values cannot be told apart; nil when they can.
+  var problem: FormatError?
+  /// Whether nothing but zeros stands behind the last block.
+  var isPadded = true
+
+  /// The first damaged block that an entry's value needs.
+  func firstBadBlock(of entry: EntryHead, in front: DecodedFront) -> BadBlock? {
+    do throws(FormatError) {
+      _ = try front.attributes(of: entry)
+      guard entry.valueLength > 0 else { return nil }
+      if let problem { throw problem }
+      guard entry.valueOffset + entry.valueLength <= length else {
+        throw FormatError("more values than blocks")
+      }
+    } catch {
+      return BadBlock(range: 0..<0, offset: front.offset, reason: error)
+    }
+    return bad.first { $0.holds(entry) }
+  }
+}
