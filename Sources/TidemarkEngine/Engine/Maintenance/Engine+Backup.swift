@@ -21,8 +21,9 @@ extension Engine {
     }
     var (manifest, segments) = try openSegments()
     _ = try StoreTarget.prepare(
-      target, fileSystem, as: "copy",
-      "there is something at \(target) already; give a path where nothing is")
+      target, fileSystem, while: "creating the copy",
+      isEmpty: "the copy's path is empty; give a directory",
+      isTaken: "there is something at \(target) already; give a path where nothing is")
     try StoreDirectory.createFolders(target, fileSystem)
     var unreadable: [VerifyFinding] = []
     for segment in segments where segment.lastSequence >= segment.firstSequence {

@@ -14,8 +14,8 @@ struct ImageComparison {
   /// Newest entry of keys without a slot, by the key's hash, and whether the index may have
   /// forgotten it.
   private var absent: [UInt64: (sequence: UInt64, isForgettable: Bool)] = [:]
-  /// Whether not all of the log could be shown.
-  var isPartial = false
+  /// Whether there were too many keys without a slot.
+  private var isPartial = false
   private(set) var problem: String?
 
   init(_ runs: RunList, manifest: Manifest) {
@@ -60,7 +60,7 @@ struct ImageComparison {
     absent[hash] = (entry.sequence, isForgettable)
   }
 
-  /// Draws the conclusions once all entries were shown.
+  /// Draws the conclusions, if all entries were shown.
   mutating func finish() {
     guard problem == nil, !isPartial else { return }
     if absent.values.contains(where: { !$0.isForgettable }) {

@@ -52,7 +52,7 @@ struct ImageVerifier {
     guard let newest = runs.newest, !newest.isOpaque, !isOpaqueLog else { return [] }
     do throws(IndexError) {
       var comparison = ImageComparison(runs, manifest: manifest)
-      try compare(&comparison)
+      if try compare(&comparison) { comparison.finish() }
       return comparison.problem.map { [finding(0, $0)] } ?? []
     } catch {
       return [try describe(error)]
@@ -60,11 +60,13 @@ struct ImageVerifier {
   }
 
   /// Shows all heads up to the runs' sequence to the comparison.
-  private func compare(_ comparison: inout ImageComparison) throws(IndexError) {
+  /// - Returns: whether all of the log could be shown.
+  private func compare(_ comparison: inout ImageComparison) throws(IndexError) -> Bool {
     let caches = LogCaches(blockBytes: 0, frontBytes: 0)
+    var isWhole = true
     for segmentRow in manifest.segments where segmentRow.firstSequence <= row.sequence {
       guard segmentRow.state == .sealed else {
-        comparison.isPartial = true
+        isWhole = false
         continue
       }
       let segment = Segment(
@@ -72,19 +74,13 @@ struct ImageVerifier {
         contexts: contexts, keys: keys)
       // The segment was found whole just before; if compaction took it away since, there is
       // nothing left to compare with.
-      guard let frames = try? segment.frames() else {
-        comparison.isPartial = true
-        return
-      }
+      guard let frames = try? segment.frames() else { return false }
       for frame in frames {
-        guard let front = try? segment.front(frame, caches: caches) else {
-          comparison.isPartial = true
-          return
-        }
+        guard let front = try? segment.front(frame, caches: caches) else { return false }
         try comparison.take(front)
       }
     }
-    comparison.finish()
+    return isWhole
   }
 
   /// Whether the log cannot be read for want of a key.

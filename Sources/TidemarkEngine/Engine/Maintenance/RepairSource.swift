@@ -76,7 +76,7 @@ struct RepairSource: Sendable {
   /// Opens the file again.
   func survey(_ fileSystem: any FileSystem) throws(FileSystemError) -> SegmentSurvey {
     let file = TolerantFile(try fileSystem.open(storePath + "/" + name, .read))
-    return try SegmentSurvey(file, origin)
+    return try SegmentSurvey(file, origin, joinsDamage: true)
   }
 
   // MARK: Taking stock

@@ -41,7 +41,10 @@ struct RepairWriter {
         let survey = try source.survey(environment.fileSystem)
         defer { survey.close() }
         if source.kind == .appended {
-          try copyInOrder(run, source, survey)
+          for frame in source.frames where frame.sequences.overlaps(run.range) {
+            try makeRoom(for: frame.rawBytes)
+            try copy(frame, within: run.range, run, survey)
+          }
         } else {
           try copySorted(run, run.range, source, survey)
         }
@@ -65,15 +68,6 @@ struct RepairWriter {
         RepairLoss(
           file: source.name, offset: frame?.offset ?? 0, sequences: range,
           reason: "it was whole at first, and could not be read again"))
-    }
-  }
-
-  private mutating func copyInOrder(
-    _ run: RepairPlan.Run, _ source: RepairSource, _ survey: SegmentSurvey
-  ) throws {
-    for frame in source.frames where frame.sequences.overlaps(run.range) {
-      try makeRoom(for: frame.rawBytes)
-      try copy(frame, within: run.range, run, survey)
     }
   }
 

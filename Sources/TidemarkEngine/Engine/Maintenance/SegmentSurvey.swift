@@ -1,5 +1,8 @@
 /// A walk over a segment's file, in whatever state it is: which frames stand there, and which
 /// stretches are damaged. Verify and repair both go by it, so they agree on what is damaged.
+///
+/// It judges no frame that is whole by itself: the verifier compares frames with MANIFEST and the
+/// locator, and a repair takes every entry that can be read.
 struct SegmentSurvey {
   enum Piece {
     /// A frame whose heads are intact, and the sequence that was expected where those are dense.
@@ -18,19 +21,25 @@ struct SegmentSurvey {
   let origin: SegmentOrigin
   private let file: TolerantFile
   private let window: WindowReader
+  private let joinsDamage: Bool
   private var scan: FrameScan
   /// The frame behind a damaged stretch that was just reported.
   private var front: DecodedFront?
   /// The damaged stretch that the walk stands behind; the next header tells which entries it held.
   var open: FrameScan.Damage?
+  /// Whether the walk met damage, or its caller found a frame that does not belong there.
   var hasDamage = false
   /// Entries in the frames so far.
   private(set) var entryCount = 0
   /// Sequence expected next, where sequences are dense.
   private(set) var expected: UInt64
 
-  init(_ file: TolerantFile, _ origin: SegmentOrigin) throws(FileSystemError) {
+  /// - Parameter joinsDamage: whether damaged stretches that follow each other are one piece.
+  init(
+    _ file: TolerantFile, _ origin: SegmentOrigin, joinsDamage: Bool = false
+  ) throws(FileSystemError) {
     self.file = file
+    self.joinsDamage = joinsDamage
     self.origin = origin
     window = try WindowReader(file)
     scan = FrameScan(
@@ -59,7 +68,7 @@ struct SegmentSurvey {
         return .damage(damage)
       case .damage(let damage):
         hasDamage = true
-        if damage.header == nil, let start = open?.range.lowerBound {
+        if joinsDamage, damage.header == nil, let start = open?.range.lowerBound {
           // The stretch goes on, and only a header tells which entries were in its beginning.
           open?.range = start..<damage.range.upperBound
           continue
@@ -81,9 +90,11 @@ struct SegmentSurvey {
   private mutating func take(_ front: DecodedFront) -> Piece {
     self.front = nil
     entryCount += front.header.entryCount
-    guard origin.kind == .appended else { return .frame(front, expected: expected) }
-    defer { expected = max(expected, front.header.nextSequence) }
-    return .frame(front, expected: expected)
+    let piece = Piece.frame(front, expected: expected)
+    if origin.kind == .appended, front.header.entryCount > 0 {
+      expected = max(expected, front.header.nextSequence)
+    }
+    return piece
   }
 
   /// The damaged stretch that the walk stands behind, once it is known which sequence follows.

@@ -104,9 +104,8 @@ struct SegmentVerifier {
   /// What the frames so far say of the locator, the footer and the frames that may follow.
   struct Walk {
     var table = LocatorTable()
-    /// The entry before, in a segment that is sorted: of history, and of the others.
-    var lastOfHistory = Position()
-    var last = Position()
+    /// The entry before, in a segment that is sorted: of history (true), and of the others.
+    var last: [Bool: Position] = [:]
     var endsBatch = true
     var latestCommitTime: UInt64 = 0
 
@@ -204,7 +203,7 @@ struct SegmentVerifier {
       }
       return
     }
-    var last = front.header.isHistory ? walk.lastOfHistory : walk.last
+    var last = walk.last[front.header.isHistory] ?? Walk.Position()
     for entry in front.entries {
       guard entry.sequence >= row.firstSequence,
         entry.sequence <= max(row.firstSequence, row.lastSequence)
@@ -216,7 +215,7 @@ struct SegmentVerifier {
       if order != 0 { last.key = [UInt8](copying: front.key(of: entry)) }
       last.sequence = entry.sequence
     }
-    if front.header.isHistory { walk.lastOfHistory = last } else { walk.last = last }
+    walk.last[front.header.isHistory] = last
   }
 
   /// Looks at the attributes of an entry, and names it if its operation id lies beyond what any

@@ -24,17 +24,12 @@ package struct StoreRepair {
     from path: String, into target: String, environment: EngineEnvironment = .system,
     encryption: Encryption? = nil
   ) throws(TidemarkError) -> RepairReport {
-    var repair = StoreRepair(path: path, environment: environment, encryption: encryption)
+    var repair = StoreRepair(
+      path: path, environment: environment, keys: KeyRing(encryption))
     let lock = try repair.lockSource()
     defer { lock?.release() }
     try repair.readSource()
     return try repair.write(to: target)
-  }
-
-  private init(path: String, environment: EngineEnvironment, encryption: Encryption?) {
-    keys = KeyRing(encryption)
-    self.path = path
-    self.environment = environment
   }
 
   // MARK: Reading

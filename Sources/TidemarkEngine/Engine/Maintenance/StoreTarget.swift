@@ -14,8 +14,9 @@ struct StoreTarget {
     self.environment = environment
     let fileSystem = environment.fileSystem
     isNew = try Self.prepare(
-      path, fileSystem, as: "new store",
-      "\(path) exists and is not an empty directory; give another path")
+      path, fileSystem, while: "creating the store",
+      isEmpty: "the new store's path is empty; give a directory",
+      isTaken: "\(path) exists and is not an empty directory; give another path")
     lock = try StoreDirectory.lock(path, environment)
     do throws(TidemarkError) {
       try StoreDirectory.createFolders(path, fileSystem)
@@ -27,36 +28,33 @@ struct StoreTarget {
 
   /// Makes sure that a new store can be put at a path: nothing is there, or an empty directory.
   /// - Parameters:
-  ///   - what: the store, in words.
-  ///   - refusal: the message when something else is there.
+  ///   - isEmpty: the message when the path is empty.
+  ///   - isTaken: the message when something else is there.
   /// - Returns: whether the directory was made for it.
   static func prepare(
-    _ path: String, _ fileSystem: any FileSystem, as what: String, _ refusal: String
+    _ path: String, _ fileSystem: any FileSystem, while task: String, isEmpty: String,
+    isTaken: String
   ) throws(TidemarkError) -> Bool {
-    guard !path.isEmpty else {
-      throw TidemarkError(.invalidArgument, "the \(what)'s path is empty; give a directory")
-    }
+    guard !path.isEmpty else { throw TidemarkError(.invalidArgument, isEmpty) }
     do {
       switch try fileSystem.kind(path) {
       case nil:
         try StoreDirectory.create(path, fileSystem)
         return true
       case .directory where try fileSystem.list(path).isEmpty: return false
-      default: throw TidemarkError(.storeExists, refusal)
+      default: throw TidemarkError(.storeExists, isTaken)
       }
-    } catch { throw TidemarkError(wrapping: error, while: "creating the \(what)") }
+    } catch { throw TidemarkError(wrapping: error, while: task) }
   }
-
-  var logDirectory: String { path + "/" + StoreLayout.logDirectory }
-  var indexDirectory: String { path + "/" + StoreLayout.indexDirectory }
 
   /// Makes the names of all files durable, then writes MANIFEST: from then on it is a store.
   func finish(_ manifest: Manifest) throws(TidemarkError) {
     let fileSystem = environment.fileSystem
     var manifest = manifest
     do {
-      try fileSystem.syncDirectory(logDirectory)
-      try fileSystem.syncDirectory(indexDirectory)
+      for folder in [StoreLayout.logDirectory, StoreLayout.indexDirectory] {
+        try fileSystem.syncDirectory(path + "/" + folder)
+      }
       manifest.bootID = try fileSystem.bootIdentifier()
     } catch { throw TidemarkError(error, while: "creating the store") }
     manifest.isClosedCleanly = true

@@ -27,17 +27,8 @@ package struct StoreVerifier {
   ) throws(TidemarkError) -> VerifyReport {
     var verifier = StoreVerifier(
       path: path, environment: environment, recordsDamage: recordsDamage,
-      encryption: encryption)
+      keys: KeyRing(encryption))
     return try verifier.run()
-  }
-
-  private init(
-    path: String, environment: EngineEnvironment, recordsDamage: Bool, encryption: Encryption?
-  ) {
-    keys = KeyRing(encryption)
-    self.path = path
-    self.environment = environment
-    self.recordsDamage = recordsDamage
   }
 
   var fileSystem: any FileSystem { environment.fileSystem }
