@@ -321,7 +321,7 @@ final class CacheRegion: Sendable {
     state.withLock { $0.order?.note(validity, of: sequence) }
   }
 
-  /// What the region adds to an entry that was read.
+  /// The facts that the region adds to an entry that was read.
   struct Reading {
     var isValid: Bool
     /// Milliseconds since 1970; nil where nothing ends the validity.

@@ -11,11 +11,15 @@ struct IndexMembers: Sendable {
 
   /// The indexes of the collection that a key belongs to.
   func indexes(of key: RawSpan) -> CollectionIndexes? {
-    let end = all.partitioningIndex { indexes in
-      let prefix = indexes.prefix
-      return prefix.rawSpan.compare(to: key) > 0
+    // Every write comes by here: a generic search allocates where nothing specializes it.
+    var low = 0
+    var high = all.count
+    while low < high {
+      let middle = (low + high) / 2
+      let prefix = all[middle].prefix
+      if prefix.rawSpan.compare(to: key) > 0 { high = middle } else { low = middle + 1 }
     }
-    return end > 0 && all[end - 1].contains(key) ? all[end - 1] : nil
+    return low > 0 && all[low - 1].contains(key) ? all[low - 1] : nil
   }
 }
 

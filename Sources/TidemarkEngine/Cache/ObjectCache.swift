@@ -121,7 +121,7 @@ package final class ObjectCache: Sendable {
     let part = parts[part(ticket)]
     part.insert(
       row, for: ticket.address, bytes: row.bytes + Self.overhead, replaces: true)
-    // Who forgets everything has counted before it did.
+    // A removal of everything counts first, so one that came in between is seen here.
     if ticket.generation != generation.value { part.removeAll() }
   }
 

@@ -51,7 +51,7 @@ extension Engine {
       LogCaches.blockBytes(of: configuration.cacheBytes, beside: hotBytes + objects.bytes))
   }
 
-  /// What the cache of objects takes for a key that is about to be looked up.
+  /// The ticket with which the cache of objects is asked for a key; taken before any look-up.
   package func objectTicket(_ key: RawSpan, owner: UInt32) -> ObjectCache.Ticket {
     let hash = KeyHash.hash(key, seed: hotCache.seed)
     return objects.ticket(hash, owner: owner, epoch: hotCache.isOn ? hotCache.epoch(hash) : nil)

@@ -65,8 +65,13 @@ package struct LocatorTable: Sendable {
 
   /// The frame that holds a slot; nil when no frame does.
   func frame(holdingSlot slot: Int) -> FrameRecord? {
-    let end = frames.partitioningIndex { Int($0.firstSlot) > slot }
-    return end == 0 ? nil : frames[end - 1]
+    // Reads come by here: a generic search allocates where nothing specializes it.
+    var (low, high) = (0, frames.count)
+    while low < high {
+      let middle = (low + high) / 2
+      if Int(frames[middle].firstSlot) <= slot { low = middle + 1 } else { high = middle }
+    }
+    return low == 0 ? nil : frames[low - 1]
   }
 
   /// Stored bytes of all sections, and a footer that tells how long they are.

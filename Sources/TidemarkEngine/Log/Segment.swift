@@ -244,7 +244,13 @@ extension [Segment] {
   /// The one, of segments in the order of their sequences, that covers a sequence; nil for what a
   /// compaction has dropped with its segment.
   func covering(_ sequence: UInt64) -> Segment? {
-    let end = partitioningIndex { $0.firstSequence > sequence }
-    return end == 0 ? nil : self[end - 1]
+    // Every read comes by here: a generic search allocates where nothing specializes it.
+    var low = 0
+    var high = count
+    while low < high {
+      let middle = (low + high) / 2
+      if self[middle].firstSequence <= sequence { low = middle + 1 } else { high = middle }
+    }
+    return low == 0 ? nil : self[low - 1]
   }
 }

@@ -49,7 +49,7 @@ struct RepairWriter {
           try copySorted(run, run.range, source, survey)
         }
       } catch let error as FileSystemError where error.isUnreadable {
-        // What it held has not been copied, and is counted as lost.
+        // Entries that were not copied are counted as lost right below.
       } catch { throw TidemarkError(wrapping: error, while: "reading the log") }
       noteLosses(run, source)
     }

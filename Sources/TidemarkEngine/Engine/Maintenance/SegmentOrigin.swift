@@ -3,7 +3,7 @@
 struct SegmentOrigin: Sendable {
   /// Relative to the store.
   let name: String
-  /// What MANIFEST says of it; nil when that does not list it.
+  /// The row of MANIFEST that lists it; nil when none does.
   let row: Manifest.Segment?
   let id: UInt64
   let firstSequence: UInt64

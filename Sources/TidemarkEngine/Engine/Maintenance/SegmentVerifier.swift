@@ -101,7 +101,7 @@ struct SegmentVerifier {
 
   // MARK: A sealed segment
 
-  /// What the frames so far say of the locator, the footer and the frames that may follow.
+  /// The frames so far, as far as the locator, the footer and later frames must agree with them.
   struct Walk {
     var table = LocatorTable()
     /// The entry before, in a segment that is sorted: of history (true), and of the others.
