@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Counts the files of the project that one put, cold get, cached hit and query pass.
 
-Runs a debug build under callgrind, once for few of them and once for many: a file that every one
-passes has more instructions for each. Called by Tools/bench paths.
+Runs a debug build that counts the calls of each function, once for few of them and once for many:
+a file is passed whose functions are called more often by as many as there were more. Called by
+Tools/bench paths.
 """
+import json
 import os
-import re
 import subprocess
 import sys
 import tempfile
@@ -14,35 +15,31 @@ MOST = {"put": 20, "get": 18, "hit": 12, "query": 25}
 FEW, MANY = 20, 220
 
 
-def instructions(program, operation, count):
-    """Instructions by file of Sources, lines of functions that were inlined where they stand."""
+def tool(name):
+    """A tool that comes with Swift."""
+    if sys.platform == "darwin":
+        return ["xcrun", name]
+    swift = os.path.realpath(subprocess.check_output(["which", "swift"], text=True).strip())
+    return [os.path.join(os.path.dirname(swift), name)]
+
+
+def calls(program, operation, count):
+    """Calls by file of Sources."""
     with tempfile.TemporaryDirectory() as folder:
-        out = os.path.join(folder, "out")
+        raw, profile = (os.path.join(folder, name) for name in ("raw", "profile"))
         subprocess.run(
-            ["valgrind", "--tool=callgrind", "--callgrind-out-file=" + out, program, operation,
-             str(count), os.path.join(folder, "store")],
-            check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        names, sums, file, is_call = {}, {}, None, False
-        for line in open(out, encoding="utf-8", errors="replace"):
-            found = re.match(r"(?:fl|fi|fe)=\((\d+)\)(?: (.*))?$", line)
-            if found:
-                if found[2] is not None:
-                    names[found[1]] = found[2]
-                file = names.get(found[1], "")
-            elif line.startswith("cfi=") or line.startswith("cfl="):
-                found = re.match(r"cf[il]=\((\d+)\)(?: (.*))?$", line)
-                if found and found[2] is not None:
-                    names[found[1]] = found[2]
-            elif line.startswith("calls="):
-                is_call = True
-            elif re.match(r"[+\-*\d]", line):
-                parts = line.split()
-                if not is_call and len(parts) > 1 and file:
-                    sums[file] = sums.get(file, 0) + int(parts[1])
-                is_call = False
-        return {
-            name[name.index("Sources/"):]: total for name, total in sums.items()
-            if "Sources/Tidemark" in name}
+            [program, operation, str(count), os.path.join(folder, "store")], check=True,
+            env={**os.environ, "LLVM_PROFILE_FILE": raw})
+        subprocess.run(tool("llvm-profdata") + ["merge", raw, "-o", profile], check=True)
+        text = subprocess.check_output(
+            tool("llvm-cov") + ["export", program, "-instr-profile", profile])
+        sums = {}
+        for function in json.loads(text)["data"][0]["functions"]:
+            name = function["filenames"][0]
+            if "Sources/Tidemark" in name:
+                name = name[name.index("Sources/"):]
+                sums[name] = sums.get(name, 0) + function["count"]
+        return sums
 
 
 def main():
@@ -50,15 +47,14 @@ def main():
     wanted = [name for name in MOST if name in sys.argv[2:]] or list(MOST)
     exceeded = False
     for operation in wanted:
-        few, many = (instructions(program, operation, count) for count in (FEW, MANY))
-        passed = sorted(
-            name for name, total in many.items() if total - few.get(name, 0) >= MANY - FEW)
+        few, many = (calls(program, operation, count) for count in (FEW, MANY))
+        more = {name: total - few.get(name, 0) for name, total in many.items()}
+        passed = sorted(name for name, total in more.items() if total >= MANY - FEW)
         exceeded = exceeded or len(passed) > MOST[operation]
         print(f"{operation}: {len(passed)} files, {MOST[operation]} at most")
         if shows:
             for name in passed:
-                each = (many[name] - few.get(name, 0)) // (MANY - FEW)
-                print(f"  {each:7} instructions  {name}")
+                print(f"  {more[name] / (MANY - FEW):8.1f} calls  {name}")
     sys.exit(1 if exceeded else 0)
 
 
