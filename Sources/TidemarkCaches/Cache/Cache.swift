@@ -183,9 +183,10 @@ public struct Cache<Value: Sendable>: Sendable {
     _ entry: Entry, _ validity: Validity?, isUse: Bool = false
   ) throws(TidemarkError) -> CachedEntry<Value> {
     let key = Key(Array(entry.key.bytes.dropFirst(region.prefix.count)))
+    // A value that cannot be decoded is no hit.
+    let value = try decode(entry.value)
     let reading = region.noteReading(validity, of: entry.sequence, isUse: isUse)
     let use = reading.use
-    let value = try decode(entry.value)
     return CachedEntry(
       key: key, value: value, labels: entry.labels, hash: entry.hash,
       attachment: entry.attachment,

@@ -66,7 +66,10 @@ struct ObjectFetch: Sendable {
         wanted.append(Wanted(place: place, id: ids[place], ticket: tickets[place]))
       }
     }
-    guard !wanted.isEmpty else { return answers }
+    guard !wanted.isEmpty else {
+      try checkLineage()
+      return answers
+    }
     let entries = try engine.newestEntries(ofKeysWith: prefix, wanted.map(\.id))
     for (number, entry) in entries.enumerated() {
       wanted[number].entry = entry
@@ -81,7 +84,8 @@ struct ObjectFetch: Sendable {
   }
 
   /// The objects of rows of a scan.
-  func fetch(_ rows: [ScanRow]) throws(TidemarkError) -> [Answer] {
+  func fetch(_ rows: ArraySlice<ScanRow>) throws(TidemarkError) -> [Answer] {
+    try engine.checkReadable()
     var answers = [Answer](repeating: .absent, count: rows.count)
     read(
       rows.enumerated().map { place, row in
@@ -147,29 +151,30 @@ struct ObjectFetch: Sendable {
   private func read(_ wanted: ArraySlice<Wanted>) -> [Answer] {
     var answers: [Answer] = []
     answers.reserveCapacity(wanted.count)
-    do throws(TidemarkError) {
-      let versions = try versions(wanted)
-      var reader = RowReader(engine)
-      // One by itself is read as it is.
-      var prepared = wanted.count > 1 ? wanted.startIndex : wanted.endIndex
-      for (number, one) in zip(wanted.indices, wanted) {
-        if number == prepared {
-          prepared += reader.prepare(wanted.endIndex - number) {
-            (wanted[number + $0].entry.sequence, wanted[number + $0].entry.isTouch)
-          }
+    let versions = versions(wanted)
+    var reader = RowReader(engine)
+    // One by itself is read as it is.
+    var prepared = wanted.count > 1 ? wanted.startIndex : wanted.endIndex
+    for (number, one) in zip(wanted.indices, wanted) {
+      if number == prepared {
+        prepared += reader.prepare(wanted.endIndex - number) {
+          (wanted[number + $0].entry.sequence, wanted[number + $0].entry.isTouch)
         }
-        answers.append(
-          answer(one, version: versions?[number - wanted.startIndex] ?? 0, &reader))
       }
-    } catch {
-      answers = Array(repeating: .failed(error), count: wanted.count)
+      answers.append(answer(one, version: versions[number - wanted.startIndex], &reader))
     }
     return answers
   }
 
-  private func answer(_ one: Wanted, version: UInt32, _ reader: inout RowReader) -> Answer {
+  /// - Parameter version: nil where it is to be looked up.
+  private func answer(_ one: Wanted, version: UInt32?, _ reader: inout RowReader) -> Answer {
     do throws(TidemarkError) {
       var row: Row?
+      var known = version
+      if known == nil {
+        known = try engine.info(engine.entry(at: one.entry.sequence)).attributes.schemaVersion
+      }
+      let version = known ?? 0
       try reader.read(one.entry.sequence, isTouch: one.entry.isTouch) {
         (value) throws(TidemarkError) in
         let box = try decode(value, version, one.id)
@@ -183,11 +188,12 @@ struct ObjectFetch: Sendable {
     } catch { return .failed(error) }
   }
 
-  /// The schemas that entries were written with, which stand in their attributes.
-  private func versions(_ wanted: ArraySlice<Wanted>) throws(TidemarkError) -> [UInt32]? {
-    guard needsVersions else { return nil }
-    var versions = [UInt32](repeating: 0, count: wanted.count)
-    try engine.forEachInfo(at: wanted.map(\.entry.sequence)) {
+  /// The schemas that entries were written with, which stand in their attributes; nil for those
+  /// that have to be looked up one by one, since an entry cannot be read.
+  private func versions(_ wanted: ArraySlice<Wanted>) -> [UInt32?] {
+    guard needsVersions else { return Array(repeating: 0, count: wanted.count) }
+    var versions = [UInt32?](repeating: nil, count: wanted.count)
+    try? engine.forEachInfo(at: wanted.map(\.entry.sequence)) {
       (index, _, info) throws(TidemarkError) in
       versions[index] = info.attributes.schemaVersion
     }

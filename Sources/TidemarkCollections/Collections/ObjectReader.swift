@@ -55,16 +55,18 @@ extension ObjectReader {
     unreadable: ((TidemarkError) -> Void)? = nil, _ body: (Object) -> Void
   ) throws(TidemarkError) {
     let tell = UnreadableObjects(told: unreadable)
-    try forEachPage(query(labels, descending, limit)) { (rows, view) throws(TidemarkError) in
+    try forEachRows(query(labels, descending, limit)) { (rows, view) throws(TidemarkError) in
       for answer in try core.fetch(view).fetch(rows) {
+        // Objects at hand would be served beyond the end of the store's being open.
+        try source.engine.checkReadable()
         if let box = try tell.box(answer, of: core) { body(box.object) }
       }
     }
   }
 
-  /// Calls `body` with the rows of a query, many at a time, and with their state.
-  func forEachPage(
-    _ query: EntryQuery, _ body: ([ScanRow], EngineView) throws(TidemarkError) -> Void
+  /// Calls `body` with the rows of a query, some at a time, and with their state.
+  func forEachRows(
+    _ query: EntryQuery, _ body: (ArraySlice<ScanRow>, EngineView) throws(TidemarkError) -> Void
   ) throws(TidemarkError) {
     let (view, scan) = try source.scan(query, after: .start)
     var pages = PageSizes(limit: query.limit)
@@ -72,7 +74,10 @@ extension ObjectReader {
       let rows = try scan.nextPage(limit: size)
       if rows.isEmpty { return }
       pages.took(rows.count)
-      try body(rows, view)
+      // Objects may be large, and few of them are to be in memory.
+      for first in stride(from: 0, to: rows.count, by: 32) {
+        try body(rows[first...].prefix(32), view)
+      }
     }
   }
 
@@ -86,7 +91,7 @@ extension ObjectReader {
   ) throws(TidemarkError) -> [ID] {
     var ids: [ID] = []
     let tell = UnreadableObjects(told: unreadable)
-    try forEachPage(query(labels, false, nil, values: false)) { (rows, _) throws(TidemarkError) in
+    try forEachRows(query(labels, false, nil, values: false)) { (rows, _) throws(TidemarkError) in
       for row in rows {
         let id = try tell.readable { () throws(TidemarkError) in
           try core.id(ofObject: row.key[core.prefix.count...])

@@ -30,7 +30,7 @@ struct ObjectScan<Reader: ObjectReader> {
     let isReversed = cursor?.isReversed ?? false
     var all: [(row: FoundObject, object: Object)] = []
     let core = reader.core
-    try reader.forEachPage(EntryQuery(prefix: core.prefix)) { (rows, view) throws(TidemarkError) in
+    try reader.forEachRows(EntryQuery(prefix: core.prefix)) { (rows, view) throws(TidemarkError) in
       var labels: [[[UInt8]]]?
       for (place, answer) in try core.fetch(view).fetch(rows).enumerated() {
         guard let object = try tell.box(answer, of: core)?.object else { continue }
@@ -46,7 +46,7 @@ struct ObjectScan<Reader: ObjectReader> {
           terms += IndexPart<Int>.directed(
             values(order.target, of: object).first ?? IndexTerm.nothing.bytes, order.isDescending)
         }
-        let id = Array(rows[place].key[core.prefix.count...])
+        let id = Array(rows[rows.startIndex + place].key[core.prefix.count...])
         all.append((FoundObject(id: id, terms: terms), object))
       }
     }
@@ -71,9 +71,9 @@ struct ObjectScan<Reader: ObjectReader> {
 
 extension CollectionCore {
   /// The labels of rows.
-  fileprivate func labels(of rows: [ScanRow]) throws(TidemarkError) -> [[[UInt8]]] {
+  fileprivate func labels(of rows: ArraySlice<ScanRow>) throws(TidemarkError) -> [[[UInt8]]] {
     var labels = [[[UInt8]]](repeating: [], count: rows.count)
-    try store.engine.forEachInfo(of: rows) { (index, info) throws(TidemarkError) in
+    try store.engine.forEachInfo(of: Array(rows)) { (index, info) throws(TidemarkError) in
       labels[index] = info.labels
     }
     return labels

@@ -9,6 +9,8 @@ package final class ObjectCache: Sendable {
 
   struct Address: CacheAddress {
     var hash: UInt64
+    /// A second hash of the key: nobody finds two keys that agree in both.
+    var check: UInt64
     /// The collection, as one object of the program, that has decoded it.
     var owner: UInt32
   }
@@ -29,6 +31,7 @@ package final class ObjectCache: Sendable {
     /// The memory that the object takes, about.
     package var bytes: Int
     fileprivate var epoch: UInt64 = .max
+    fileprivate var generation: UInt64 = 0
 
     package init(_ box: Box, at sequence: UInt64, isCached: Bool, bytes: Int) {
       self.box = box
@@ -67,17 +70,19 @@ package final class ObjectCache: Sendable {
     }
   }
 
-  /// - Parameter epoch: the hot cache's; nil where that is off.
-  func ticket(_ hash: UInt64, owner: UInt32, epoch: UInt64?) -> Ticket {
+  /// - Parameters:
+  ///   - hashes: two of the key.
+  ///   - epoch: the hot cache's; nil where that is off.
+  func ticket(_ hashes: (UInt64, UInt64), owner: UInt32, epoch: UInt64?) -> Ticket {
     Ticket(
-      address: Address(hash: hash, owner: owner), epoch: epoch ?? .max,
+      address: Address(hash: hashes.0, check: hashes.1, owner: owner), epoch: epoch ?? .max,
       generation: generation.value)
   }
 
   /// The newest object of a key, as far as that is known here.
   package func newest(_ ticket: Ticket) -> Row? {
     guard ticket.epoch < .max, let row = parts[part(ticket)].value(for: ticket.address),
-      row.epoch == ticket.epoch
+      row.epoch == ticket.epoch, row.generation == ticket.generation
     else { return nil }
     return row
   }
@@ -95,7 +100,8 @@ package final class ObjectCache: Sendable {
       }
       for part in places.indices where !places[part].isEmpty {
         parts[part].values(for: places[part].map { tickets[$0].address }, into: &found)
-        for (place, row) in zip(places[part], found) where row?.epoch == tickets[place].epoch {
+        for (place, row) in zip(places[part], found)
+        where row?.epoch == tickets[place].epoch && row?.generation == tickets[place].generation {
           rows[place] = row
         }
         places[part].removeAll(keepingCapacity: true)
@@ -106,8 +112,10 @@ package final class ObjectCache: Sendable {
 
   /// The object of an entry, whether or not that is the newest of its key.
   package func row(_ ticket: Ticket, at sequence: UInt64) -> Row? {
-    let row = parts[part(ticket)].value(for: ticket.address)
-    return row?.sequence == sequence ? row : nil
+    guard let row = parts[part(ticket)].value(for: ticket.address), row.sequence == sequence,
+      row.generation == ticket.generation
+    else { return nil }
+    return row
   }
 
   /// Keeps an object, unless the store was read anew from the disk meanwhile: sequences may mean
@@ -118,6 +126,7 @@ package final class ObjectCache: Sendable {
     guard ticket.generation == generation.value else { return }
     var row = row
     row.epoch = isNewest ? ticket.epoch : .max
+    row.generation = ticket.generation
     let part = parts[part(ticket)]
     part.insert(
       row, for: ticket.address, bytes: row.bytes + Self.overhead, replaces: true)
@@ -125,9 +134,12 @@ package final class ObjectCache: Sendable {
     if ticket.generation != generation.value { part.removeAll() }
   }
 
+  /// Makes everything that is here count no more; takes no lock.
+  func invalidate() { generation.raise() }
+
   /// Forgets everything.
   func removeAll() {
-    generation.raise()
+    invalidate()
     for part in parts { part.removeAll() }
   }
 

@@ -54,13 +54,15 @@ extension Engine {
   /// The ticket with which the cache of objects is asked for a key; taken before any look-up.
   package func objectTicket(_ key: RawSpan, owner: UInt32) -> ObjectCache.Ticket {
     let hash = KeyHash.hash(key, seed: hotCache.seed)
-    return objects.ticket(hash, owner: owner, epoch: hotCache.isOn ? hotCache.epoch(hash) : nil)
+    let check = KeyHash.hash(key, seed: ~hotCache.seed)
+    return objects.ticket(
+      (hash, check), owner: owner, epoch: hotCache.isOn ? hotCache.epoch(hash) : nil)
   }
 
   /// Keeps a decoded object.
   package func keep(_ row: ObjectCache.Row, _ ticket: ObjectCache.Ticket, isNewest: Bool) {
     objects.keep(row, ticket, isNewest: isNewest)
-    if ticket.address.hash & 15 == 0 { shareCacheBytes() }
+    if ticket.address.hash & 15 == 0 || row.bytes > Limits.smallBlockBytes { shareCacheBytes() }
   }
 
   /// Calls `body` with a key's value and sequence, and returns its result.

@@ -10,9 +10,13 @@ extension Engine {
     var opener = StoreOpener(path: path, configuration: configuration, environment: environment)
     let opened = try opener.open()
     let stale = opener.staleBelow
-    reading.withLock { $0.takeUp(opened, staleBelow: stale) }
-    // Sequences that a crash took back may have been given out again.
-    hotCache.removeAll()
+    reading.withLock { read in
+      read.takeUp(opened, staleBelow: stale)
+      // Sequences that a crash took back may have been given out again, and a reader of the new
+      // state must not come upon what was read before.
+      hotCache.removeAll()
+      objects.invalidate()
+    }
     objects.removeAll()
     caches.removeAll()
   }

@@ -16,10 +16,11 @@ struct ObjectCacheTests {
   }
 
   private static func ticket(
-    _ cache: ObjectCache, _ number: Int, owner: UInt32 = 1, epoch: UInt64? = 1
+    _ cache: ObjectCache, _ number: Int, check: Int = 0, owner: UInt32 = 1,
+    epoch: UInt64? = 1
   ) -> ObjectCache.Ticket {
     let hash = UInt64(number + 1) &* 0x9E37_79B9_7F4A_7C15
-    return cache.ticket(hash, owner: owner, epoch: epoch)
+    return cache.ticket((hash, UInt64(check)), owner: owner, epoch: epoch)
   }
 
   private static func value(_ row: ObjectCache.Row?) -> Int? { (row?.box as? Number)?.value }
@@ -76,6 +77,27 @@ struct ObjectCacheTests {
     #expect(cache.newest(tickets[1]) == nil)
     cache.keep(Self.row(2, at: 5), tickets[1], isNewest: true)
     #expect(cache.newest(tickets).map(Self.value) == [1, 2])
+  }
+
+  @Test("objects of two keys that share a hash do not mix")
+  func sharedHash() {
+    let cache = ObjectCache(limitBytes: 100_000)
+    cache.keep(Self.row(1, at: 5), Self.ticket(cache, 1, check: 1), isNewest: true)
+    #expect(cache.newest(Self.ticket(cache, 1, check: 2)) == nil)
+    #expect(cache.row(Self.ticket(cache, 1, check: 2), at: 5) == nil)
+    #expect(Self.value(cache.newest(Self.ticket(cache, 1, check: 1))) == 1)
+  }
+
+  @Test("an object of a state that was given up counts no more, though it is still there")
+  func invalidated() {
+    let cache = ObjectCache(limitBytes: 100_000)
+    cache.keep(Self.row(1, at: 5), Self.ticket(cache, 1), isNewest: true)
+    cache.invalidate()
+    #expect(cache.bytes > 0)
+    let now = Self.ticket(cache, 1)
+    #expect(cache.newest(now) == nil)
+    #expect(cache.newest([now])[0] == nil)
+    #expect(cache.row(now, at: 5) == nil)
   }
 
   @Test("an object that was looked up before everything was forgotten is not kept")
