@@ -68,7 +68,8 @@ final class CacheRegion: Sendable {
   let prefix: [UInt8]
   let state: Lock<State>
   private let hints: HintFile
-  /// Held while the file of the order is written, so that it is not there again once it was erased.
+  /// Serializes writing and erasing the file of the use order: a write that is under way must not
+  /// bring an erased file back.
   private let saving = Lock(())
   /// Questions to the sources behind the cache.
   let flights: Flights

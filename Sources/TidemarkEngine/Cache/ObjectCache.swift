@@ -11,7 +11,7 @@ package final class ObjectCache: Sendable {
     var hash: UInt64
     /// A second hash of the key: nobody finds two keys that agree in both.
     var check: UInt64
-    /// The collection, as one object of the program, that has decoded it.
+    /// The number of the `CollectionCore` that decoded it: another one may have another type.
     var owner: UInt32
   }
 
@@ -43,7 +43,7 @@ package final class ObjectCache: Sendable {
 
   /// Parts by hash, so that readers on several threads seldom wait for each other.
   private static let parts = 8
-  /// So many are looked up at a time.
+  /// The number of keys whose memory is prefetched together.
   private static let together = 256
   /// Bytes of the tables that a row is counted with.
   private static let overhead = 96

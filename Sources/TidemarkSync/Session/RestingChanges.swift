@@ -9,7 +9,8 @@ struct RestingChanges {
   /// When each may be sent again, in nanoseconds of the monotonic clock.
   private var ends: [UInt64: (time: UInt64, isFault: Bool)] = [:]
   var lastFailure: String?
-  /// The time of the last look: what rested then is told of until the next one.
+  /// When the changes that wait for a retry were listed last; ``first(of:)`` goes by that time, so
+  /// that both speak of the same changes.
   private var lookedAt: UInt64 = 0
 
   mutating func rest(_ sequence: UInt64, until end: UInt64, isFault: Bool) {

@@ -257,6 +257,26 @@ struct CollectionTests {
     #expect(throws: TidemarkError.self) { try items.get(1) }
   }
 
+  @Test("a walk over objects in memory ends with an error once the store is suspended")
+  func walkRefused() async throws {
+    let store = try Machine().open(usesThreads: true)
+    let items = try store.collection(Int.self, named: "items", id: { $0 })
+    for id in 0..<100 { try await items.put(id) }
+    #expect(try items.all().count == 100)
+    var seen = 0
+    let error = #expect(throws: TidemarkError.self) {
+      try items.forEach { _ in
+        seen += 1
+        if seen == 10 { try? store.blocking.suspend() }
+      }
+    }
+    #expect(error?.code == .suspended)
+    #expect(seen == 10)
+    try await store.resume()
+    #expect(try items.all().count == 100)
+    try await store.close()
+  }
+
   @Test("an object that was read comes from the cache until it is written again")
   func cached() async throws {
     let store = try await Store.open(at: .inMemory)

@@ -14,7 +14,7 @@ struct RepairPlan {
   private(set) var runs: [Run] = []
   /// The sequences taken from each source.
   private(set) var taken: [SequenceSet]
-  /// All of them.
+  /// The union of `taken`.
   private(set) var present = SequenceSet()
   /// Sequences that no source can give and that were there.
   private(set) var lost = SequenceSet()

@@ -25,11 +25,12 @@ struct SegmentSurvey {
   private var scan: FrameScan
   /// The frame behind a damaged stretch that was just reported.
   private var front: DecodedFront?
-  /// The damaged stretch that the walk stands behind; the next header tells which entries it held.
+  /// Damage that was met and not returned yet: the first sequence of the next frame tells which
+  /// entries it held.
   var open: FrameScan.Damage?
   /// Whether the walk met damage, or its caller found a frame that does not belong there.
   var hasDamage = false
-  /// Entries in the frames so far.
+  /// The number of entries in the frames that the walk has passed.
   private(set) var entryCount = 0
   /// Sequence expected next, where sequences are dense.
   private(set) var expected: UInt64
@@ -113,7 +114,7 @@ struct SegmentSurvey {
 
   // MARK: Reading
 
-  /// A frame that was found before.
+  /// Reads a frame again whose offset an earlier walk has found.
   /// - Returns: nil when it is not there any more.
   func front(at offset: Int) throws(FileSystemError) -> DecodedFront? {
     var walker = FrameWalker(window, salt: origin.salt, codecs: origin.codecs, from: offset)

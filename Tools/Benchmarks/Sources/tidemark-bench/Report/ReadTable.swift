@@ -5,9 +5,9 @@ import Foundation
 struct ReadTable {
   private struct Row {
     var title: String
-    /// Microseconds.
+    /// Microseconds of one read by the clock, in each run.
     var wall: [Double] = []
-    /// Microseconds of all threads, until everything is quiet.
+    /// Microseconds of processor for one read, of all threads, until the process is quiet.
     var processor: [Double] = []
     var allocations: [Double] = []
   }
