@@ -103,7 +103,7 @@ package final class StoreFeed: Feed {
       throw TidemarkError(.unknownOutcome, "what was appended was lost before it was on the disk")
     }
     if position.offset > bounds.durable {
-      try engine.sync(through: position.offset, of: bounds.lineage)
+      try engine.sync(through: position.offset, of: bounds.epoch(of: position.offset))
     }
   }
 

@@ -49,7 +49,7 @@ struct ObjectFetch: Sendable {
   /// - Parameter ids: the ends of their keys.
   func fetch(_ ids: [[UInt8]]) throws(TidemarkError) -> [Answer] {
     try engine.checkReadable()
-    try checkLineage()
+    if let view { try engine.checkStands(view) }
     let last = view.map { $0.ownTimeLimit == nil ? $0.sequence : 0 } ?? .max
     var answers = [Answer](repeating: .absent, count: ids.count)
     var wanted: [Wanted] = []
@@ -67,7 +67,7 @@ struct ObjectFetch: Sendable {
       }
     }
     guard !wanted.isEmpty else {
-      try checkLineage()
+      if let view { try engine.checkStands(view) }
       return answers
     }
     let entries = try engine.newestEntries(ofKeysWith: prefix, wanted.map(\.id))
@@ -79,7 +79,7 @@ struct ObjectFetch: Sendable {
       }
     }
     read(wanted.filter { $0.entry.sequence > 0 }, into: &answers)
-    try checkLineage()
+    if let view { try engine.checkStands(view) }
     return answers
   }
 
@@ -95,13 +95,8 @@ struct ObjectFetch: Sendable {
           place: place, id: Array(row.key[prefix.count...]), ticket: ticket, entry: entry,
           isNewest: false)
       }, into: &answers)
-    try checkLineage()
+    if let view { try engine.checkStands(view) }
     return answers
-  }
-
-  /// Sequences mean the same in one lineage of the engine, and in another up to where it begins.
-  private func checkLineage() throws(TidemarkError) {
-    if let view, engine.lineage != view.lineage { try engine.checkStands(view) }
   }
 
   /// The entry of a key in a view that is older than its newest one.

@@ -11,10 +11,11 @@ package struct LogBounds: Sendable {
   package var durable: UInt64
   /// Counts up when what is kept has changed beneath who follows: begin anew at the position.
   package var opening: Int
-  /// Counts up when the history lost entries that were seen.
-  package var lineage: Int
-  /// Up to here all lineages are the same.
-  package var commonThrough: UInt64
+
+  /// The epoch in which a sequence was given out; 0 for none that is known.
+  package func epoch(of sequence: UInt64) -> UInt64 {
+    epochs.last { $0.firstSequence <= sequence }?.epoch ?? 0
+  }
 }
 
 extension Engine {
@@ -29,20 +30,12 @@ extension Engine {
 
   /// Where the log began and ended when the store could last be read.
   package var lastBounds: LogBounds { reading.withLock { $0.bounds } }
-
-  /// Sequences mean the same as long as it does: it is another one after a store was resumed that
-  /// somebody else had written to.
-  package var lineage: Int { reading.withLock { $0.lineage } }
-
-  /// Whether the store was closed.
-  package var isClosed: Bool { reading.withLock { $0.isClosed } }
 }
 
 extension ReadState {
   var bounds: LogBounds {
     LogBounds(
       historyFrom: manifest.historyFrom, droppedThrough: manifest.droppedThrough,
-      epochs: manifest.epochs, visible: visible, durable: durable, opening: opening,
-      lineage: lineage, commonThrough: commonThrough)
+      epochs: manifest.epochs, visible: visible, durable: durable, opening: opening)
   }
 }

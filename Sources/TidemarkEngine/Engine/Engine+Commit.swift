@@ -10,10 +10,8 @@ package struct CommitResult: Sendable, Hashable {
   /// How many operations made an entry.
   package var applied: Int { sequences.count }
   package var commitTime: UInt64
-  /// The epoch of the sequences.
+  /// The epoch of the last that it promises.
   package var epoch: UInt64
-  /// In which lineage of the engine they are these; for `sync(through:of:)`.
-  package var lineage: Int
 }
 
 extension CommitResult {
@@ -25,7 +23,7 @@ extension CommitResult {
     self.init(
       sequences: sequences, ownSequences: sequences.lowerBound..<(ownEnd ?? sequences.upperBound),
       commitTime: (commitTime ?? state.commitTime).rawValue,
-      epoch: state.manifest.epochs.last?.epoch ?? 0, lineage: state.lineage)
+      epoch: state.manifest.epoch(of: sequences.upperBound - 1))
   }
 }
 
@@ -45,7 +43,7 @@ extension Engine {
   ) throws(TidemarkError) -> CommitResult {
     let result = try stage(batch, durability: durability)
     if (durability ?? configuration.durability) == .durable {
-      try sync(through: result.lastSeen, of: result.lineage)
+      try sync(through: result.lastSeen, of: result.epoch)
     }
     return result
   }

@@ -52,7 +52,8 @@ extension Engine {
         // All versions behind it stay, since each may be the last that counts.
         read.views.pin(from)
         return EngineView(
-          self, sequence: read.visible, lineage: read.lineage, pinned: from, ownTimeLimit: date)
+          self, sequence: read.visible, epoch: read.manifest.epoch(of: read.visible), pinned: from,
+          ownTimeLimit: date)
       }
       if let view { return view }
     }

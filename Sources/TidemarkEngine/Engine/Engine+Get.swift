@@ -245,7 +245,7 @@ extension Engine {
 
   func place(of sequence: UInt64) throws(TidemarkError) -> Place {
     try reading.withLock { (read: inout ReadState) throws(TidemarkError) in
-      if read.isSuspended { throw .suspended }
+      try read.checkReadable()
       for frame in read.staged
       where frame.firstSequence <= sequence && sequence <= frame.lastSequence {
         let range = frame.valueRange(of: Int(sequence - frame.firstSequence))

@@ -4,17 +4,19 @@ extension Engine {
   /// One caller syncs for all that have written by then; the others wait for it.
   /// - Parameters:
   ///   - sequence: the last that is to be on the disk.
-  ///   - lineage: the one that its commit names; nil is the one of now.
+  ///   - epoch: the one that its commit names; nil is the one of now.
   /// - Throws: `unknownOutcome` when resuming has found that it was lost before the sync.
-  package func sync(through sequence: UInt64, of lineage: Int? = nil) throws(TidemarkError) {
-    var lineage = lineage
+  package func sync(through sequence: UInt64, of epoch: UInt64? = nil) throws(TidemarkError) {
+    var epoch = epoch
     while true {
       let turn = try writer.withLock {
         (state: inout WriterState) throws(TidemarkError) -> SyncTurn in
-        let own = lineage ?? state.lineage
-        lineage = own
+        let own = epoch ?? state.manifest.epoch(of: sequence)
+        epoch = own
         // The sequence may be somebody else's by now.
-        guard hasKept(sequence, of: own) else { throw Self.lostBeforeSync(sequence) }
+        guard sequence <= state.sequence, state.manifest.epoch(of: sequence) == own else {
+          throw Self.lostBeforeSync(sequence)
+        }
         if state.durable >= sequence { return .done }
         // Somebody else's failure leaves the outcome of everything unsynced unknown.
         if let poison = state.poison, poison.code == .unknownOutcome, sequence <= state.sequence {
@@ -37,13 +39,9 @@ extension Engine {
     }
   }
 
-  private func hasKept(_ sequence: UInt64, of lineage: Int) -> Bool {
-    reading.withLock { $0.hasKept(sequence, of: lineage) }
-  }
-
-  /// Whether everything up to a sequence, as a lineage knows it, is on the disk.
-  package func isDurable(_ sequence: UInt64, of lineage: Int) -> Bool {
-    reading.withLock { $0.hasKept(sequence, of: lineage) && sequence <= $0.durable }
+  /// Whether everything up to a sequence of an epoch is on the disk.
+  package func isDurable(_ sequence: UInt64, of epoch: UInt64) -> Bool {
+    reading.withLock { sequence <= $0.durable && $0.hasKept(sequence, of: epoch) }
   }
 
   private static func lostBeforeSync(_ sequence: UInt64) -> TidemarkError {
@@ -93,12 +91,12 @@ extension Engine {
 
   /// Makes everything written so far durable.
   package func flush() throws(TidemarkError) {
-    let (last, lineage) = try writer.withLock {
+    let (last, epoch) = try writer.withLock {
       (state: inout WriterState) throws(TidemarkError) in
       try checkWritable(state)
-      return (state.sequence, state.lineage)
+      return (state.sequence, state.manifest.epoch(of: state.sequence))
     }
-    try sync(through: last, of: lineage)
+    try sync(through: last, of: epoch)
     try writer.withLock { (state: inout WriterState) throws(TidemarkError) in
       try carryDurableForward(&state)
     }
@@ -120,7 +118,7 @@ extension Engine {
 
   /// Through which sequence the log must be synced before more is written; nil while there is
   /// room.
-  package func goalForRoom() -> (sequence: UInt64, lineage: Int)? {
+  package func goalForRoom() -> (sequence: UInt64, epoch: UInt64)? {
     writer.withLock { state in state.goalForRoom }
   }
 
@@ -191,8 +189,10 @@ extension Engine {
 
 extension WriterState {
   /// Through which sequence the log must be synced before more is written.
-  var goalForRoom: (sequence: UInt64, lineage: Int)? {
-    poison == nil && !isClosed && durable < written
-      && unsyncedBytes >= Limits.unsyncedBytesBeforeWait ? (written, lineage) : nil
+  var goalForRoom: (sequence: UInt64, epoch: UInt64)? {
+    guard unsyncedBytes >= Limits.unsyncedBytesBeforeWait, poison == nil, !isClosed,
+      durable < written
+    else { return nil }
+    return (written, manifest.epoch(of: written))
   }
 }

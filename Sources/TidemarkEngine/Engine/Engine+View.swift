@@ -5,16 +5,17 @@ package final class EngineView: Sendable {
   package let sequence: UInt64
   /// Entries with a later time of their own do not count; nil when all do.
   package let ownTimeLimit: Timestamp?
-  package let lineage: Int
+  /// The epoch of the sequence.
+  package let epoch: UInt64
   /// The state of this sequence, and all behind it, is kept for the view.
   let pinned: UInt64
 
   init(
-    _ engine: Engine, sequence: UInt64, lineage: Int, pinned: UInt64? = nil,
+    _ engine: Engine, sequence: UInt64, epoch: UInt64, pinned: UInt64? = nil,
     ownTimeLimit: Timestamp? = nil
   ) {
     self.engine = engine
-    self.lineage = lineage
+    self.epoch = epoch
     self.sequence = sequence
     self.pinned = pinned ?? sequence
     self.ownTimeLimit = ownTimeLimit
@@ -35,7 +36,7 @@ extension Engine {
   /// - Parameter sequence: nil is the newest.
   /// - Throws: `historyGone` when that is no longer kept.
   package func view(at sequence: UInt64? = nil) throws(TidemarkError) -> EngineView {
-    let (pinned, lineage) = try reading.withLock {
+    let (pinned, epoch) = try reading.withLock {
       (read: inout ReadState) throws(TidemarkError) in
       try read.checkReadable()
       let wanted = sequence ?? read.visible
@@ -46,9 +47,9 @@ extension Engine {
       }
       try Self.checkKept(wanted, read.manifest)
       read.views.pin(wanted)
-      return (wanted, read.lineage)
+      return (wanted, read.manifest.epoch(of: wanted))
     }
-    return EngineView(self, sequence: pinned, lineage: lineage)
+    return EngineView(self, sequence: pinned, epoch: epoch)
   }
 
   /// Whether a view can still be answered. Its own store keeps what it needs; for a reader
@@ -63,7 +64,7 @@ extension Engine {
     _ view: EngineView, _ read: borrowing ReadState
   ) throws(TidemarkError) {
     try checkKept(view.pinned, read.manifest)
-    guard view.sequence <= read.visible, read.hasKept(view.sequence, of: view.lineage) else {
+    guard read.hasKept(view.sequence, of: view.epoch) else {
       throw TidemarkError(
         .historyDiverged,
         "the view's sequence \(view.sequence) was lost in a crash of the writer; open a new view")

@@ -11,7 +11,7 @@ package final class Engine: Sendable {
   package let configuration: EngineConfiguration
   /// With `files` as its file system.
   package let environment: EngineEnvironment
-  let files: SuspendableFileSystem
+  let files: ClosableFileSystem
   let contexts: ZstdContexts
   /// Compresses blocks of batches on a thread of its own; nil where writers do all work themselves.
   package let packer: BlockPacker?
@@ -38,7 +38,7 @@ package final class Engine: Sendable {
 
   init(
     path: String, configuration: EngineConfiguration, environment: EngineEnvironment,
-    files: SuspendableFileSystem, opened: Opened
+    files: ClosableFileSystem, opened: Opened
   ) {
     self.path = path
     self.configuration = configuration
@@ -93,12 +93,8 @@ struct WriterState: @unchecked Sendable {
   /// The highest sequence whose bytes are with the kernel.
   var written: UInt64
   var canWrite: Bool
-  /// See `ReadState.lineage`.
-  var lineage = 0
   var isClosed = false
   var isSuspended = false
-  /// Whether resuming found another state on the disk and has not taken it up yet.
-  var mustOpenAnew = false
   /// Why nothing can be written until the store is reopened.
   var poison: TidemarkError?
   var isSyncing = false

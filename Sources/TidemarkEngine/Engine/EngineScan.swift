@@ -193,7 +193,8 @@ package final class EngineScan {
     let carries = try engine.withIndex { (read) throws(IndexOrStoreError) -> [Bool]? in
       if read.staleBelow > 0 { throw .store(Engine.possiblyStale(read.staleBelow)) }
       let isPast =
-        read.visible != view.sequence || read.lineage != view.lineage || view.ownTimeLimit != nil
+        read.visible != view.sequence || view.ownTimeLimit != nil
+        || !read.hasKept(view.sequence, of: view.epoch)
       do throws(TidemarkError) { if isPast { try Engine.checkStands(view, read) } } catch {
         throw .store(error)
       }

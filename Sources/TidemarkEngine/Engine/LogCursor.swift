@@ -181,7 +181,7 @@ extension Engine {
   /// The segment that holds a sequence, or the next one after it.
   func segment(atOrAfter sequence: UInt64) throws(TidemarkError) -> Segment? {
     try reading.withLock { (read: inout ReadState) throws(TidemarkError) in
-      if read.isSuspended { throw .suspended }
+      try read.checkReadable()
       for segment in read.segments where segment.lastSequence >= sequence { return segment }
       return nil
     }

@@ -28,14 +28,10 @@ struct ReadState: ~Copyable, @unchecked Sendable {
   var deletesKeptAbove = UInt64.max
   var isClosed = false
   var isSuspended = false
-  /// Counts up when the state was read anew from the disk: others wrote meanwhile, or dropped.
+  /// Counts up when the state was read anew from the disk: others may have written, or dropped.
   var opening = 0
   /// Counts up when compaction has put segments in the place of others.
   var replacements = 0
-  /// Counts up when the history on the disk lacks entries which readers had seen.
-  var lineage = 0
-  /// Up to here all lineages are the same.
-  var commonThrough = UInt64.max
   /// Below this sequence nothing is certain: damage hid which keys were written (salvage), or the
   /// index may know entries of a batch that failed, and then this is the highest number.
   var staleBelow: UInt64 = 0
@@ -67,33 +63,23 @@ extension ReadState {
     if isSuspended { throw .suspended }
   }
 
-  /// The last sequence that readers may have seen and that is still part of the history.
-  func common(with opened: Opened) -> UInt64 {
-    let theirs = opened.manifest.epochs
-    var end = visible
-    for row in manifest.epochs.reversed() where row.firstSequence <= end {
-      if let same = theirs.firstIndex(where: { $0.epoch == row.epoch }) {
-        let last =
-          same + 1 < theirs.count ? theirs[same + 1].firstSequence - 1 : opened.lastSequence
-        return min(end, last)
-      }
-      end = row.firstSequence - 1
-    }
-    return 0
+  /// Whether an entry that was seen is still part of the history: where entries were lost, their
+  /// sequences are given out again in another epoch.
+  func hasKept(_ sequence: UInt64, of epoch: UInt64) -> Bool {
+    sequence <= visible && manifest.epoch(of: sequence) == epoch
   }
 
-  /// Whether what was seen up to a sequence, in a lineage, is part of the history.
-  func hasKept(_ sequence: UInt64, of lineage: Int) -> Bool {
-    lineage == self.lineage || sequence <= commonThrough
+  /// Gives up what is not with the kernel.
+  mutating func leaveStaged() {
+    staged = []
+    nextFrame = FrameBuilder()
+    stagedTouches = [:]
+    underWay = nil
   }
 
   /// Takes over what was read anew from the disk.
   mutating func takeUp(_ opened: Opened, staleBelow: UInt64) {
-    let common = common(with: opened)
-    if common < visible {
-      lineage += 1
-      commonThrough = min(commonThrough, common)
-    }
+    leaveStaged()
     opening += 1
     index = opened.index
     nextRun.startOverWithLog()

@@ -51,6 +51,12 @@ package struct Manifest: Sendable, Hashable {
     }
   }
 
+  /// The epoch in which a sequence was given out; 0 for none that is known.
+  package func epoch(of sequence: UInt64) -> UInt64 {
+    if let newest = epochs.last, newest.firstSequence <= sequence { return newest.epoch }
+    return epochs.last { $0.firstSequence <= sequence }?.epoch ?? 0
+  }
+
   package struct Segment: Sendable, Hashable {
     package enum State: UInt8, Sendable { case active = 0, sealed = 1 }
     package var id: UInt64

@@ -45,7 +45,8 @@ extension TidemarkError {
   package init(_ error: FileSystemError, while task: String) {
     let reason = "\(ErrorNumber.text(error.number)), in \(error.operation.rawValue)"
     switch error.number {
-    case ErrorNumber.suspended:
+    // A store that is let go of closes its files, whoever uses them.
+    case ErrorNumber.suspended, ErrorNumber.badDescriptor:
       self.init(.suspended, "the store is suspended; call resume()", cause: error)
     case ErrorNumber.noSpace, ErrorNumber.quotaExceeded:
       self.init(

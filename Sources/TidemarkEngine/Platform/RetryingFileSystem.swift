@@ -6,7 +6,7 @@ struct RetryingFileSystem: FileSystem {
 
   /// A file system that sees to interruptions: the given one if it does so itself.
   static func covering(_ base: any FileSystem) -> any FileSystem {
-    base is LocalFileSystem || base is RetryingFileSystem || base is SuspendableFileSystem
+    base is LocalFileSystem || base is RetryingFileSystem || base is ClosableFileSystem
       ? base : RetryingFileSystem(base: base)
   }
 

@@ -9,8 +9,8 @@ internal import TidemarkEngine
 final class CommitThread: Sendable {
   private struct Waiter {
     var sequence: UInt64
-    /// The lineage of the commit.
-    var lineage: Int
+    /// The epoch of the commit.
+    var epoch: UInt64
     var continuation: CheckedContinuation<TidemarkError?, Never>
   }
 
@@ -38,16 +38,16 @@ final class CommitThread: Sendable {
   func join() { state.withLock { $0.thread }?.join() }
 
   /// Returns once everything up to a sequence is on the disk.
-  func wait(through sequence: UInt64, of lineage: Int) async throws(TidemarkError) {
-    if engine.isDurable(sequence, of: lineage) { return }
+  func wait(through sequence: UInt64, of epoch: UInt64) async throws(TidemarkError) {
+    if engine.isDurable(sequence, of: epoch) { return }
     let failure = await withCheckedContinuation { continuation in
-      let waiter = Waiter(sequence: sequence, lineage: lineage, continuation: continuation)
+      let waiter = Waiter(sequence: sequence, epoch: epoch, continuation: continuation)
       do throws(TidemarkError) {
         if try enqueue(waiter) { return state.broadcast() }
-        continuation.resume(returning: Self.outcome(sequence, of: lineage, engine, nil))
+        continuation.resume(returning: Self.outcome(sequence, of: epoch, engine, nil))
       } catch {
         // This thread syncs where no other can be had: what becomes of the entry must be known.
-        continuation.resume(returning: Self.sync(sequence, of: lineage, engine))
+        continuation.resume(returning: Self.sync(sequence, of: epoch, engine))
       }
     }
     if let failure { throw failure }
@@ -69,11 +69,11 @@ final class CommitThread: Sendable {
   }
 
   private static func sync(
-    _ sequence: UInt64, of lineage: Int, _ engine: Engine
+    _ sequence: UInt64, of epoch: UInt64, _ engine: Engine
   ) -> TidemarkError? {
     var failure: TidemarkError?
-    do { try engine.sync(through: sequence, of: lineage) } catch { failure = error }
-    return outcome(sequence, of: lineage, engine, failure)
+    do { try engine.sync(through: sequence, of: epoch) } catch { failure = error }
+    return outcome(sequence, of: epoch, engine, failure)
   }
 
   private static func run(_ engine: Engine, _ state: Monitor<State>) {
@@ -83,23 +83,19 @@ final class CommitThread: Sendable {
         defer { state.waiters = [] }
         return state.waiters
       }
-      guard let lineage = waiters.map(\.lineage).max(),
-        let highest = waiters.filter({ $0.lineage == lineage }).map(\.sequence).max()
-      else { return }
-      var failure: TidemarkError?
-      do { try engine.sync(through: highest, of: lineage) } catch { failure = error }
-      for waiter in waiters {
-        waiter.continuation.resume(
-          returning: outcome(waiter.sequence, of: waiter.lineage, engine, failure))
+      if waiters.isEmpty { return }
+      // The sync of the first does for all that were not lost.
+      for waiter in waiters.sorted(by: { $0.sequence > $1.sequence }) {
+        waiter.continuation.resume(returning: sync(waiter.sequence, of: waiter.epoch, engine))
       }
     }
   }
 
   /// The error that one who waits is told; nil when the entry is safe, whatever befell others.
   private static func outcome(
-    _ sequence: UInt64, of lineage: Int, _ engine: Engine, _ failure: TidemarkError?
+    _ sequence: UInt64, of epoch: UInt64, _ engine: Engine, _ failure: TidemarkError?
   ) -> TidemarkError? {
-    if engine.isDurable(sequence, of: lineage) { return nil }
+    if engine.isDurable(sequence, of: epoch) { return nil }
     return TidemarkError.unknownOutcome(
       of: sequence,
       after: failure

@@ -19,9 +19,8 @@ package struct ChangeReader: Sendable {
   private var sincePin = 0
   /// Deletes up to here were gone before the follower began anew, so it never saw their keys.
   private var voidThrough: UInt64 = 0
-  /// The store's count of openings when the pin was taken.
-  private var opening: Int?
-  private var lineage: Int?
+  /// The log as it was when the position was reached.
+  private var known: LogBounds?
 
   package init(_ source: ReadSource, after position: UInt64, options: ChangeOptions) {
     self.source = source
@@ -72,16 +71,16 @@ package struct ChangeReader: Sendable {
   /// yet to be told.
   private mutating func beginAnewAfterTakeover() throws(TidemarkError) {
     let bounds = try engine.bounds()
-    if let lineage, lineage != bounds.lineage, position > bounds.commonThrough {
+    defer { known = bounds }
+    guard let known, bounds.opening != known.opening else { return }
+    letGo()
+    guard position <= bounds.visible, bounds.epoch(of: position) == known.epoch(of: position) else {
       throw TidemarkError(
         .historyDiverged,
         "entries that were seen were lost while the store was suspended; read the state anew and "
           + "follow from there",
         sequences: position...position)
     }
-    if bounds.opening != opening { letGo() }
-    lineage = bounds.lineage
-    opening = bounds.opening
   }
 
   private enum Beginning {
@@ -93,6 +92,7 @@ package struct ChangeReader: Sendable {
     var attempt = 0
     while true {
       let bounds = try engine.bounds()
+      known = bounds
       goal = delivery == .committed ? bounds.visible : bounds.durable
       guard position < goal else { return .nothing }
       // The entry at `historyFrom` is kept, so are all behind it; before it, each key's last.

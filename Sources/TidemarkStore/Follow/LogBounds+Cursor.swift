@@ -3,10 +3,7 @@ internal import TidemarkEngine
 extension LogBounds {
   /// The cursor behind a sequence.
   package func cursor(at sequence: UInt64) -> Cursor {
-    guard sequence > 0, let row = epochs.last(where: { $0.firstSequence <= sequence }) else {
-      return Cursor(epoch: 0, sequence: sequence)
-    }
-    return Cursor(epoch: row.epoch, sequence: sequence)
+    Cursor(epoch: epoch(of: sequence), sequence: sequence)
   }
 
   /// Checks that a cursor speaks of entries that this store gave out.

@@ -69,9 +69,10 @@ extension Store.Blocking {
   /// Takes up what a writer in another process has done since; for a store that is open
   /// read-only, else nothing.
   public func refresh() throws(TidemarkError) {
-    let before = (store.engine.lastSequence, store.engine.lineage)
+    let before = store.engine.lastBounds
     try store.engine.refresh()
-    guard (store.engine.lastSequence, store.engine.lineage) != before else { return }
+    let now = store.engine.lastBounds
+    guard now.cursor(at: now.visible) != before.cursor(at: before.visible) else { return }
     try store.reload()
   }
 }

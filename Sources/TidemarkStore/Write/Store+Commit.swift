@@ -48,7 +48,7 @@ extension Store {
     of result: CommitResult, _ durability: Durability?
   ) throws(TidemarkError) -> Receipt {
     if durability ?? engine.configuration.durability == .durable {
-      do { try engine.sync(through: result.lastSeen, of: result.lineage) } catch {
+      do { try engine.sync(through: result.lastSeen, of: result.epoch) } catch {
         throw TidemarkError.unknownOutcome(of: result.lastSeen, after: error)
       }
     }
@@ -63,7 +63,7 @@ extension Store {
       return try { () throws(TidemarkError) in try receipt(of: result, durability) }()
     }
     if durability ?? engine.configuration.durability == .durable {
-      try await commits.wait(through: result.lastSeen, of: result.lineage)
+      try await commits.wait(through: result.lastSeen, of: result.epoch)
     }
     return Receipt(result)
   }
@@ -82,7 +82,7 @@ extension Store {
     // While too much is unsynced writers wait; a task does so without its thread. What makes
     // the wait fail is told by staging, in its own words.
     while let goal = engine.goalForRoom() {
-      do { try await commits.wait(through: goal.sequence, of: goal.lineage) } catch { break }
+      do { try await commits.wait(through: goal.sequence, of: goal.epoch) } catch { break }
       try TidemarkError.checkCancellation()
     }
     if operations.hasCached, engine.cachesAreFarOverBound {

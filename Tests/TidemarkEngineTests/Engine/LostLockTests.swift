@@ -55,7 +55,7 @@ struct LostLockTests {
           #expect(throws: TidemarkError.self) {
             let result = try engine.stageSingle(
               .put, key: bytes("single").rawSpan, value: bytes("3").rawSpan, durability: .durable)
-            if let result { try engine.sync(through: result.lastSeen, of: result.lineage) }
+            if let result { try engine.sync(through: result.lastSeen, of: result.epoch) }
           }
         }
         // Where not even a segment could be begun, there is nothing that a flush would promise.

@@ -33,11 +33,11 @@ struct SuspendingLossTests {
     // Its sequence is somebody else's then.
     for i in 0..<later { try engine.put("later\(i)", "1", durability: .durable) }
     let error = #expect(throws: TidemarkError.self) {
-      try engine.sync(through: 2, of: result.lineage)
+      try engine.sync(through: 2, of: result.epoch)
     }
     #expect(error?.code == .unknownOutcome)
-    #expect(!engine.isDurable(2, of: result.lineage))
-    #expect(engine.isDurable(1, of: result.lineage))
+    #expect(!engine.isDurable(2, of: result.epoch))
+    #expect(engine.isDurable(1, of: result.epoch))
     #expect(try engine.get("lost") == nil)
     try engine.close()
   }
@@ -51,8 +51,8 @@ struct SuspendingLossTests {
     try other.put("b", "1")
     try other.close()
     try engine.resume()
-    try engine.sync(through: 1, of: result.lineage)
-    #expect(engine.isDurable(1, of: result.lineage))
+    try engine.sync(through: 1, of: result.epoch)
+    #expect(engine.isDurable(1, of: result.epoch))
     #expect(try engine.keys() == ["a", "b"])
     try engine.close()
   }

@@ -29,62 +29,59 @@ struct SuspendingRaceTests {
     try engine.close()
   }
 
-  @Test("a write under which the files were let go of is told so, and a closed file stays closed")
+  @Test("a file stays closed once the store has let go of it, also when that is opened again")
   func write() throws {
-    let files = SuspendableFileSystem(disk)
+    let files = ClosableFileSystem(disk)
     let file = try files.open("/file", .create)
     disk.once(.before, .write, of: "/file") {
-      files.suspend()
-      files.resume()
+      files.close()
+      files.reopen()
     }
     let piece: [UInt8] = [1, 2, 3]
-    var error = #expect(throws: FileSystemError.self) { try file.writeFully(piece.rawSpan, at: 0) }
-    #expect(error?.number == ErrorNumber.suspended)
-    try file.writeFully(piece.rawSpan, at: 0)
-    #expect(try file.read(9, at: 0) == piece)
-    disk.once(.before, .read, of: "/file") { file.close() }
-    error = #expect(throws: FileSystemError.self) { try file.read(9, at: 0) }
-    #expect(error?.number == ErrorNumber.badDescriptor)
+    for _ in 0..<2 {
+      let error = #expect(throws: FileSystemError.self) { try file.writeFully(piece.rawSpan, at: 0) }
+      #expect(error?.number == ErrorNumber.badDescriptor)
+    }
     #expect(store.disk.openFiles == 0)
+    let again = try files.open("/file", .readWrite)
+    try again.writeFully(piece.rawSpan, at: 0)
+    #expect(try again.read(9, at: 0) == piece)
+    again.close()
   }
 
-  @Test("a file that is being opened when the store is suspended is not left open")
+  @Test("a file that is being opened when the store is let go of is not left open")
   func opening() throws {
-    let files = SuspendableFileSystem(disk)
-    let done = Signal()
-    disk.once(.after, .open, of: "/file") {
-      do {
-        _ = try WorkerThread(name: "suspend") {
-          files.suspend()
-          done.give()
-        }
-      } catch { Issue.record(error) }
-      #expect(!done.wait(milliseconds: 200))
-    }
-    let file = try? files.open("/file", .create)
-    #expect(done.wait())
+    let files = ClosableFileSystem(disk)
+    disk.once(.after, .open, of: "/file") { files.close() }
+    let error = #expect(throws: FileSystemError.self) { try files.open("/file", .create) }
+    #expect(error?.number == ErrorNumber.suspended)
     #expect(store.disk.openFiles == 0)
-    files.resume()
-    #expect(try file?.length() ?? 0 == 0)
+    #expect(try disk.kind("/file") == nil)
+    files.reopen()
+    _ = try files.open("/file", .create)
   }
 
-  @Test("files that may not grow can still be read, synced and removed")
-  func growth() throws {
-    let files = SuspendableFileSystem(store.disk)
-    let file = try files.open("/file", .create)
-    try file.allocate(to: 8)
-    files.refuseGrowth()
+  @Test("files beneath a directory that is not to be written can still be read and removed")
+  func stopping() throws {
+    let files = ClosableFileSystem(store.disk)
     let piece: [UInt8] = [1]
-    for call in [{ try file.writeFully(piece.rawSpan, at: 0) }, { try file.allocate(to: 9) }] {
-      let error = #expect(throws: FileSystemError.self) { try call() }
-      #expect(error?.number == ErrorNumber.suspended)
-    }
-    #expect(try file.read(9, at: 0).count == 8)
-    try file.sync()
-    try files.remove("/file")
-    files.suspend()
-    files.resume()
-    try files.open("/other", .create).allocate(to: 9)
+    try files.createDirectory("/store")
+    try files.open("/store/file", .create).writeFully(piece.rawSpan, at: 0)
+    let (written, read) = (
+      try files.open("/store/file", .readWrite), try files.open("/store/file", .read)
+    )
+    let beside = try files.open("/store beside", .create)
+    files.stopWriting(beneath: "/store")
+    #expect(throws: FileSystemError.self) { try written.writeFully(piece.rawSpan, at: 0) }
+    #expect(throws: FileSystemError.self) { try files.open("/store/other", .create) }
+    #expect(try read.read(9, at: 0) == piece)
+    try beside.writeFully(piece.rawSpan, at: 0)
+    try files.remove("/store/file")
+    files.close()
+    #expect(throws: FileSystemError.self) { try beside.writeFully(piece.rawSpan, at: 0) }
+    #expect(throws: FileSystemError.self) { try files.list("/store") }
+    files.reopen()
+    try files.open("/store/other", .create).writeFully(piece.rawSpan, at: 0)
   }
 
   @Test("a refresh that began before suspending does not turn back what resuming has found")
@@ -138,7 +135,7 @@ struct SuspendingRaceTests {
       } catch { Issue.record(error) }
       let pause = Signal()
       for _ in 0..<1_200_000 {
-        do { try engine.files.checkGrowth(.write, "") } catch { return }
+        if !engine.files.mayWrite(engine.path + "/" + path) { return }
         pause.wait(milliseconds: 1)
       }
     }
@@ -179,24 +176,6 @@ struct SuspendingRaceTests {
     #expect(store.disk.openFiles == 0)
     try engine.resume()
     #expect(try engine.keys().count == 50)
-    try engine.close()
-  }
-
-  @Test("small segments that suspending leaves behind are merged later, if somebody writes")
-  func merging() throws {
-    let engine = try store.open()
-    for i in 0..<3 * Limits.smallSegments {
-      try engine.put("key\(i)", "1")
-      let before = engine.reading.withLock { $0.segments.count }
-      try engine.suspend()
-      #expect(engine.reading.withLock { $0.segments.count } == before, "there is no time for it")
-      try engine.resume()
-    }
-    #expect(engine.reading.withLock { $0.segments.count } <= Limits.smallSegments + 1)
-    let calls = store.disk.mutatingCalls
-    try engine.doBackgroundWork()
-    #expect(store.disk.mutatingCalls == calls, "a store in which nobody writes stays as it is")
-    #expect(try engine.keys().count == 3 * Limits.smallSegments)
     try engine.close()
   }
 }

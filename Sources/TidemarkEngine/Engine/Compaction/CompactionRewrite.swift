@@ -310,9 +310,7 @@ struct CompactionRewrite {
       () throws(TidemarkError) in
       try before?.value()
       // Dense blocks take long; who is put to sleep has no time for them.
-      do throws(FileSystemError) { try engine.files.checkGrowth(.write, engine.path) } catch {
-        throw TidemarkError(error, while: "compacting the log")
-      }
+      try engine.checkReadable()
       do throws(LogReadError) {
         try sink.withLock { (sink: inout CompactionSink?) throws(LogReadError) in
           try sink?.add(bytes)

@@ -8,7 +8,7 @@ extension Engine {
     _ path: String, configuration: EngineConfiguration,
     environment: EngineEnvironment = .system
   ) throws(TidemarkError) -> Engine {
-    let files = SuspendableFileSystem(environment.fileSystem)
+    let files = ClosableFileSystem(environment.fileSystem)
     var environment = environment
     environment.fileSystem = files
     var opener = StoreOpener(path: path, configuration: configuration, environment: environment)
