@@ -227,7 +227,7 @@ public struct ReplicaInfo: Sendable, Hashable {
 extension Store.Blocking {
   /// The replicas that have pushed to this store or pulled from it, in the order of their ids.
   public func replicas() throws(TidemarkError) -> [ReplicaInfo] {
-    let table = try RecordTable(store.engine)
+    let table = try RecordTable(store.engine.reader)
     let head = store.lastSequence
     let keys = Set(table.keys(of: .feedLease)).union(table.keys(of: .feedMark))
     var result: [ReplicaInfo] = []

@@ -9,7 +9,7 @@ extension StoreFeed {
     states.reserveCapacity(keys.count)
     while states.count < keys.count {
       let next = keys[states.count...].prefix(Self.keysAtOnce)
-      engine.prefetchSlots(ofKeys: next)
+      engine.reader.prefetchSlots(ofKeys: next)
       for key in next { states.append(try state(of: key)) }
     }
     return states
@@ -22,11 +22,11 @@ extension StoreFeed {
     // A compaction may drop the entry between the two looks.
     for _ in 0..<3 {
       guard (1...Limits.keyBytes).contains(key.count),
-        let slot = try engine.slot(ofKey: key.rawSpan)
+        let slot = try engine.reader.slot(ofKey: key.rawSpan)
       else { return nil }
-      guard let entry = try engine.entryIfKept(at: slot.sequence) else {
+      guard let entry = try engine.reader.entryIfKept(at: slot.sequence) else {
         // A delete may go before the index forgets the key.
-        if slot.isDeleted, try engine.bounds().droppedThrough >= slot.sequence { return nil }
+        if slot.isDeleted, try engine.reader.bounds().droppedThrough >= slot.sequence { return nil }
         continue
       }
       guard entry.key == key else { break }
@@ -39,7 +39,7 @@ extension StoreFeed {
     than head: FeedHead, through last: UInt64
   ) throws(TidemarkError) -> FeedState? {
     // For most entries this look is all that there is.
-    guard let slot = try engine.slot(ofKey: head.key.rawSpan), slot.sequence > head.offset,
+    guard let slot = try engine.reader.slot(ofKey: head.key.rawSpan), slot.sequence > head.offset,
       let state = try state(of: head.key), state.position.offset > head.offset,
       state.position.offset <= last
     else { return nil }
@@ -47,9 +47,9 @@ extension StoreFeed {
   }
 
   private func state(_ entry: LogEntry) throws(TidemarkError) -> FeedState? {
-    let info = try engine.info(entry)
+    let info = try engine.reader.info(entry)
     let isTouched = info.kind == .touch
-    let written = isTouched ? try engine.entry(at: info.valueSequence) : entry
+    let written = isTouched ? try engine.reader.entry(at: info.valueSequence) : entry
     guard info.attributes.entryClass == .owned, var head = try FeedHead(written, in: engine) else {
       return nil
     }
@@ -65,13 +65,16 @@ extension StoreFeed {
     var values: [UInt64: [UInt8]] = [:]
     for offset in offsets {
       do throws(TidemarkError) {
-        values[offset] = try engine.withValue(of: offset) { (value, _) throws(TidemarkError) in
+        values[offset] = try engine.reader.withValue(of: offset) {
+          (value, _) throws(TidemarkError) in
           [UInt8](copying: value)
         }
       } catch {
-        if engine.isClosed { throw TidemarkError(.closed, "the store is closed") }
+        if engine.reader.isClosed { throw TidemarkError(.closed, "the store is closed") }
         // A compaction may have dropped it, superseded, since its head was read.
-        guard error.code == .damaged, try engine.entryIfKept(at: offset) == nil else { throw error }
+        guard error.code == .damaged, try engine.reader.entryIfKept(at: offset) == nil else {
+          throw error
+        }
       }
     }
     return values
@@ -80,7 +83,7 @@ extension StoreFeed {
   package func heads(at offsets: [UInt64]) throws(TidemarkError) -> [UInt64: FeedHead] {
     var heads: [UInt64: FeedHead] = [:]
     for offset in offsets {
-      guard let entry = try engine.entryIfKept(at: offset) else { continue }
+      guard let entry = try engine.reader.entryIfKept(at: offset) else { continue }
       heads[offset] = try FeedHead(entry, in: engine)
     }
     return heads
@@ -120,12 +123,12 @@ extension StoreFeed {
   private func former(of head: FeedHead, isKept: Bool) throws(TidemarkError) -> FormerLabels {
     if let former = head.attributes.former { return former.placed(at: head.offset) }
     guard head.previous > 0 else { return FormerLabels() }
-    guard let entry = try engine.entryIfKept(at: head.previous) else {
+    guard let entry = try engine.reader.entryIfKept(at: head.previous) else {
       // Above where history is kept from, only deletes can be gone.
       return try bounds().historyFrom < head.offset
         ? FormerLabels() : FormerLabels(forgottenThrough: head.offset)
     }
-    let info = try engine.info(entry)
+    let info = try engine.reader.info(entry)
     let isValue = !info.kind.removes && info.attributes.entryClass == .owned
     let unknown =
       isKept || info.attributes.entryClass != .owned
@@ -141,8 +144,8 @@ extension StoreFeed {
   package func scan(
     wants: ([UInt8]) -> Bool, _ body: (FeedKey, RawSpan) throws(TidemarkError) -> Void
   ) throws(TidemarkError) -> UInt64 {
-    let view = try engine.view()
-    try engine.scanOwned(view, wants: wants) { (key, info, value) throws(TidemarkError) in
+    let view = try engine.reader.view()
+    try engine.reader.scanOwned(view, wants: wants) { (key, info, value) throws(TidemarkError) in
       let found = (
         key: key, labels: info.labels, attachment: info.attributes.attachment,
         offset: info.valueSequence
@@ -175,8 +178,8 @@ struct FeedReader: Sendable {
     self.last = last
     through = offset
     latest = (offset, [])
-    epoch = (try? engine.bounds())?.epochs.last?.epoch
-    cursor = LogCursor(engine, from: offset + 1, through: last)
+    epoch = (try? engine.reader.bounds())?.epochs.last?.epoch
+    cursor = LogCursor(engine.reader, from: offset + 1, through: last)
   }
 
   /// Whether somebody may go on with it.
@@ -184,7 +187,9 @@ struct FeedReader: Sendable {
 
   /// Whether it can go on behind an offset, and not beyond where its reader wants to end.
   func continues(_ offset: UInt64, through end: UInt64) -> Bool {
-    guard last <= end, epoch == (try? engine.bounds())?.epochs.last?.epoch else { return false }
+    guard last <= end, epoch == (try? engine.reader.bounds())?.epochs.last?.epoch else {
+      return false
+    }
     if offset == through { return through < last }
     return offset >= latest.after && offset < through && !latest.heads.isEmpty
   }
@@ -231,7 +236,7 @@ extension FeedHead {
         replica: ReplicaID(padding: origin.replica), sequence: origin.sequence)
     } else {
       operation = OperationID(
-        replica: ReplicaID(padding: engine.replicaID), sequence: entry.sequence)
+        replica: ReplicaID(padding: engine.reader.replicaID), sequence: entry.sequence)
     }
     received = entry.head.commitTime
     commitTime = attributes.writerTime != 0 ? attributes.writerTime : received

@@ -35,7 +35,7 @@ package final class StoreFeed: Feed {
     self.engine = engine
     self.store = store
     self.news = news
-    records = Lock(try RecordTable(engine))
+    records = Lock(try RecordTable(engine.reader))
     arriving = Lock(try ArrivingAttachments(engine))
     try writeCheckpointIfDue()
   }
@@ -85,25 +85,25 @@ package final class StoreFeed: Feed {
     return mark
   }
 
-  package var id: ReplicaID { ReplicaID(padding: engine.storeID) }
+  package var id: ReplicaID { ReplicaID(padding: engine.reader.storeID) }
   package var contents: Engine? { engine }
   package var now: Timestamp { engine.environment.clock.now() }
 
   package func bounds() throws(TidemarkError) -> FeedBounds {
-    let bounds = try engine.bounds()
+    let bounds = try engine.reader.bounds()
     return FeedBounds(
       range: Self.range(bounds), durable: bounds.durable,
       historyFrom: bounds.historyFrom > 1 ? bounds.historyFrom : 0)
   }
 
   package func settle(through position: Position) throws(TidemarkError) {
-    let bounds = try engine.bounds()
+    let bounds = try engine.reader.bounds()
     // The offset may be another entry's by now, if the store was suspended and resumed.
     guard self.position(of: position.offset, bounds) == position else {
       throw TidemarkError(.unknownOutcome, "what was appended was lost before it was on the disk")
     }
     if position.offset > bounds.durable {
-      try engine.sync(through: position.offset, of: bounds.epoch(of: position.offset))
+      try engine.writer.sync(through: position.offset, of: bounds.epoch(of: position.offset))
     }
   }
 
@@ -121,7 +121,7 @@ package final class StoreFeed: Feed {
 
   /// Where a sequence stands, durable or not yet.
   func position(of sequence: UInt64) throws(TidemarkError) -> Position {
-    position(of: sequence, try engine.bounds())
+    position(of: sequence, try engine.reader.bounds())
   }
 
   private func position(of sequence: UInt64, _ bounds: LogBounds) -> Position {
@@ -134,7 +134,7 @@ package final class StoreFeed: Feed {
 
   package func keepDeletes(behind offset: UInt64?) throws(TidemarkError) {
     if PlantedSyncBug.isOn(.deletesNotKept) { return }
-    engine.keepDeletes(above: offset)
+    engine.reader.keepDeletes(above: offset)
   }
 
   package func observe(_ body: @escaping @Sendable () -> Void) -> Int {
@@ -149,7 +149,7 @@ package final class StoreFeed: Feed {
     readers.withLock { $0 = [] }
     // So that the next opening has little to read.
     try? records.withLock { (table: inout RecordTable) throws(TidemarkError) in
-      if table.isWorthListing { try table.writeCheckpoint(durability: .buffered) }
+      if table.isWorthListing { try table.writeCheckpoint(in: engine, durability: .buffered) }
     }
     if let store { try store.blocking.close() } else { try engine.close() }
   }
@@ -157,7 +157,7 @@ package final class StoreFeed: Feed {
 
 extension StoreFeed {
   package func space(from minimum: Int) throws(TidemarkError) -> LogSpace {
-    try engine.space(from: minimum)
+    try engine.compactor.space(from: minimum)
   }
 
   private static let ownRecords: Set<RecordType> = [.feedMark, .feedLease, .feedPolicy]
@@ -169,7 +169,7 @@ extension StoreFeed {
     return CompactionSummary(
       try engine.compact(
         CompactionOptions(shouldStop: shouldStop) { name, sequence in
-          guard let bounds = try? engine.bounds() else { return false }
+          guard let bounds = try? engine.reader.bounds() else { return false }
           // A loser goes with the history that it is part of.
           if name.type == .loser { return bounds.historyFrom > 1 && sequence <= bounds.historyFrom }
           guard Self.ownRecords.contains(name.type) else { return false }
@@ -223,7 +223,7 @@ extension StoreFeed {
   func writeCheckpointIfDue() throws(TidemarkError) {
     try records.withLock { (table: inout RecordTable) throws(TidemarkError) in
       // Buffered: it says nothing that the log would not say, too.
-      if table.isCheckpointDue { try table.writeCheckpoint(durability: .buffered) }
+      if table.isCheckpointDue { try table.writeCheckpoint(in: engine, durability: .buffered) }
     }
   }
 

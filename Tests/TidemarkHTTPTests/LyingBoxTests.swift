@@ -135,7 +135,8 @@ struct LyingBoxTests {
     }
 
     func get(_ key: String) throws -> String? {
-      try engine.withValue(forKey: Array(key.utf8).rawSpan) { (value, _) throws(TidemarkError) in
+      try engine.reader.withValue(forKey: Array(key.utf8).rawSpan) {
+        (value, _) throws(TidemarkError) in
         String(decoding: [UInt8](copying: value), as: UTF8.self)
       }
     }

@@ -37,7 +37,7 @@ struct RestExampleTests {
   }
 
   private func value(_ engine: Engine, _ key: [UInt8]) throws -> [UInt8]? {
-    try engine.withValue(forKey: key.rawSpan) { (value, _) throws(TidemarkError) in
+    try engine.reader.withValue(forKey: key.rawSpan) { (value, _) throws(TidemarkError) in
       [UInt8](copying: value)
     }
   }

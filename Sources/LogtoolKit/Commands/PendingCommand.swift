@@ -243,9 +243,9 @@ extension Store {
   fileprivate func history(
     ofSequence sequence: UInt64
   ) throws(TidemarkError) -> (attributes: EntryAttributes, value: [UInt8])? {
-    guard let entry = try engine.entryIfKept(at: sequence) else { return nil }
+    guard let entry = try engine.reader.entryIfKept(at: sequence) else { return nil }
     guard entry.head.kind == .put else { return (try entry.attributes(), []) }
-    let value = try engine.withValue(of: sequence) { (value, _) throws(TidemarkError) in
+    let value = try engine.reader.withValue(of: sequence) { (value, _) throws(TidemarkError) in
       [UInt8](copying: value)
     }
     return (try entry.attributes(), value)

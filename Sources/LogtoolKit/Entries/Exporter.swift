@@ -21,7 +21,7 @@ struct Exporter {
     self.attachments = try AttachmentExport(console, store, attachments)
     self.console = console
     self.store = store
-    replica = store.engine.replicaID.hexadecimal
+    replica = store.engine.reader.replicaID.hexadecimal
   }
 
   /// Writes one state in key order.
@@ -49,17 +49,17 @@ struct Exporter {
   mutating func writeHistory(_ query: EntryQuery, until: UInt64?) throws {
     let engine = store.engine
     let (prefix, labels) = (query.prefix.bytes, query.labels.query)
-    let last = until ?? engine.lastSequence
+    let last = until ?? engine.reader.lastSequence
     // A view says when what is asked for is no longer kept, and keeps what is.
-    let view = try engine.view(at: last)
-    var cursor = LogCursor(engine, from: 1, through: view.sequence)
+    let view = try engine.reader.view(at: last)
+    var cursor = LogCursor(engine.reader, from: 1, through: view.sequence)
     var progress = Progress(
       console, "exporting", unit: .entries, total: Int(clamping: view.sequence))
     defer { progress.finish() }
     while let entry = try cursor.next() {
       let key = entry.key
       guard key.starts(with: prefix), library.shows(key, prefix: prefix) else { continue }
-      let info = try engine.info(entry)
+      let info = try engine.reader.info(entry)
       guard labels.isEmpty || labels.matches(info.labels) else { continue }
       try append(entry, info)
       try drain()
@@ -133,7 +133,7 @@ extension Engine {
   /// The value of an entry; empty when it has none.
   func value(of info: EntryInfo) throws(TidemarkError) -> [UInt8] {
     guard !info.kind.removes, info.valueLength > 0 else { return [] }
-    return try withValue(of: info.valueSequence) { (value, _) throws(TidemarkError) in
+    return try reader.withValue(of: info.valueSequence) { (value, _) throws(TidemarkError) in
       [UInt8](copying: value)
     }
   }

@@ -17,14 +17,14 @@ struct KeyExplanation {
   /// - Returns: nil when the store knows nothing of the key.
   init?(of key: [UInt8], in store: Store) throws(TidemarkError) {
     let engine = store.engine
-    var walk = try VersionWalk(engine, ofKey: key.rawSpan)
+    var walk = try VersionWalk(engine.reader, ofKey: key.rawSpan)
     guard let newest = try walk.next() else { return nil }
     self.key = key
-    info = try engine.info(newest)
+    info = try engine.reader.info(newest)
     isForeign = info.attributes.origin != nil
     origin =
       info.attributes.origin.map { Origin($0) }
-      ?? Origin(replica: engine.replicaID, sequence: newest.sequence)
+      ?? Origin(replica: engine.reader.replicaID, sequence: newest.sequence)
     file = newest.segment.fileName
     frameOffset = newest.front.offset
     var older = (versions: 0, bytes: 0, oldest: newest.sequence)
@@ -40,7 +40,7 @@ struct KeyExplanation {
     oldestSequence = older.oldest
     reasons =
       Self.reasons(info, olderVersions: older.versions, try engine.status())
-      + (try engine.peersHolding(sequences)).map { held in
+      + (try engine.compactor.peersHolding(sequences)).map { held in
         let name = HumanText.escaped(Array(held.peer.utf8), keepingBackslashes: true)
         return "the peer \(name) has yet to acknowledge a change of the key: what that was made "
           + "upon stays until then, or until peers forget \(name)"

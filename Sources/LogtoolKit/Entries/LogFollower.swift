@@ -36,9 +36,9 @@ struct LogFollower {
 
   /// Prints what is there and was not printed.
   mutating func printNew() throws {
-    let last = engine.lastSequence
+    let last = engine.reader.lastSequence
     guard last > position else { return }
-    var cursor = LogCursor(engine, from: position + 1, through: last)
+    var cursor = LogCursor(engine.reader, from: position + 1, through: last)
     while let entry = try cursor.next() {
       let (key, prefix) = (entry.key, options.prefix)
       guard key.starts(with: prefix), options.library.shows(key, prefix: prefix) else { continue }
@@ -64,7 +64,7 @@ struct LogFollower {
   /// Sequences that a crash took back are given out again, in another epoch.
   private mutating func checkEpoch() throws {
     let now = try engine.epoch(of: position)
-    guard let epoch, now != epoch || engine.lastSequence < position else { return }
+    guard let epoch, now != epoch || engine.reader.lastSequence < position else { return }
     let start = try engine.lastSequence(before: epoch)
     console.warn(
       "the store lost its newest entries in a crash; going on behind sequence \(start)")
@@ -76,7 +76,7 @@ struct LogFollower {
   func end() throws(ToolError) { try list.end() }
 
   private mutating func print(_ logEntry: LogEntry) throws {
-    let info = try engine.info(logEntry)
+    let info = try engine.reader.info(logEntry)
     let entry = Entry(
       key: logEntry.key, value: options.values ? try engine.value(of: info) : [], info: info,
       created: nil)
@@ -98,12 +98,12 @@ struct LogFollower {
 extension Engine {
   /// The epoch that a sequence was given out in; nil when the store has none that old.
   func epoch(of sequence: UInt64) throws(TidemarkError) -> UInt64? {
-    try bounds().epochs.last { $0.firstSequence <= max(sequence, 1) }?.epoch
+    try reader.bounds().epochs.last { $0.firstSequence <= max(sequence, 1) }?.epoch
   }
 
   /// The last sequence that an epoch and those before it are sure of.
   func lastSequence(before epoch: UInt64) throws(TidemarkError) -> UInt64 {
-    let bounds = try bounds()
+    let bounds = try reader.bounds()
     let epochs = bounds.epochs
     guard let index = epochs.firstIndex(where: { $0.epoch == epoch }) else { return 0 }
     guard index + 1 < epochs.count else { return bounds.visible }

@@ -166,7 +166,7 @@ extension Cache {
     touchOf key: [UInt8], at sequence: UInt64? = nil, _ hash: [UInt8]?, _ maxAge: UInt32?,
     to batch: inout WriteBatch
   ) throws(TidemarkError) -> Bool {
-    guard let slot = try region.engine.slot(ofKey: key.rawSpan), slot.isLiveCached,
+    guard let slot = try region.engine.reader.slot(ofKey: key.rawSpan), slot.isLiveCached,
       sequence == nil || slot.sequence == sequence
     else { return false }
     var attributes = EntryAttributes()
@@ -210,7 +210,9 @@ extension Cache {
     let keys = Set(keys.map { full($0) })
     store.registry.say(keys)
     for key in keys {
-      guard try region.engine.slot(ofKey: key.rawSpan)?.isLiveCached == true else { continue }
+      guard try region.engine.reader.slot(ofKey: key.rawSpan)?.isLiveCached == true else {
+        continue
+      }
       try batch.operations.addEviction(of: key.rawSpan, at: 0)
     }
     return batch
@@ -239,7 +241,7 @@ extension Cache {
     let stale = try region.stale(at: region.now, for: Int64(clamping: duration.wholeMilliseconds))
     var batch = WriteBatch()
     for sequence in stale {
-      guard let entry = try region.engine.entryIfKept(at: sequence) else { continue }
+      guard let entry = try region.engine.reader.entryIfKept(at: sequence) else { continue }
       try batch.operations.addEviction(of: entry.key.rawSpan, at: sequence)
     }
     return batch

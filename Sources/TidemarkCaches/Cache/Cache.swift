@@ -97,7 +97,7 @@ public struct Cache<Value: Sendable>: Sendable {
   /// Whether a key has a value that is valid now.
   public func isValid(_ key: some BytesConvertible) throws(TidemarkError) -> Bool {
     let key = full(key)
-    guard let slot = try region.engine.slot(ofKey: key.rawSpan), !slot.isDeleted else {
+    guard let slot = try region.engine.reader.slot(ofKey: key.rawSpan), !slot.isDeleted else {
       return false
     }
     if !slot.size.isCached { return true }
@@ -141,7 +141,7 @@ public struct Cache<Value: Sendable>: Sendable {
   /// Whether a key has a value, valid or not; to ask is no use of it.
   /// - Parameter key: the key, without the cache's prefix.
   public func contains(_ key: some BytesConvertible) throws(TidemarkError) -> Bool {
-    let slot = try region.engine.slot(ofKey: full(key).rawSpan)
+    let slot = try region.engine.reader.slot(ofKey: full(key).rawSpan)
     return slot.map { !$0.isDeleted } ?? false
   }
 
@@ -164,10 +164,10 @@ public struct Cache<Value: Sendable>: Sendable {
   /// How long an entry is valid; nil for what the user owns.
   private func validity(of entry: Entry) throws(TidemarkError) -> Validity? {
     guard entry.storageClass == .cache else { return nil }
-    guard let newest = try region.engine.entryIfKept(at: entry.sequence) else {
+    guard let newest = try region.engine.reader.entryIfKept(at: entry.sequence) else {
       return Validity(validated: entry.validated, maxAge: entry.maxAgeSeconds)
     }
-    return try region.validity(of: newest, region.engine.info(newest))
+    return try region.validity(of: newest, region.engine.reader.info(newest))
   }
 
   private func cached(

@@ -34,7 +34,8 @@ extension CacheRegion {
     _ key: [UInt8], onlyInMemory: Bool = false
   ) throws(TidemarkError) -> (value: [UInt8], sequence: UInt64)? {
     var found: (value: [UInt8], sequence: UInt64)?
-    _ = try engine.read(forKey: key.rawSpan, onlyInMemory: onlyInMemory) { (value, sequence) in
+    _ = try engine.reader.read(forKey: key.rawSpan, onlyInMemory: onlyInMemory) {
+      (value, sequence) in
       found = ([UInt8](copying: value), sequence)
     }
     return found
@@ -44,12 +45,12 @@ extension CacheRegion {
   func find(_ key: [UInt8]) throws(TidemarkError) -> Found? {
     while true {
       guard let read = try read(key) else { return nil }
-      guard let entry = try engine.entryIfKept(at: read.sequence) else {
+      guard let entry = try engine.reader.entryIfKept(at: read.sequence) else {
         // Written over in between, and dropped by a compaction: there is a newer one.
-        try engine.checkReadable()
+        try engine.reader.checkReadable()
         continue
       }
-      let info = try engine.info(entry)
+      let info = try engine.reader.info(entry)
       let isOwned = info.attributes.entryClass == .owned
       return Found(
         value: read.value, info: info, validity: isOwned ? nil : try validity(of: entry, info))

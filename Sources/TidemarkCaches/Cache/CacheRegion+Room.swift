@@ -45,8 +45,8 @@ extension CacheRegion {
 
   private func give(up use: UseOrder.Use, in change: inout Change) throws(TidemarkError) {
     // An entry that was replaced behind the cache's back makes room as the key's newest one.
-    guard let entry = try engine.entryIfKept(at: use.sequence),
-      let slot = try engine.slot(ofKey: entry.key.rawSpan), slot.isLiveCached
+    guard let entry = try engine.reader.entryIfKept(at: use.sequence),
+      let slot = try engine.reader.slot(ofKey: entry.key.rawSpan), slot.isLiveCached
     else { return forget(use.sequence) }
     change.victims.append((slot.sequence, entry.key))
     if slot.sequence != use.sequence { change.victims.append((use.sequence, [])) }
@@ -151,7 +151,7 @@ extension CacheRegion {
     for key in change.keys {
       let former = change.former[key]
       let slot: Slot?
-      do throws(TidemarkError) { slot = try engine.slot(ofKey: key.rawSpan) } catch {
+      do throws(TidemarkError) { slot = try engine.reader.slot(ofKey: key.rawSpan) } catch {
         return state.withLock { $0.order = nil }
       }
       guard let slot, slot.isLiveCached else {

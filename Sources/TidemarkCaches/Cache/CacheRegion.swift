@@ -109,15 +109,15 @@ final class CacheRegion: Sendable {
   private static func load(
     _ engine: Engine, _ prefix: [UInt8], _ saved: [UInt8]?
   ) throws(TidemarkError) -> (UseOrder, SavedCache?) {
-    let view = try engine.view()
+    let view = try engine.reader.view()
     defer { withExtendedLifetime(view) {} }
-    let scan = EngineScan(engine, ScanQuery(prefix: prefix), view: view)
+    let scan = EngineScan(engine.reader, ScanQuery(prefix: prefix), view: view)
     var present: [UInt64: Int] = [:]
     while true {
       let rows = try scan.nextPage(limit: 1_000)
       if rows.isEmpty { break }
       for row in rows {
-        guard let slot = try engine.slot(ofKey: row.key.rawSpan), slot.isLiveCached else {
+        guard let slot = try engine.reader.slot(ofKey: row.key.rawSpan), slot.isLiveCached else {
           continue
         }
         present[slot.sequence] = slot.size.approximateBytes
@@ -151,10 +151,10 @@ final class CacheRegion: Sendable {
   private static func use(
     _ engine: Engine, _ sequence: UInt64, _ bytes: Int
   ) throws(TidemarkError) -> UseOrder.Use {
-    guard let entry = try engine.entryIfKept(at: sequence) else {
+    guard let entry = try engine.reader.entryIfKept(at: sequence) else {
       return UseOrder.Use(sequence: sequence, bytes: bytes, time: 0)
     }
-    let info = try engine.info(entry)
+    let info = try engine.reader.info(entry)
     return UseOrder.Use(
       sequence: sequence,
       bytes: entry.key.count + info.valueLength + info.labels.reduce(0) { $0 + $1.count + 2 }
@@ -191,10 +191,10 @@ final class CacheRegion: Sendable {
 
   /// The length of a key's value, in bytes.
   func valueLength(_ key: [UInt8]) throws(TidemarkError) -> Int {
-    guard let slot = try engine.slot(ofKey: key.rawSpan), !slot.isDeleted,
-      let entry = try engine.entryIfKept(at: slot.sequence)
+    guard let slot = try engine.reader.slot(ofKey: key.rawSpan), !slot.isDeleted,
+      let entry = try engine.reader.entryIfKept(at: slot.sequence)
     else { return 0 }
-    return try engine.info(entry).contentLength
+    return try engine.reader.info(entry).contentLength
   }
 
   func count(_ body: (inout CacheCounts) -> Void) { state.withLock { body(&$0.counts) } }
@@ -307,8 +307,8 @@ final class CacheRegion: Sendable {
     _ use: UseOrder.Use, at now: Timestamp, for duration: Int64, _ policy: CachePolicy
   ) throws(TidemarkError) -> Bool {
     var validity = use.validity
-    if validity == nil, let entry = try engine.entryIfKept(at: use.sequence) {
-      validity = try Validity(of: entry, engine.info(entry))
+    if validity == nil, let entry = try engine.reader.entryIfKept(at: use.sequence) {
+      validity = try Validity(of: entry, engine.reader.info(entry))
     }
     guard let validity else { return false }
     note(validity, of: use.sequence)

@@ -73,7 +73,9 @@ package final class CacheRegistry: CacheParticipant {
         .invalidArgument, "a cache's prefix of \(prefix.count) bytes; it has 1 to 1024")
     }
     return try regions.withLock { (regions: inout [CacheRegion]) throws(TidemarkError) in
-      defer { engine.noteCacheBound(regions.reduce(0) { $0 + ($1.policy.bytes ?? 0) }) }
+      defer {
+        engine.autoCompactor.noteCacheBound(regions.reduce(0) { $0 + ($1.policy.bytes ?? 0) })
+      }
       if let known = regions.first(where: { $0.prefix == prefix }) {
         known.policy = policy
         return known
@@ -180,7 +182,7 @@ package final class CacheRegistry: CacheParticipant {
   /// Whether a cache equals a server's collection.
   private func hasCollection(_ region: CacheRegion) throws(TidemarkError) -> Bool {
     let key = ReservedKeys.collection(region.prefix)
-    return try engine.slot(ofKey: key.rawSpan)?.isLiveCached == true
+    return try engine.reader.slot(ofKey: key.rawSpan)?.isLiveCached == true
   }
 
   /// The part of a batch that is a cache's; nil for none.
@@ -191,7 +193,7 @@ package final class CacheRegistry: CacheParticipant {
     for operation in batch.operations where operation.isCached || operation.kind == .touch {
       guard region.contains(batch.key(of: operation)) else { continue }
       let key = [UInt8](copying: batch.key(of: operation))
-      let slot = try engine.slot(ofKey: key.rawSpan).flatMap { $0.isLiveCached ? $0 : nil }
+      let slot = try engine.reader.slot(ofKey: key.rawSpan).flatMap { $0.isLiveCached ? $0 : nil }
       // Touches of what is the user's are none of the cache's business.
       guard operation.isCached || slot != nil else { continue }
       try region.load()
@@ -232,8 +234,9 @@ package final class CacheRegistry: CacheParticipant {
     for region in regions.withLock({ $0 }) where freed < bytes {
       guard try !hasCollection(region) else { continue }
       for sequence in try region.leastRecent(.max) where freed < bytes {
-        guard let use = region.use(of: sequence), let entry = try engine.entryIfKept(at: sequence),
-          let slot = try engine.slot(ofKey: entry.key.rawSpan), slot.isLiveCached
+        guard let use = region.use(of: sequence),
+          let entry = try engine.reader.entryIfKept(at: sequence),
+          let slot = try engine.reader.slot(ofKey: entry.key.rawSpan), slot.isLiveCached
         else { continue }
         try batch.addEviction(of: entry.key.rawSpan, at: slot.sequence)
         freed += max(1, use.bytes)
@@ -245,7 +248,9 @@ package final class CacheRegistry: CacheParticipant {
       try self.stage(batch, nil, waitsForRoom: true, answering: nil)
     }
     do throws(TidemarkError) { _ = try stage() } catch {
-      guard error.code == .noSpace, engine.releaseBallast(Store.leastEvicted) else { throw error }
+      guard error.code == .noSpace, engine.writer.releaseBallast(Store.leastEvicted) else {
+        throw error
+      }
       _ = try stage()
     }
     for region in evicted { region.count { $0.evictions += 1 } }

@@ -58,7 +58,7 @@ extension Cache {
   ) throws(TidemarkError) -> [CachedEntry<Value>] {
     var entries: [CachedEntry<Value>] = []
     for sequence in try region.leastRecent(limit) {
-      guard let entry = try region.engine.entryIfKept(at: sequence) else { continue }
+      guard let entry = try region.engine.reader.entryIfKept(at: sequence) else { continue }
       let key = Key(Array(entry.key.dropFirst(region.prefix.count)))
       if let cached = try peek(key), !cached.isOwned { entries.append(cached) }
     }

@@ -72,7 +72,7 @@ extension Store {
     var batch = WriteBatch()
     while batch.count < Self.evictionsPerCommit, let key = try rows.next() {
       guard Self.isVersioned(key.bytes.dropFirst(prefix.count)),
-        try engine.slot(ofKey: key.bytes.rawSpan)?.isLiveCached == true
+        try engine.reader.slot(ofKey: key.bytes.rawSpan)?.isLiveCached == true
       else { continue }
       try batch.operations.addEviction(of: key.bytes.rawSpan, at: 0)
     }

@@ -38,8 +38,8 @@ final class WarmUpThread: Sendable {
     var bytes = 0
     for use in chosen(try savedUses()) {
       guard bytes + use.bytes <= budget, !state.withLock({ $0.isStopping }) else { return }
-      guard let entry = try engine.entryIfKept(at: use.sequence),
-        try engine.read(forKey: entry.key.rawSpan, { (_, _) in })
+      guard let entry = try engine.reader.entryIfKept(at: use.sequence),
+        try engine.reader.read(forKey: entry.key.rawSpan, { (_, _) in })
       else { continue }
       bytes += use.bytes
       state.withLock { $0.warmed += 1 }

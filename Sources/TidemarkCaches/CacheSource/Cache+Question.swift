@@ -34,7 +34,7 @@ extension Cache {
 
   /// The sequence of a key's newest entry; 0 where there is none.
   package func sequence(of key: Key) throws(TidemarkError) -> UInt64 {
-    let slot = try region.engine.slot(ofKey: full(key).rawSpan)
+    let slot = try region.engine.reader.slot(ofKey: full(key).rawSpan)
     return slot.flatMap { $0.isDeleted ? nil : $0.sequence } ?? 0
   }
 }

@@ -103,7 +103,7 @@ package struct CollectionUpdate: Sendable {
   /// but what came with the program.
   private func ranksAbove(_ entry: Entry) throws(TidemarkError) -> Bool {
     guard state.isPrefilled else { return false }
-    let newest = try region.engine.entryIfKept(at: entry.sequence)
+    let newest = try region.engine.reader.entryIfKept(at: entry.sequence)
     return try newest?.attributes().generation != Self.prefilled
   }
 
@@ -116,7 +116,7 @@ package struct CollectionUpdate: Sendable {
   }
 
   private func isOwned(_ key: [UInt8]) throws(TidemarkError) -> Bool {
-    guard let slot = try region.engine.slot(ofKey: key.rawSpan) else { return false }
+    guard let slot = try region.engine.reader.slot(ofKey: key.rawSpan) else { return false }
     return !slot.size.isCached
   }
 

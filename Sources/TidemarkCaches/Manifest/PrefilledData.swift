@@ -59,7 +59,7 @@ public struct PrefilledData: Sendable, Hashable {
     case .store:
       let store = try openStore()
       var writer = ByteWriter()
-      writer.raw(store.engine.replicaID)
+      writer.raw(store.engine.reader.replicaID)
       writer.u64(try store.cursor.epoch)
       writer.u64(store.lastSequence)
       return SHA256.hash(writer.bytes.rawSpan)

@@ -68,7 +68,7 @@ extension Store {
 
   private func addStaleMark(_ key: [UInt8], to batch: inout WriteBatch) throws(TidemarkError) {
     guard !ReservedKeys.contains(key.rawSpan),
-      let slot = try engine.slot(ofKey: key.rawSpan), slot.isLiveCached
+      let slot = try engine.reader.slot(ofKey: key.rawSpan), slot.isLiveCached
     else { return }
     var attributes = EntryAttributes()
     attributes.entryClass = .cache

@@ -39,7 +39,7 @@ public final class CollectionCore<Object: Sendable, ID: CollectionID>: Sendable 
     prefix = keys
     self.id = id
     codec = try ObjectCodec(name, coding, schema) { id($0).keyBytes }
-    owner = store.engine.objects.nextOwner()
+    owner = store.engine.reader.objects.nextOwner()
   }
 
   var schema: CollectionSchema<Object> { codec.schema }
@@ -120,9 +120,10 @@ public final class CollectionCore<Object: Sendable, ID: CollectionID>: Sendable 
   ) throws(TidemarkError) -> Object? {
     let key = try key(id)
     let engine = store.engine
-    try engine.checkReadable()
+    try engine.reader.checkReadable()
     var row =
-      view == nil ? engine.objects.newest(engine.objectTicket(key.rawSpan, owner: owner)) : nil
+      view == nil
+      ? engine.reader.objects.newest(engine.reader.objectTicket(key.rawSpan, owner: owner)) : nil
     if row == nil {
       switch try fetch(view).fetch([Array(key[prefix.count...])])[0] {
       case .object(let read): row = read
@@ -143,19 +144,20 @@ public final class CollectionCore<Object: Sendable, ID: CollectionID>: Sendable 
     let engine = source.engine
     // The version stands in the log, which to look at takes longer than a hit in the hot cache.
     guard schema.version > 0 || source.view != nil || isToBeWritten else {
-      return try engine.withValue(forKey: key.rawSpan) { (value, sequence) throws(TidemarkError) in
+      return try engine.reader.withValue(forKey: key.rawSpan) {
+        (value, sequence) throws(TidemarkError) in
         StoredObject(bytes: [UInt8](copying: value), sequence: sequence, version: 0)
       }
     }
     let view = try source.pinned()
-    guard let entry = try engine.entry(forKey: key.rawSpan, in: view) else { return nil }
+    guard let entry = try engine.reader.entry(forKey: key.rawSpan, in: view) else { return nil }
     return try stored(entry, source)
   }
 
   func stored(
     _ entry: LogEntry, _ source: ReadSource
   ) throws(TidemarkError) -> StoredObject {
-    let info = try source.engine.info(entry)
+    let info = try source.engine.reader.info(entry)
     return StoredObject(
       bytes: try source.value(of: info), sequence: info.sequence,
       version: info.attributes.schemaVersion)

@@ -98,17 +98,18 @@ extension ObjectCollection {
   @discardableResult
   public func undo(_ id: ID, durability: Durability? = nil) async throws(TidemarkError) -> Object? {
     let key = try core.key(id)
-    let view = try store.engine.view()
-    var walk = try VersionWalk(store.engine, ofKey: key.rawSpan, upTo: view.sequence)
+    let view = try store.engine.reader.view()
+    var walk = try VersionWalk(store.engine.reader, ofKey: key.rawSpan, upTo: view.sequence)
     guard let newest = try walk.next() else { return nil }
-    let now = try store.engine.info(newest)
+    let now = try store.engine.reader.info(newest)
     let isThere = now.kind == .put || now.kind == .touch
     let condition: WriteCondition = isThere ? .sequence(now.sequence) : .absent
     var batch = WriteBatch()
     if let before = try walk.next() {
-      let info = try store.engine.info(before)
+      let info = try store.engine.reader.info(before)
       if info.kind == .put || info.kind == .touch {
-        try store.engine.withValue(of: info.valueSequence) { (value, _) throws(TidemarkError) in
+        try store.engine.reader.withValue(of: info.valueSequence) {
+          (value, _) throws(TidemarkError) in
           try batch.putBack(key: key, value, info: info, if: condition)
         }
       } else {

@@ -48,8 +48,8 @@ struct ObjectFetch: Sendable {
   /// The objects with some ids, in their order.
   /// - Parameter ids: the ends of their keys.
   func fetch(_ ids: [[UInt8]]) throws(TidemarkError) -> [Answer] {
-    try engine.checkReadable()
-    if let view { try engine.checkStands(view) }
+    try engine.reader.checkReadable()
+    if let view { try engine.reader.checkStands(view) }
     let last = view.map { $0.ownTimeLimit == nil ? $0.sequence : 0 } ?? .max
     var answers = [Answer](repeating: .absent, count: ids.count)
     var wanted: [Wanted] = []
@@ -57,9 +57,9 @@ struct ObjectFetch: Sendable {
     let tickets = ids.map { id in
       key.removeSubrange(prefix.count...)
       key += id
-      return engine.objectTicket(key.rawSpan, owner: owner)
+      return engine.reader.objectTicket(key.rawSpan, owner: owner)
     }
-    for (place, row) in engine.objects.newest(tickets).enumerated() {
+    for (place, row) in engine.reader.objects.newest(tickets).enumerated() {
       if let row, row.sequence <= last {
         answers[place] = .object(row)
       } else {
@@ -67,10 +67,10 @@ struct ObjectFetch: Sendable {
       }
     }
     guard !wanted.isEmpty else {
-      if let view { try engine.checkStands(view) }
+      if let view { try engine.reader.checkStands(view) }
       return answers
     }
-    let entries = try engine.newestEntries(ofKeysWith: prefix, wanted.map(\.id))
+    let entries = try engine.reader.newestEntries(ofKeysWith: prefix, wanted.map(\.id))
     for (number, entry) in entries.enumerated() {
       wanted[number].entry = entry
       if let view, entry.sequence == 0 || entry.sequence > last {
@@ -79,23 +79,23 @@ struct ObjectFetch: Sendable {
       }
     }
     read(wanted.filter { $0.entry.sequence > 0 }, into: &answers)
-    if let view { try engine.checkStands(view) }
+    if let view { try engine.reader.checkStands(view) }
     return answers
   }
 
   /// The objects of rows of a scan.
   func fetch(_ rows: ArraySlice<ScanRow>) throws(TidemarkError) -> [Answer] {
-    try engine.checkReadable()
+    try engine.reader.checkReadable()
     var answers = [Answer](repeating: .absent, count: rows.count)
     read(
       rows.enumerated().map { place, row in
-        let ticket = engine.objectTicket(row.key.rawSpan, owner: owner)
+        let ticket = engine.reader.objectTicket(row.key.rawSpan, owner: owner)
         let entry = KeyedEntry(hash: 0, sequence: row.sequence, isTouch: row.isTouch)
         return Wanted(
           place: place, id: Array(row.key[prefix.count...]), ticket: ticket, entry: entry,
           isNewest: false)
       }, into: &answers)
-    if let view { try engine.checkStands(view) }
+    if let view { try engine.reader.checkStands(view) }
     return answers
   }
 
@@ -104,7 +104,7 @@ struct ObjectFetch: Sendable {
     _ id: [UInt8], _ newest: KeyedEntry, _ view: EngineView
   ) throws(TidemarkError) -> KeyedEntry {
     let key = prefix + id
-    let found = try engine.entry(forKey: key.rawSpan, in: view)
+    let found = try engine.reader.entry(forKey: key.rawSpan, in: view)
     var entry = KeyedEntry(hash: newest.hash, sequence: found?.sequence ?? 0)
     entry.isTouch = found?.head.kind == .touch
     return entry
@@ -115,13 +115,13 @@ struct ObjectFetch: Sendable {
   private func read(_ all: [Wanted], into answers: inout [Answer]) {
     var wanted: [Wanted] = []
     for one in all {
-      guard var row = engine.objects.row(one.ticket, at: one.entry.sequence) else {
+      guard var row = engine.reader.objects.row(one.ticket, at: one.entry.sequence) else {
         wanted.append(one)
         continue
       }
       if one.isNewest {
         row.isCached = one.entry.isCached
-        engine.objects.keep(row, one.ticket, isNewest: true)
+        engine.reader.objects.keep(row, one.ticket, isNewest: true)
       }
       answers[one.place] = .object(row)
     }
@@ -147,7 +147,7 @@ struct ObjectFetch: Sendable {
     var answers: [Answer] = []
     answers.reserveCapacity(wanted.count)
     let versions = versions(wanted)
-    var reader = RowReader(engine)
+    var reader = RowReader(engine.reader)
     // One by itself is read as it is.
     var prepared = wanted.count > 1 ? wanted.startIndex : wanted.endIndex
     for (number, one) in zip(wanted.indices, wanted) {
@@ -167,7 +167,8 @@ struct ObjectFetch: Sendable {
       var row: Row?
       var known = version
       if known == nil {
-        known = try engine.info(engine.entry(at: one.entry.sequence)).attributes.schemaVersion
+        known = try engine.reader.info(engine.reader.entry(at: one.entry.sequence)).attributes
+          .schemaVersion
       }
       let version = known ?? 0
       try reader.read(one.entry.sequence, isTouch: one.entry.isTouch) {
@@ -178,7 +179,7 @@ struct ObjectFetch: Sendable {
           bytes: value.byteCount + objectBytes)
       }
       guard let row else { return .absent }
-      engine.keep(row, one.ticket, isNewest: one.isNewest)
+      engine.reader.keep(row, one.ticket, isNewest: one.isNewest)
       return .object(row)
     } catch { return .failed(error) }
   }
@@ -188,7 +189,7 @@ struct ObjectFetch: Sendable {
   private func versions(_ wanted: ArraySlice<Wanted>) -> [UInt32?] {
     guard needsVersions else { return Array(repeating: 0, count: wanted.count) }
     var versions = [UInt32?](repeating: nil, count: wanted.count)
-    try? engine.forEachInfo(at: wanted.map(\.entry.sequence)) {
+    try? engine.reader.forEachInfo(at: wanted.map(\.entry.sequence)) {
       (index, _, info) throws(TidemarkError) in
       versions[index] = info.attributes.schemaVersion
     }

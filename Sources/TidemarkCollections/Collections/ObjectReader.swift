@@ -11,7 +11,7 @@ extension ObjectReader {
   /// Whether there is an object with an id.
   public func contains(_ id: ID) throws(TidemarkError) -> Bool {
     let key = try core.key(id)
-    return try source.engine.entry(forKey: key.rawSpan, in: source.pinned()) != nil
+    return try source.engine.reader.entry(forKey: key.rawSpan, in: source.pinned()) != nil
   }
 
   /// How many objects there are, also those that cannot be read.
@@ -58,7 +58,7 @@ extension ObjectReader {
     try forEachRows(query(labels, descending, limit)) { (rows, view) throws(TidemarkError) in
       for answer in try core.fetch(view).fetch(rows) {
         // Objects at hand would be served beyond the end of the store's being open.
-        try source.engine.checkReadable()
+        try source.engine.reader.checkReadable()
         if let box = try tell.box(answer, of: core) { body(box.object) }
       }
     }
@@ -120,11 +120,11 @@ extension ObjectReader {
   ) throws(TidemarkError) -> [ObjectVersion<Object>] {
     let key = try core.key(id)
     let view = try source.pinned()
-    var walk = try VersionWalk(source.engine, ofKey: key.rawSpan, upTo: view.sequence)
+    var walk = try VersionWalk(source.engine.reader, ofKey: key.rawSpan, upTo: view.sequence)
     var versions: [ObjectVersion<Object>] = []
     while versions.count < limit ?? .max, let entry = try walk.next() {
       guard try view.shows(entry) else { continue }
-      let info = try source.engine.info(entry)
+      let info = try source.engine.reader.info(entry)
       var version = ObjectVersion<Object>(
         object: nil, sequence: info.sequence, time: HybridTime(info.commitTime).timestamp)
       if info.kind == .put || info.kind == .touch {

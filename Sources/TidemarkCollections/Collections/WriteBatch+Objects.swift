@@ -97,7 +97,7 @@ extension CollectionCore {
   func replaced(_ key: [UInt8]) throws(TidemarkError) -> ReplacedObject {
     guard codec.coding.carry != nil else { return .unknown }
     // Most objects that are written are new, which the index alone knows.
-    guard try store.engine.newestEntry(ofKey: key.rawSpan) > 0 else { return .nothing }
+    guard try store.engine.reader.newestEntry(ofKey: key.rawSpan) > 0 else { return .nothing }
     guard let old = try stored(key, in: store.source, isToBeWritten: true) else {
       return .nothing
     }

@@ -66,8 +66,8 @@ final class IndexBuilder: Sendable {
     if isFilled && !state.mayHaveMarks { return }
     let marks = IndexKeys.marks(ofCollection: state.catalog.number)
     let prefix = isFilled ? marks : member.prefix
-    let view = try engine.view()
-    let scan = EngineScan(engine, ScanQuery(prefix: prefix), view: view)
+    let view = try engine.reader.view()
+    let scan = EngineScan(engine.reader, ScanQuery(prefix: prefix), view: view)
     member.change { $0.objectsDone = 0 }
     while true {
       let page = try scan.nextPage(limit: Self.objectsPerCommit)

@@ -78,7 +78,7 @@ struct IndexChange: DerivedChange {
       guard places[key] == nil, let indexes = members.indexes(of: key.rawSpan) else { continue }
       var object = Object(indexes: indexes, state: indexes.now, key: key, rows: [])
       object.source = 0
-      if let entry = try engine.newestPut(ofKey: key) {
+      if let entry = try engine.reader.newestPut(ofKey: key) {
         object.source = entry.sequence
         object.rows = Self.evaluated(object, entry.value, entry.version)
       }
@@ -99,7 +99,9 @@ struct IndexChange: DerivedChange {
     by operation: OperationBatch.Operation, _ batch: OperationBatch, _ key: [UInt8],
     _ engine: Engine
   ) throws(TidemarkError) -> UInt64? {
-    guard let slot = try engine.slot(ofKey: key.rawSpan), slot.isLiveCached else { return nil }
+    guard let slot = try engine.reader.slot(ofKey: key.rawSpan), slot.isLiveCached else {
+      return nil
+    }
     if operation.condition >= 0, case .isNewest(let meant) = batch.conditions[operation.condition],
       meant != slot.sequence
     {
@@ -141,7 +143,7 @@ struct IndexChange: DerivedChange {
     guard rowsKey.count <= Limits.keyBytes else { return }
     var before: [DerivedRow] = []
     var sequence: UInt64 = 0
-    let stored = try engine.withValue(forKey: rowsKey.rawSpan) {
+    let stored = try engine.reader.withValue(forKey: rowsKey.rawSpan) {
       (value, sequence) throws(TidemarkError) in (try IndexKeys.decode(value), sequence)
     }
     if let stored { (before, sequence) = stored }
@@ -239,7 +241,9 @@ struct IndexChange: DerivedChange {
 
   func add(to batch: inout OperationBatch) throws(TidemarkError) -> Bool {
     for premise in premises
-    where try engine.newestEntry(ofKey: premise.key.rawSpan) != premise.sequence { return false }
+    where try engine.reader.newestEntry(ofKey: premise.key.rawSpan) != premise.sequence {
+      return false
+    }
     if !batch.mayRepeatUnique { try checkClaims() }
     batch.beginDerived()
     for removal in removals { try batch.addDerivedRemoval(of: removal.rawSpan) }
@@ -255,7 +259,8 @@ struct IndexChange: DerivedChange {
       let start = IndexKeys.rows(ofIndex: claim.row.index) + claim.row.term
       var isTaken = taken.updateValue(claim.id, forKey: claim.row).map { $0 != claim.id } ?? false
       // Rows that lead to others may all go in this batch.
-      for key in try engine.firstKeys(withPrefix: start, limit: 16) where !gone.contains(key) {
+      for key in try engine.reader.firstKeys(withPrefix: start, limit: 16) where !gone.contains(key)
+      {
         let parts = try IndexKeys.parts(ofRow: key)
         if parts.term.elementsEqual(claim.row.term), parts.id != claim.id { isTaken = true }
       }
@@ -284,7 +289,7 @@ private struct RowSet {
   func contains(_ row: DerivedRow) -> Bool { set?.contains(row) ?? rows.contains(row) }
 }
 
-extension Engine {
+extension Reader {
   /// The value of a key and its schema; nil when it is absent or cached.
   func newestPut(
     ofKey key: [UInt8]

@@ -53,7 +53,8 @@ extension IndexRegistry {
     let state = CollectionIndexes.State(catalog: catalog)
     var stale: Set<UInt32> = []
     for fromEnd in [false, true] {
-      for key in try engine.firstKeys(withPrefix: member.prefix, limit: 8, fromEnd: fromEnd) {
+      for key in try engine.reader.firstKeys(withPrefix: member.prefix, limit: 8, fromEnd: fromEnd)
+      {
         // An object that cannot be read says nothing of the indexes.
         guard let (stored, now) = try? rows(of: key, member, state, evaluate) else { continue }
         for index in catalog.rows where index.isComplete {
@@ -75,15 +76,15 @@ extension IndexRegistry {
     of key: [UInt8], _ member: CollectionIndexes, _ state: CollectionIndexes.State,
     _ evaluate: CollectionIndexes.Evaluation
   ) throws(TidemarkError) -> (stored: [DerivedRow], now: [DerivedRow])? {
-    guard let entry = try engine.newestPut(ofKey: key) else { return nil }
+    guard let entry = try engine.reader.newestPut(ofKey: key) else { return nil }
     let id = member.id(of: key)
     let now = try state.rows(evaluate(entry.value, entry.version, key), id: id.count)
-    let stored = try engine.withValue(forKey: member.rowsKey(id, state).rawSpan) {
+    let stored = try engine.reader.withValue(forKey: member.rowsKey(id, state).rawSpan) {
       (value, _) throws(TidemarkError) in try IndexKeys.decode(value)
     }
     // A mark is committed with the removal of the rows, so it is looked for behind them.
     let mark = member.markKey(id, state)
-    guard try engine.newestEntry(ofKey: mark.rawSpan) == 0 else { return nil }
+    guard try engine.reader.newestEntry(ofKey: mark.rawSpan) == 0 else { return nil }
     return (stored ?? [], now)
   }
 

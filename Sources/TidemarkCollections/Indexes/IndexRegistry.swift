@@ -87,7 +87,8 @@ package final class IndexRegistry: StoreParticipant {
   private func load() throws(TidemarkError) -> IndexMembers {
     var members: [CollectionIndexes] = []
     for key in try engine.derivedKeys(IndexKeys.catalogs) {
-      let catalog = try engine.withValue(forKey: key.rawSpan) { (value, _) throws(TidemarkError) in
+      let catalog = try engine.reader.withValue(forKey: key.rawSpan) {
+        (value, _) throws(TidemarkError) in
         try IndexCatalog(decoding: value)
       }
       guard let catalog else { continue }
@@ -211,9 +212,9 @@ extension Engine {
     _ query: ScanQuery, limit: Int = .max, in view: EngineView? = nil
   ) throws(TidemarkError) -> [[UInt8]] {
     let pinned: EngineView
-    if let view { pinned = view } else { pinned = try self.view() }
+    if let view { pinned = view } else { pinned = try reader.view() }
     var keys: [[UInt8]] = []
-    try EngineScan(self, query, view: pinned).forEach(limit: limit) { keys.append($0.key) }
+    try EngineScan(reader, query, view: pinned).forEach(limit: limit) { keys.append($0.key) }
     return keys
   }
 

@@ -23,11 +23,11 @@ extension Store {
     var usage: [IndexUsage] = []
     for member in try indexes.members().all {
       for row in member.now.catalog.rows {
-        let (rows, bytes) = try engine.extent(ofPrefix: IndexKeys.rows(ofIndex: row.number))
+        let (rows, bytes) = try engine.reader.extent(ofPrefix: IndexKeys.rows(ofIndex: row.number))
         var index = IndexUsage(collection: member.name, index: row.name, rows: rows, bytes: bytes)
         if row.isText {
-          index.bytes += try engine.extent(ofPrefix: SearchKeys.blocks(row.number)).bytes
-          index.bytes += try engine.extent(ofPrefix: SearchKeys.lengths(row.number)).bytes
+          index.bytes += try engine.reader.extent(ofPrefix: SearchKeys.blocks(row.number)).bytes
+          index.bytes += try engine.reader.extent(ofPrefix: SearchKeys.lengths(row.number)).bytes
         }
         usage.append(index)
       }

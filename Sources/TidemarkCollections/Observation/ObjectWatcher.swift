@@ -24,7 +24,7 @@ final class ObjectWatcher<Object: Sendable, ID: CollectionID>: Watcher {
     guard isFirst || !news.isEmpty else { return nil }
     let key = key
     do throws(TidemarkError) {
-      let sequence = try core.store.engine.newestEntry(ofKey: key.rawSpan)
+      let sequence = try core.store.engine.reader.newestEntry(ofKey: key.rawSpan)
       if last.withLock({ $0 == sequence }), !news.isAll { return nil }
       let result: Result<Object?, TidemarkError>
       do throws(TidemarkError) { result = .success(try core.object(id)) } catch {

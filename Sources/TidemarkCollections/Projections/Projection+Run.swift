@@ -5,7 +5,7 @@ extension Projection {
   static func stored(
     _ store: Store, _ key: [UInt8], _ version: UInt32
   ) throws(TidemarkError) -> (state: State, position: Cursor)? {
-    let value = try store.engine.withValue(forKey: key.rawSpan) { (value, _) in
+    let value = try store.engine.reader.withValue(forKey: key.rawSpan) { (value, _) in
       [UInt8](copying: value)
     }
     guard let value else { return nil }
@@ -15,7 +15,7 @@ extension Projection {
       guard try reader.u32() == version else { return nil }
       let state = try JSONDecoding(JSONTape(Array(value[reader.offset...]))).decode(State.self)
       let position = Cursor(epoch: pin.epoch, sequence: pin.sequence)
-      let bounds = try store.engine.bounds()
+      let bounds = try store.engine.reader.bounds()
       // Nothing was kept for it any more, and what it had yet to read may be gone.
       let now = UInt64(clamping: store.engine.environment.clock.now().milliseconds)
       if pin.isExpired(at: now), pin.sequence < bounds.historyFrom { return nil }
@@ -57,7 +57,7 @@ extension Projection {
       var count = 0
       do {
         if reader == nil {
-          try store.engine.bounds().check(work.1)
+          try store.engine.reader.bounds().check(work.1)
           reader = ChangeReader(
             store.source, after: work.1.sequence,
             options: ChangeOptions(prefix: prefix, delivery: .committed))
@@ -81,7 +81,8 @@ extension Projection {
       }
       let isMore = count == Self.changesPerCheckpoint
       if !isMore, let end = reader?.position, end > work.1.sequence {
-        work.1 = Cursor(epoch: try store.engine.bounds().cursor(at: end).epoch, sequence: end)
+        work.1 = Cursor(
+          epoch: try store.engine.reader.bounds().cursor(at: end).epoch, sequence: end)
       }
       try take(work.0, work.1, count)
       return isMore
@@ -190,7 +191,7 @@ extension Store {
   public func forgetProjection(named name: String) throws(TidemarkError) -> Bool {
     running.stops.withLock { $0.removeValue(forKey: name) }?()
     let key = ProjectionPin.keys + Array(name.utf8)
-    guard try engine.newestEntry(ofKey: key.rawSpan) > 0 else { return false }
+    guard try engine.reader.newestEntry(ofKey: key.rawSpan) > 0 else { return false }
     var batch = OperationBatch()
     try batch.addDerivedRemoval(of: key.rawSpan)
     _ = try engine.stage(batch)
@@ -199,7 +200,7 @@ extension Store {
 
   /// The projections that the store knows, with the sequence up to which each has read.
   public func knownProjections() throws(TidemarkError) -> [KnownProjection] {
-    try engine.projections().map { name, pin in
+    try ProjectionPin.all(in: engine.reader).map { name, pin in
       KnownProjection(
         name: String(decoding: name, as: UTF8.self), sequence: pin?.sequence ?? 0,
         checkpoint: Timestamp(

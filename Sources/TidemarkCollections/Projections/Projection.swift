@@ -138,7 +138,9 @@ private final class ProjectionWatcher<State: Codable & Sendable>: Watcher {
       ($0.state, $0.position, $0.failure)
     }
     if let failure { throw failure }
-    if projection.store.engine.isClosed { throw TidemarkError(.closed, "the store is closed") }
+    if projection.store.engine.reader.isClosed {
+      throw TidemarkError(.closed, "the store is closed")
+    }
     return last.withLock { last in
       if last == position { return nil }
       last = position

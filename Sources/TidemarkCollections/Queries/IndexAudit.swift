@@ -13,7 +13,7 @@ extension CollectionCore {
     while let row = try walk.nextRow() {
       let id = row.key[prefix.count...]
       let rowsKey = IndexKeys.objects(ofCollection: state.catalog.number) + id
-      let known = try store.engine.withValue(forKey: rowsKey.rawSpan) {
+      let known = try store.engine.reader.withValue(forKey: rowsKey.rawSpan) {
         (value, _) throws(TidemarkError) in try IndexKeys.decode(value)
       }
       if marked.contains(Array(id)) {

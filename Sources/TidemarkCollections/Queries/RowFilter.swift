@@ -36,17 +36,19 @@ struct RowFilter {
   func isUnindexed(_ id: [UInt8]) throws(TidemarkError) -> Bool {
     guard mayHaveMarks else { return false }
     let mark = IndexKeys.marks(ofCollection: number) + id
-    return try engine.newestEntry(ofKey: mark.rawSpan) > 0
+    return try engine.reader.newestEntry(ofKey: mark.rawSpan) > 0
   }
 
   /// The rows of an object; nil where it is marked: no query finds what is in no index.
   func rows(_ id: ArraySlice<UInt8>) throws(TidemarkError) -> [DerivedRow]? {
-    let rows = try engine.derivedValue(IndexKeys.objects(ofCollection: number) + id, in: view) {
+    let rows = try engine.reader.derivedValue(
+      IndexKeys.objects(ofCollection: number) + id, in: view
+    ) {
       (value) throws(TidemarkError) in try IndexKeys.decode(value)
     }
     if let rows { return rows }
     let mark = IndexKeys.marks(ofCollection: number) + id
-    guard mayHaveMarks, try engine.derivedValue(mark, in: view, { _ in true }) == true else {
+    guard mayHaveMarks, try engine.reader.derivedValue(mark, in: view, { _ in true }) == true else {
       return []
     }
     return nil
@@ -80,8 +82,8 @@ struct RowFilter {
       try values(target, known)
     } labels: { (labels) throws(TidemarkError) in
       let key = prefix + id
-      guard let entry = try engine.entry(forKey: key.rawSpan, in: view) else { return false }
-      return labels.query.matches(try engine.info(entry).labels)
+      guard let entry = try engine.reader.entry(forKey: key.rawSpan, in: view) else { return false }
+      return labels.query.matches(try engine.reader.info(entry).labels)
     }
   }
 }

@@ -61,7 +61,7 @@ struct RowQuery {
       unfinished: all.filter { !usable.contains($0.row.number) }, engine: store.engine,
       counted: counted)
     plan = try planner.plan(node, order)
-    view = try store.engine.view()
+    view = try store.engine.reader.view()
     filter = RowFilter(store.engine, prefix, state, layouts, view)
   }
 
@@ -130,7 +130,7 @@ struct RowQuery {
   /// An object, if it meets the condition.
   func found(id: [UInt8]) throws(TidemarkError) -> FoundObject? {
     let key = prefix + id
-    guard try engine.newestEntry(ofKey: key.rawSpan) > 0 else { return nil }
+    guard try engine.reader.newestEntry(ofKey: key.rawSpan) > 0 else { return nil }
     return try terms(id, node).map { FoundObject(id: id, terms: $0) }
   }
 
@@ -209,7 +209,9 @@ struct RowQuery {
     case .objects, .labels:
       var query = ScanQuery(prefix: prefix)
       if case .labels(let labels) = source { query.labels = labels.query }
-      try EngineScan(engine, query, view: view).forEach { body(Array($0.key[prefix.count...])) }
+      try EngineScan(engine.reader, query, view: view).forEach {
+        body(Array($0.key[prefix.count...]))
+      }
     }
   }
 
@@ -236,7 +238,7 @@ struct RowQuery {
   }
 }
 
-extension Engine {
+extension Reader {
   /// The value of a derived key as a state has it.
   func derivedValue<Result>(
     _ key: [UInt8], in view: EngineView,

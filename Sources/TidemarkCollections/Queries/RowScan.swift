@@ -29,8 +29,8 @@ struct RowScan: ~Copyable {
       return
     }
     let pinned: EngineView
-    if let view { pinned = view } else { pinned = try engine.view() }
-    scan = EngineScan(engine, query, view: pinned, after: after.map { .key($0) } ?? .start)
+    if let view { pinned = view } else { pinned = try engine.reader.view() }
+    scan = EngineScan(engine.reader, query, view: pinned, after: after.map { .key($0) } ?? .start)
   }
 
   /// The next row; nil at the end.

@@ -88,7 +88,7 @@ final class SearchIndex: Sendable {
   private func firstNumber() throws(TidemarkError) -> UInt64 {
     let catalog = try Self.catalog(engine, number)
     var last = catalog.through
-    for key in try engine.firstKeys(
+    for key in try engine.reader.firstKeys(
       withPrefix: IndexKeys.rows(ofIndex: number), limit: 1, fromEnd: true)
     {
       last = max(last, SearchKeys.document(try IndexKeys.parts(ofRow: key).term))
@@ -97,7 +97,7 @@ final class SearchIndex: Sendable {
   }
 
   static func catalog(_ engine: Engine, _ number: UInt32) throws(TidemarkError) -> SearchCatalog {
-    try engine.withValue(forKey: SearchKeys.catalog(number).rawSpan) {
+    try engine.reader.withValue(forKey: SearchKeys.catalog(number).rawSpan) {
       (value, _) throws(TidemarkError) in try SearchCatalog(decoding: value)
     } ?? SearchCatalog()
   }
@@ -138,7 +138,7 @@ final class SearchIndex: Sendable {
     let (isLoaded, before) = state.withLock { ($0.isLoaded, $0.generation) }
     if isLoaded { return }
     let catalog = try Self.catalog(engine, number)
-    let last = engine.lastSequence
+    let last = engine.reader.lastSequence
     state.withLock { state in
       guard !state.isLoaded, state.generation == before else { return }
       state.catalog = catalog
@@ -157,9 +157,11 @@ final class SearchIndex: Sendable {
     let prefix = IndexKeys.rows(ofIndex: number)
     var query = ScanQuery(prefix: prefix)
     query.from = .including(prefix + SearchKeys.term(document + 1))
-    try EngineScan(engine, query, view: view).forEach(limit: limit) { (row) throws(TidemarkError) in
+    try EngineScan(engine.reader, query, view: view).forEach(limit: limit) {
+      (row) throws(TidemarkError) in
       let number = SearchKeys.document(try IndexKeys.parts(ofRow: row.key).term)
-      let vector = try engine.derivedValue(row.key, in: view) { (value) throws(TidemarkError) in
+      let vector = try engine.reader.derivedValue(row.key, in: view) {
+        (value) throws(TidemarkError) in
         try WordVector(decoding: value)
       }
       if let vector { try body(number, vector) }
@@ -171,7 +173,7 @@ final class SearchIndex: Sendable {
     _ document: UInt64, in view: EngineView
   ) throws(TidemarkError) -> (key: [UInt8], id: [UInt8])? {
     let prefix = IndexKeys.rows(ofIndex: number) + SearchKeys.term(document)
-    let scan = EngineScan(engine, ScanQuery(prefix: prefix), view: view)
+    let scan = EngineScan(engine.reader, ScanQuery(prefix: prefix), view: view)
     guard let row = try scan.nextPage(limit: 1).first else { return nil }
     return (row.key, Array(try IndexKeys.parts(ofRow: row.key).id))
   }
@@ -182,7 +184,7 @@ final class SearchIndex: Sendable {
     if let known { return known }
     let key = SearchKeys.lengths(number, segment.number)
     let lengths =
-      try engine.withValue(forKey: key.rawSpan) { (value, _) in [UInt8](copying: value) }
+      try engine.reader.withValue(forKey: key.rawSpan) { (value, _) in [UInt8](copying: value) }
       ?? []
     state.withLock { if $0.generation == before { $0.lengths[segment.number] = lengths } }
     return lengths
@@ -204,7 +206,7 @@ final class SearchIndex: Sendable {
     var last: [UInt8]?
     for key in keys where key != last {
       last = key
-      _ = try engine.read(forKey: key.rawSpan) { (value, _) throws(TidemarkError) in
+      _ = try engine.reader.read(forKey: key.rawSpan) { (value, _) throws(TidemarkError) in
         try SegmentBlock.forEach(value) { (entry, count, range) throws(TidemarkError) in
           if entry == word || isPrefix && entry.starts(with: word) {
             lists.append(try SegmentBlock.postings(value, range, count))

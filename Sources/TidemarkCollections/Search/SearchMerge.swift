@@ -33,7 +33,7 @@ extension SearchIndex {
   /// Makes a segment of the documents that are in none, if there are enough of them.
   /// - Returns: whether it did.
   private func mergeTail(_ takeovers: UInt64) throws(TidemarkError) -> Bool {
-    let view = try engine.view()
+    let view = try engine.reader.view()
     var catalog = try Self.catalog(engine, number)
     var words: [[UInt8]: Postings] = [:]
     var lengths: [UInt8] = []
@@ -88,7 +88,7 @@ extension SearchIndex {
     guard sources.count >= Self.fanOut, let first = sources.first, let last = sources.last else {
       return false
     }
-    let view = try engine.view()
+    let view = try engine.reader.view()
     let live = try liveDocuments(first.first...last.last, view)
     var segment = SearchCatalog.Segment(
       number: catalog.lastNumber + 1, level: level + 1, first: first.first, last: last.last,
@@ -156,7 +156,7 @@ extension SearchIndex {
       query.upTo = .excluding(end)
     }
     var live: Set<UInt64> = []
-    try EngineScan(engine, query, view: view).forEach { (row) throws(TidemarkError) in
+    try EngineScan(engine.reader, query, view: view).forEach { (row) throws(TidemarkError) in
       live.insert(SearchKeys.document(try IndexKeys.parts(ofRow: row.key).term))
     }
     return live
@@ -172,7 +172,7 @@ extension SearchIndex {
     batch.takeovers = takeovers
     try batch.addDerived(SearchKeys.catalog(number).rawSpan, catalog.encoded.rawSpan)
     _ = try engine.stage(batch)
-    let last = engine.lastSequence
+    let last = engine.reader.lastSequence
     state.withLock { state in
       guard engine.takeovers == takeovers else { return }
       state.catalog = catalog

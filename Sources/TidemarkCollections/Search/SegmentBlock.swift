@@ -131,7 +131,7 @@ struct SegmentReader {
   init(_ engine: Engine, index: UInt32, segment: UInt32, view: EngineView) {
     self.engine = engine
     scan = EngineScan(
-      engine, ScanQuery(prefix: SearchKeys.blocks(index, segment)), view: view)
+      engine.reader, ScanQuery(prefix: SearchKeys.blocks(index, segment)), view: view)
   }
 
   /// The word that comes next; nil at the end.
@@ -146,7 +146,7 @@ struct SegmentReader {
       nextWord = 0
       let key = keys[next].key
       next += 1
-      _ = try engine.read(forKey: key.rawSpan) { (value, _) throws(TidemarkError) in
+      _ = try engine.reader.read(forKey: key.rawSpan) { (value, _) throws(TidemarkError) in
         try SegmentBlock.forEach(value) { (word, count, range) throws(TidemarkError) in
           words.append((word, try SegmentBlock.postings(value, range, count)))
           return true

@@ -26,11 +26,11 @@ struct TextSearch {
     self.index = index
     self.query = query
     (parts, completes) = query.split()
-    var view = try store.engine.view()
+    var view = try store.engine.reader.view()
     var state = try index.refresh(view)
     // Another search, or a merge, may have taken up what this view does not have yet.
     while state.sequence > view.sequence {
-      view = try store.engine.view()
+      view = try store.engine.reader.view()
       state = try index.refresh(view)
     }
     self.view = view
@@ -141,7 +141,7 @@ struct TextSearch {
     guard let (key, id) = try index.row(document, in: view) else { return nil }
     guard parts.contains(where: { $0.count > 1 }) else { return id }
     let engine = index.engine
-    let isThere = try engine.derivedValue(key, in: view) { (value) throws(TidemarkError) in
+    let isThere = try engine.reader.derivedValue(key, in: view) { (value) throws(TidemarkError) in
       let vector = try WordVector(decoding: value)
       func holds(_ number: Int) -> Bool {
         vector.holds(

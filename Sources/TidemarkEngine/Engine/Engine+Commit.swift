@@ -1,37 +1,5 @@
-/// The outcome of a commit.
-package struct CommitResult: Sendable, Hashable {
-  /// The sequences that it took; empty when nothing changed.
-  package var sequences: Range<UInt64>
-  /// The part of them that the caller has asked for: derived entries stand behind them.
-  package var ownSequences: Range<UInt64>
-  /// The last sequence that a durable commit promises. A batch that changed nothing promises what
-  /// it saw: who deletes a key and hears that it is gone already must not find it again.
-  package var lastSeen: UInt64 { sequences.upperBound - 1 }
-  /// How many operations made an entry.
-  package var applied: Int { sequences.count }
-  package var commitTime: UInt64
-  /// The epoch of the last that it promises.
-  package var epoch: UInt64
-}
-
-extension CommitResult {
-  /// - Parameter commitTime: nil takes that of the last commit.
-  init(
-    of sequences: Range<UInt64>, in state: borrowing WriterState, at commitTime: HybridTime? = nil,
-    ownEnd: UInt64? = nil
-  ) {
-    self.init(
-      sequences: sequences, ownSequences: sequences.lowerBound..<(ownEnd ?? sequences.upperBound),
-      commitTime: (commitTime ?? state.commitTime).rawValue,
-      epoch: state.manifest.epoch(of: sequences.upperBound - 1))
-  }
-}
-
 extension Engine {
   /// The write path: check, make space, stage, hand to the kernel, sync.
-  ///
-  /// Staging makes the batch visible to readers as a whole; the durability only decides when
-  /// the caller is answered.
   /// - Parameters:
   ///   - batch: what to commit, all or nothing.
   ///   - durability: nil takes the store's.
@@ -43,7 +11,7 @@ extension Engine {
   ) throws(TidemarkError) -> CommitResult {
     let result = try stage(batch, durability: durability)
     if (durability ?? configuration.durability) == .durable {
-      try sync(through: result.lastSeen, of: result.epoch)
+      try writer.sync(through: result.lastSeen, of: result.epoch)
     }
     return result
   }
@@ -55,277 +23,102 @@ extension Engine {
   package func stage(
     _ batch: OperationBatch, durability: Durability? = nil, waitsForRoom: Bool = true
   ) throws(TidemarkError) -> CommitResult {
-    guard batch.attachments.isEmpty else {
-      return try stageHolding(batch) { () throws(TidemarkError) in
-        try stageNow(batch, durability, waitsForRoom)
-      }
-    }
-    return try stageNow(batch, durability, waitsForRoom)
-  }
-
-  private func stageNow(
-    _ batch: OperationBatch, _ durability: Durability?, _ waitsForRoom: Bool
-  ) throws(TidemarkError) -> CommitResult {
     let durability = durability ?? configuration.durability
-    if waitsForRoom, let goal = goalForRoom() { try sync(through: goal.sequence) }
-    while true {
-      let version = derivationVersion
-      let change = try derivation.object?.prepare(batch)
-      let result = try writer.withLock {
-        (state: inout WriterState) throws(TidemarkError) -> CommitResult? in
-        try checkWritable(state)
-        // Other indexes may have been declared meanwhile, or another process have had the store.
-        guard version == derivationVersion else { return nil }
-        if let takeovers = batch.takeovers, takeovers != self.takeovers {
-          throw TidemarkError(.cancelled, "another process has had the store meanwhile")
-        }
-        var batch = batch
-        if PlantedBug.isOn(.rowsInOwnCommit), let change {
-          let first = try stage(batch, .buffered, &state)
-          var rows = OperationBatch()
-          _ = try change.add(to: &rows)
-          _ = try stage(rows, durability, &state)
-          return first
-        }
-        guard try change?.add(to: &batch) ?? true else { return nil }
-        return try stage(batch, durability, &state)
-      }
-      if let result {
-        listener.object?.note(batch)
-        afterCommit()
-        return result
+    let result: CommitResult
+    if batch.attachments.isEmpty {
+      result = try writer.stage(batch, durability, waitsForRoom: waitsForRoom)
+    } else {
+      result = try stageHolding(batch) { () throws(TidemarkError) in
+        try writer.stage(batch, durability, waitsForRoom: waitsForRoom)
       }
     }
-  }
-
-  private func stage(
-    _ batch: OperationBatch, _ durability: Durability, _ state: inout WriterState
-  ) throws(TidemarkError) -> CommitResult {
-    guard !batch.operations.isEmpty else {
-      return CommitResult(of: (state.sequence + 1)..<(state.sequence + 1), in: state)
-    }
-    let batch = batch.asksForHashes ? try resolveHashes(batch, &state) : batch
-    try makeRoom(for: batch.storedBound, &state)
-    let packing = beginPacking(batch, durability)
-    defer { if packing != nil { packer?.finish() } }
-    let result = try stageLocked(batch, packing, &state)
-    if durability != .async || state.stagedBytes >= Limits.stagedBytes {
-      try writeStaged(&state, mayCompress: durability != .durable)
-    }
+    listener.object?.note(batch)
+    afterCommit()
     return result
   }
 
-  /// Lets a thread compress blocks of a batch while it is being staged, if it goes to the kernel
-  /// compressed right after that.
-  private func beginPacking(_ batch: OperationBatch, _ durability: Durability) -> BatchPacking? {
-    guard durability == .buffered, batch.count > 1,
-      batch.arena.count >= Limits.compressFromBytes
-    else { return nil }
-    return packer?.begin()
+  /// Commits a put or delete of bytes alone; see ``LogWriter/stage(_:key:value:_:waitsForRoom:)``.
+  package func stageSingle(
+    _ kind: EntryKind, key: RawSpan, value: RawSpan? = nil, durability: Durability? = nil,
+    waitsForRoom: Bool = true
+  ) throws(TidemarkError) -> CommitResult? {
+    let result = try writer.stage(
+      kind, key: key, value: value, durability ?? configuration.durability,
+      waitsForRoom: waitsForRoom)
+    guard let result else { return nil }
+    listener.object?.note(key)
+    afterCommit()
+    return result
   }
 
-  /// Turns conditions on validator hashes into conditions on the sequences that carry them now.
-  ///
-  /// Nobody else can write meanwhile. Hashes are in the log only, so what is staged goes there.
-  private func resolveHashes(
-    _ batch: OperationBatch, _ state: inout WriterState
-  ) throws(TidemarkError) -> OperationBatch {
-    try writeStaged(&state, mayCompress: false)
-    var batch = batch
-    for (index, operation) in batch.operations.enumerated() {
-      guard operation.condition >= 0, case .hash(let hash) = batch.conditions[operation.condition]
-      else { continue }
-      let slot = try newestSlot(of: batch.key(of: operation), &state)
-      guard let slot, !slot.isDeleted,
-        try info(try entry(at: slot.sequence)).attributes.hash == hash
-      else {
-        throw TidemarkError(
-          .conflict, "the key does not have this validator hash; read it again and decide",
-          operation: index)
-      }
-      batch.replaceCondition(operation.condition, with: .sequence(slot.sequence))
+  /// The work that is due after a commit, where no thread does it.
+  private func afterCommit() {
+    // The commit is done, whatever becomes of this: a failed sync poisons the writer, which the
+    // next write reports, and a run that could not be written is tried again.
+    if configuration.doesBackgroundWorkInline { try? doBackgroundWork() }
+    store.observers.notify()
+  }
+
+  /// Does what is due and nobody waits for; called by a thread of the store's, about twenty
+  /// times a second, or inline in simulations.
+  package func doBackgroundWork() throws(TidemarkError) {
+    if try writer.doTimedWork() {
+      if writer.ballastIsDue { writer.provideBallast() }
+      // A store in which nobody writes stays closed cleanly.
+      if writer.active != nil, compactor.takeMerge() { try compactor.mergeSmallSegments() }
+      try checkpointer.writeRunIfDue()
     }
-    return batch
-  }
-
-  /// The index's answer for a key, to a caller who holds the writer's lock.
-  private func newestSlot(
-    of key: RawSpan, _ state: inout WriterState
-  ) throws(TidemarkError) -> Slot? {
-    func look() throws(IndexError) -> Slot? {
-      try reading.withLock { (read: inout ReadState) throws(IndexError) in
-        try read.index.lookup(key, hash: read.index.hash(key))
-      }
-    }
-    do { return try look() } catch { try rebuildIndex(after: error) }
-    do { return try look() } catch { throw describe(error) }
-  }
-
-  func checkWritable(_ state: WriterState) throws(TidemarkError) {
-    if state.isClosed { throw TidemarkError(.closed, "the store is closed") }
-    if state.isSuspended { throw .suspended }
-    guard state.canWrite else {
-      throw TidemarkError(.readOnly, "the store is open for reading only")
-    }
-    if let poison = state.poison { throw Self.poisoned(by: poison) }
-  }
-
-  static func poisoned(by error: TidemarkError) -> TidemarkError {
-    TidemarkError(
-      .poisoned,
-      "an earlier write ended with an unknown outcome; close and reopen the store "
-        + "(\(words(for: error.cause ?? error)))",
-      cause: error)
-  }
-
-  /// Takes sequences, makes the entries visible and leaves them in frames to be written.
-  private func stageLocked(
-    _ batch: OperationBatch, _ packing: BatchPacking?, _ state: inout WriterState
-  ) throws(TidemarkError) -> CommitResult {
-    let commitTime = state.commitTime.next(wallClock: environment.clock.now())
-    let first = state.sequence + 1
-    var staging = Staging(
-      next: first, commitTime: commitTime, startsOwnFrame: batch.count > 1, packing: packing)
-    var attempt = 0
-    while true {
-      do throws(IndexOrStoreError) {
-        try reading.withLock { (read: inout ReadState) throws(IndexOrStoreError) in
-          try staging.run(batch, &read, hotCache: hotCache, caches: caches)
-        }
-        break
-      } catch {
-        // Nothing of the batch is in a frame of the log yet, but the index may know a part.
-        if staging.hasChangedIndex || error.voidsImage { discardFailedBatch(after: error, &state) }
-        attempt += 1
-        guard attempt == 1, error.voidsImage, state.poison == nil else { throw describe(error) }
-        staging = Staging(
-          next: first, commitTime: commitTime, startsOwnFrame: true, packing: packing)
-      }
-    }
-    guard staging.next > first else {
-      return CommitResult(of: first..<first, in: state, at: commitTime)
-    }
-    if state.stagedBytes == 0 { state.stagedSince = environment.clock.monotonicNanoseconds() }
-    state.stagedBytes += staging.rawBytes + staging.labelBytes
-    state.sequence = staging.next - 1
-    state.commitTime = commitTime
-    state.appender?.note(
-      rawBytes: staging.rawBytes, time: staging.latestTime ?? commitTime.timestamp,
-      commitTime: commitTime.rawValue)
-    return CommitResult(
-      of: first..<staging.next, in: state, at: commitTime, ownEnd: staging.ownEnd)
-  }
-
-  /// Writes what is staged into the active segment.
-  /// - Parameter keepsFrame: whether single puts go on, which use the memory of a frame again.
-  func writeStaged(
-    _ state: inout WriterState, mayCompress: Bool, keepsFrame: Bool = false
-  ) throws(TidemarkError) {
-    guard state.stagedBytes > 0, let appender = state.appender else { return }
-    // A write that failed has left something unknown in the log: nothing may be put over it.
-    if let poison = state.poison { throw Self.poisoned(by: poison) }
-    if state.unsyncedBytes == 0 { try checkLock(&state) }
-    var frames = reading.withLock { $0.staged }
-    let compresses = mayCompress && state.stagedBytes >= Limits.compressFromBytes
-    let before = appender.length
-    do {
-      try appender.write(
-        frames, durableThrough: state.durable, level: compresses ? FrameCodecs.fastLevel : nil)
-    } catch {
-      throw poison(&state, describe(error), reason: "writing to the log failed midway")
-    }
-    frames = []
-    var written: [FrameBuilder] = []
-    reading.withLock { read in
-      var next = FrameBuilder()
-      if keepsFrame, var last = read.staged.popLast() { next.takeMemory(of: &last) }
-      read.nextFrame = next
-      swap(&read.staged, &written)
-      read.stagedTouches.removeAll(keepingCapacity: true)
-    }
-    // Readers do not wait until the memory of a large batch is let go.
-    written = []
-    state.stagedBytes = 0
-    noteWritten(appender.length - before, &state)
-  }
-
-  /// Makes sure that the store's directory and LOCK are those that were opened: else the files may
-  /// have no names any more, or another process may write to them. It is looked at before the first
-  /// bytes after a sync are written, before a sync is believed, and before MANIFEST is.
-  func checkLock(_ state: inout WriterState) throws(TidemarkError) {
-    guard let lock = state.lock, !lock.isCurrent else { return }
-    throw poison(
-      &state,
-      TidemarkError(
-        .inputOutput, "\(path)/\(StoreLayout.lock) is no longer the file that was locked"),
-      reason: "the store's directory or its LOCK was removed, moved or replaced")
-  }
-
-  /// Books that everything staged is with the kernel, in so many bytes.
-  func noteWritten(_ bytes: Int, _ state: inout WriterState) {
-    if state.unsyncedBytes == 0 {
-      state.unsyncedSince = environment.clock.monotonicNanoseconds()
-    }
-    state.unsyncedBytes += bytes
-    state.runs.noteWritten(bytes)
-    state.ballast.noteWritten(bytes)
-    state.written = state.sequence
-    if PlantedBug.isOn(.durableTooSoon) { advanceDurable(to: state.written, &state) }
-    state.durableInLog = state.durable
-  }
-
-  /// Marks the writer as not to be used until the store is reopened.
-  func poison(
-    _ state: inout WriterState, _ cause: any Error, reason: String
-  ) -> TidemarkError {
-    let error = TidemarkError(
-      .unknownOutcome,
-      "\(reason); whether the last writes are kept shows when the store is reopened "
-        + "(\(Self.words(for: cause)))",
-      cause: cause)
-    state.poison = error
-    return error
-  }
-
-  /// The system's own words, below everything that was made of them.
-  private static func words(for cause: any Error) -> String {
-    switch cause {
-    case let error as FileSystemError:
-      "\(ErrorNumber.text(error.number)), in \(error.operation.rawValue) of \(error.path)"
-    case let error as TidemarkError:
-      if let deeper = error.cause as? FileSystemError { words(for: deeper) } else { error.message }
-    default: "\(cause)"
+    // With threads, one of the store's own does that.
+    if configuration.doesBackgroundWorkInline {
+      try autoCompactor.compactIfWorthwhile()
+      try sweepAttachmentsIfDue()
     }
   }
 
-  private func describe(_ error: IndexOrStoreError) -> TidemarkError {
-    switch error {
-    case .index(let error): describe(error)
-    case .store(let error): error
+  /// Rewrites the log; see ``Compactor``. Then the attachments go that no entry names any more.
+  @discardableResult
+  package func compact(
+    _ options: CompactionOptions = CompactionOptions()
+  ) throws(TidemarkError) -> CompactionReport {
+    var report = try compactor.compact(options)
+    if !options.dryRun {
+      let swept = try sweepAttachments()
+      report.attachmentsRemoved = swept.removed
+      report.attachmentBytesFreed = swept.removedBytes
     }
+    // Again, since content may have been finished meanwhile that was begun under the former key.
+    if options.newKey != nil, let failure = try attachments.rewriteWithCurrentKey() {
+      throw failure
+    }
+    return report
   }
 
-  func describe(
-    _ error: LogReadError, while action: String = "writing to the log"
-  ) -> TidemarkError {
-    switch error {
-    case .system(let error): TidemarkError(error, while: action)
-    case .format(let error): TidemarkError(.limitExceeded, error.reason, cause: error)
-    }
+  /// Leaves nothing on the disk of cached data that was given up, but for what open views show:
+  /// keys, values and attachments go from log, index and files.
+  package func eraseGivenUp() throws(TidemarkError) {
+    try autoCompactor.erase()
+    try compactor.removeReplaced()
+    try Quarantine(fileSystem, storePath: path).removeAll()
+    try sweepAttachments()
   }
 
-  func describe(_ error: IndexError) -> TidemarkError {
-    switch error {
-    case .fileSystem(let error): TidemarkError(error, while: "using the index image")
-    case .limitExceeded:
-      TidemarkError(.limitExceeded, "the index is full: too many keys or sets of labels")
-    default: TidemarkError(.damaged, "the index image is damaged", cause: error)
-    }
-  }
-}
+  // MARK: Derived entries
 
-/// A failure inside the index, or one that the caller is to see.
-enum IndexOrStoreError: Error {
-  case index(IndexError)
-  case store(TidemarkError)
+  /// Sets what derives entries from others, once.
+  package func derive(by derivation: Derivation) { _ = writer.derivation.set(derivation) }
+
+  /// Says that from now on other entries follow from what is written.
+  package func noteDerivationChange() { writer.derivation.object?.noteChange() }
+
+  /// Another number after each change of what follows from entries.
+  package var derivationVersion: UInt64 { writer.derivationVersion }
+
+  /// Says that nothing follows from any entry before the next change.
+  /// - Parameter version: ``derivationVersion`` before that was found out.
+  package func noteNothingFollows(at version: UInt64) {
+    writer.derivation.object?.noteIdle(at: version)
+  }
+
+  /// See ``Derivation/takeovers``.
+  package var takeovers: UInt64 { writer.derivation.object?.takeovers ?? 0 }
 }

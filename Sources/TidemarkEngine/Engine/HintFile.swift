@@ -80,9 +80,7 @@ package struct HintFile: Sendable {
   /// - Throws: `closed` and `readOnly` too.
   package func write(_ content: [UInt8]) throws(TidemarkError) {
     guard content.count <= Self.mostBytes else { return }
-    try engine.writer.withLock { (state: inout WriterState) throws(TidemarkError) in
-      try engine.checkWritable(state)
-    }
+    try engine.writer.checkWritable()
     let newest = newest()
     let place = newest.map { 1 - $0.place } ?? 0
     let bytes = try encode(content, generation: (newest?.generation ?? 0) + 1)
@@ -121,10 +119,10 @@ package struct HintFile: Sendable {
   /// The files of hints that are not encrypted with a key, and what they are encrypted with
   /// instead; nil for nothing.
   static func files(
-    of engine: Engine, withoutKey key: Encryption.KeyID?
+    in store: StoreContext, withoutKey key: Encryption.KeyID?
   ) throws(TidemarkError) -> [(path: String, key: Encryption.KeyID?)] {
-    let directory = engine.path + "/" + StoreLayout.hintDirectory
-    let fileSystem = engine.environment.fileSystem
+    let directory = store.path + "/" + StoreLayout.hintDirectory
+    let fileSystem = store.environment.fileSystem
     do throws(FileSystemError) {
       guard try fileSystem.kind(directory) == .directory else { return [] }
       var files: [(path: String, key: Encryption.KeyID?)] = []

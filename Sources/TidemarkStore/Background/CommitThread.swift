@@ -39,7 +39,7 @@ final class CommitThread: Sendable {
 
   /// Returns once everything up to a sequence is on the disk.
   func wait(through sequence: UInt64, of epoch: UInt64) async throws(TidemarkError) {
-    if engine.isDurable(sequence, of: epoch) { return }
+    if engine.reader.isDurable(sequence, of: epoch) { return }
     let failure = await withCheckedContinuation { continuation in
       let waiter = Waiter(sequence: sequence, epoch: epoch, continuation: continuation)
       do throws(TidemarkError) {
@@ -72,7 +72,7 @@ final class CommitThread: Sendable {
     _ sequence: UInt64, of epoch: UInt64, _ engine: Engine
   ) -> TidemarkError? {
     var failure: TidemarkError?
-    do { try engine.sync(through: sequence, of: epoch) } catch { failure = error }
+    do { try engine.writer.sync(through: sequence, of: epoch) } catch { failure = error }
     return outcome(sequence, of: epoch, engine, failure)
   }
 
@@ -95,7 +95,7 @@ final class CommitThread: Sendable {
   private static func outcome(
     _ sequence: UInt64, of epoch: UInt64, _ engine: Engine, _ failure: TidemarkError?
   ) -> TidemarkError? {
-    if engine.isDurable(sequence, of: epoch) { return nil }
+    if engine.reader.isDurable(sequence, of: epoch) { return nil }
     return TidemarkError.unknownOutcome(
       of: sequence,
       after: failure

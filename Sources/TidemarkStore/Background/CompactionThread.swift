@@ -19,7 +19,7 @@ final class CompactionThread: Sendable {
 
   /// Lets the thread look whether a compaction pays, if it is time for that.
   func compactIfDue() throws(TidemarkError) {
-    guard engine.compactionIsDue() || engine.attachments.isSweepDue else { return }
+    guard engine.autoCompactor.isDue() || engine.attachments.isSweepDue else { return }
     let (engine, monitor) = (engine, state)
     try state.withLock { (state: inout State) throws(TidemarkError) in
       guard !state.isStopping else { return }
@@ -33,7 +33,7 @@ final class CompactionThread: Sendable {
   /// Breaks off what is running, and lets the thread end.
   func stop() {
     state.withLock { $0.isStopping = true }
-    engine.setCompactsByItself(false)
+    engine.autoCompactor.setAutomatic(false)
     state.broadcast()
   }
 
@@ -49,7 +49,7 @@ final class CompactionThread: Sendable {
       }
       if isStopping { return }
       do {
-        try engine.compactIfWorthwhile()
+        try engine.autoCompactor.compactIfWorthwhile()
         try engine.sweepAttachmentsIfDue()
         state.withLock { $0.failure = nil }
       } catch { state.withLock { $0.failure = error } }

@@ -113,7 +113,9 @@ public final class StoreUpkeep: Sendable {
     do throws(TidemarkError) {
       try row.engine.doBackgroundWork()
       try row.compactor?.compactIfDue()
-      isSettled = row.engine.isSuspended || row.engine.lastSequence == row.engine.durableSequence
+      isSettled =
+        row.engine.reader.isSuspended
+        || row.engine.reader.lastSequence == row.engine.reader.durableSequence
     } catch { failure = error }
     let (error, settled) = (failure, isSettled)
     state.withLock { state in

@@ -37,7 +37,7 @@ package struct ChangeReader: Sendable {
     try beginAnewAfterTakeover()
     while true {
       if let pin, sincePin >= Self.entriesPerPin {
-        self.pin = try engine.view(at: max(position, pin.sequence))
+        self.pin = try engine.reader.view(at: max(position, pin.sequence))
         sincePin = 0
       }
       if cursor == nil {
@@ -70,7 +70,7 @@ package struct ChangeReader: Sendable {
   /// While the store was suspended nothing was pinned: another process may have dropped what was
   /// yet to be told.
   private mutating func beginAnewAfterTakeover() throws(TidemarkError) {
-    let bounds = try engine.bounds()
+    let bounds = try engine.reader.bounds()
     defer { known = bounds }
     guard let known, bounds.opening != known.opening else { return }
     letGo()
@@ -91,25 +91,25 @@ package struct ChangeReader: Sendable {
   private mutating func begin() throws(TidemarkError) -> Beginning {
     var attempt = 0
     while true {
-      let bounds = try engine.bounds()
+      let bounds = try engine.reader.bounds()
       known = bounds
       goal = delivery == .committed ? bounds.visible : bounds.durable
       guard position < goal else { return .nothing }
       // The entry at `historyFrom` is kept, so are all behind it; before it, each key's last.
-      do { pin = try engine.view(at: max(position, min(bounds.historyFrom, goal))) } catch {
+      do { pin = try engine.reader.view(at: max(position, min(bounds.historyFrom, goal))) } catch {
         attempt += 1
         guard error.code == .historyGone, attempt < 8 else { throw error }
         continue
       }
       // Looked at again under the pin: from now on no delete behind it can go.
-      let dropped = try engine.bounds().droppedThrough
+      let dropped = try engine.reader.bounds().droppedThrough
       guard dropped <= max(position, voidThrough) else {
         voidThrough = dropped
         position = 0
         letGo()
         return .reset
       }
-      cursor = LogCursor(engine, from: position + 1, through: goal)
+      cursor = LogCursor(engine.reader, from: position + 1, through: goal)
       sincePin = 0
       return .entries
     }
@@ -127,9 +127,9 @@ package struct ChangeReader: Sendable {
     guard isWanted else { return nil }
     do throws(TidemarkError) {
       let entry = try source.entry(found, values: values)
-      return .entry(entry, at: try engine.bounds().cursor(at: found.sequence))
+      return .entry(entry, at: try engine.reader.bounds().cursor(at: found.sequence))
     } catch {
-      guard error.code == .damaged, try engine.entryIfKept(at: found.sequence) == nil else {
+      guard error.code == .damaged, try engine.reader.entryIfKept(at: found.sequence) == nil else {
         throw error
       }
       return nil

@@ -93,7 +93,7 @@ public struct Changes: AsyncSequence, Sendable {
 
     private mutating func step() throws(TidemarkError) -> Change? {
       if reader == nil {
-        try changes.store.engine.bounds().check(changes.start)
+        try changes.store.engine.reader.bounds().check(changes.start)
         reader = ChangeReader(
           changes.store.source, after: changes.start.sequence, options: changes.options)
       }
@@ -151,7 +151,7 @@ extension Store {
   ///   - options: what to hear of.
   public func changes(since cursor: Cursor?, options: ChangeOptions) -> Changes {
     // Commits of before do not count, also where they are yet to reach the disk.
-    let bounds = engine.lastBounds
+    let bounds = engine.reader.lastBounds
     return Changes(
       store: self, start: cursor ?? bounds.cursor(at: bounds.visible), options: options)
   }

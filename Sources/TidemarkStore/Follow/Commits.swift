@@ -38,8 +38,8 @@ extension StoreReader {
     let pin = try source.pinned()
     let last = sequence.map { min($0, pin.sequence + 1) } ?? (pin.sequence + 1)
     guard last > 1 else { return [] }
-    let historyFrom = try source.engine.bounds().historyFrom
-    return try source.engine.commits(through: last - 1, limit: limit).map {
+    let historyFrom = try source.engine.reader.bounds().historyFrom
+    return try source.engine.reader.commits(through: last - 1, limit: limit).map {
       Commit($0, historyFrom: historyFrom)
     }
   }
@@ -51,8 +51,8 @@ extension StoreReader {
     let source = source
     let pin = try source.pinned()
     guard sequence > 0, sequence <= pin.sequence else { return nil }
-    let historyFrom = try source.engine.bounds().historyFrom
-    guard let found = try source.engine.commit(holding: sequence), found.count > 0 else {
+    let historyFrom = try source.engine.reader.bounds().historyFrom
+    guard let found = try source.engine.reader.commit(holding: sequence), found.count > 0 else {
       return nil
     }
     return Commit(found, historyFrom: historyFrom)
@@ -68,8 +68,8 @@ extension StoreReader {
     let source = source
     let (first, end) = (commit.sequences.lowerBound, try source.pinned().sequence)
     // A commit whose history is gone in part is shown as far as it is left.
-    let oldest = try source.engine.bounds().historyFrom
-    let pin = try source.engine.view(at: min(end, first > oldest ? first - 1 : oldest))
+    let oldest = try source.engine.reader.bounds().historyFrom
+    let pin = try source.engine.reader.view(at: min(end, first > oldest ? first - 1 : oldest))
     return LogRows(
       source, pin: pin, after: max(first, 1) - 1,
       through: min(end, commit.sequences.upperBound - 1), values: values)
@@ -80,9 +80,9 @@ extension Store {
   /// - Throws: `invalidArgument` when an undo up to or from behind a sequence would take one part
   ///   of a commit back and leave the other.
   func checkNoCommitCrosses(_ sequence: UInt64) throws(TidemarkError) {
-    guard sequence > 0, let cut = try engine.commit(across: sequence) else { return }
+    guard sequence > 0, let cut = try engine.reader.commit(across: sequence) else { return }
     // Derived entries at a commit's end are none of the caller's.
-    var rest = LogCursor(engine, from: sequence + 1, through: cut.upperBound - 1)
+    var rest = LogCursor(engine.reader, from: sequence + 1, through: cut.upperBound - 1)
     guard try rest.next() != nil else { return }
     throw TidemarkError(
       .invalidArgument,

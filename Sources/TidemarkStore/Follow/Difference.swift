@@ -34,11 +34,11 @@ extension Store {
   /// - Throws: `historyGone` when a state is no longer kept, `invalidArgument` when it was not
   ///   reached yet.
   public func diff(from first: UInt64, to second: UInt64) throws(TidemarkError) -> [Difference] {
-    let (before, after) = (try engine.view(at: first), try engine.view(at: second))
+    let (before, after) = (try engine.reader.view(at: first), try engine.reader.view(at: second))
     var differences: [Difference] = []
     for key in try keysChanged(after: min(first, second), through: max(first, second)) {
-      let old = try engine.entry(forKey: key.rawSpan, in: before)?.sequence
-      let new = try engine.entry(forKey: key.rawSpan, in: after)?.sequence
+      let old = try engine.reader.entry(forKey: key.rawSpan, in: before)?.sequence
+      let new = try engine.reader.entry(forKey: key.rawSpan, in: after)?.sequence
       if old != new { differences.append(Difference(key: Key(key), before: old, after: new)) }
     }
     return differences.sorted { $0.key < $1.key }
@@ -49,7 +49,7 @@ extension Store {
   func keysChanged(
     after sequence: UInt64, through last: UInt64
   ) throws(TidemarkError) -> [[UInt8]] {
-    var cursor = LogCursor(engine, from: sequence + 1, through: last)
+    var cursor = LogCursor(engine.reader, from: sequence + 1, through: last)
     var seen: Set<[UInt8]> = []
     var keys: [[UInt8]] = []
     while let entry = try cursor.next() {

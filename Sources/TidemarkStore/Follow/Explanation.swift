@@ -62,7 +62,7 @@ extension StoreReader {
     let view = try source.pinned()
     let status = try engine.status()
     var walk = try key.withBytes { (key) throws(TidemarkError) in
-      try VersionWalk(engine, ofKey: key, upTo: view.sequence)
+      try VersionWalk(engine.reader, ofKey: key, upTo: view.sequence)
     }
     guard let newest = try walk.next() else { return nil }
     var versions = [try Explanation.Version(newest, successor: nil, status)]

@@ -20,7 +20,7 @@ public struct LogRows: ~Copyable {
     self.pin = pin
     self.values = values
     // The caller may give any bound: behind the end there is nothing.
-    cursor = LogCursor(source.engine, from: min(after, through) + 1, through: through)
+    cursor = LogCursor(source.engine.reader, from: min(after, through) + 1, through: through)
   }
 
   /// The next entry; nil at the end.
@@ -47,9 +47,9 @@ extension StoreReader {
     let end = try source.pinned().sequence
     let pin: EngineView
     if let sequence {
-      pin = try source.engine.view(at: min(sequence, end))
+      pin = try source.engine.reader.view(at: min(sequence, end))
     } else {
-      pin = try source.engine.view(at: min(source.engine.bounds().historyFrom, end))
+      pin = try source.engine.reader.view(at: min(source.engine.reader.bounds().historyFrom, end))
     }
     return LogRows(source, pin: pin, after: sequence ?? 0, through: end, values: values)
   }

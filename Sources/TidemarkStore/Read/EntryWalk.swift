@@ -45,20 +45,20 @@ struct EntryWalk: ~Copyable {
     values = query.values
     left = max(0, query.limit ?? .max)
     size = left <= Self.most ? left : Self.first
-    reader = RowReader(source.engine)
+    reader = RowReader(source.engine.reader)
   }
 
   /// The next entry; nil at the end.
   mutating func nextEntry() throws(TidemarkError) -> Entry? {
     // Entries at hand would be served beyond the end of the store's being open.
-    try source.engine.checkReadable()
+    try source.engine.reader.checkReadable()
     if next == rows.count { try load() }
     guard next < rows.count else { return nil }
     if values, next == valued { readValues() }
     defer { next += 1 }
     let row = rows[next]
     guard var entry = entries[next].take() else {
-      return try source.entry(source.engine.entry(of: row), values: values)
+      return try source.entry(source.engine.reader.entry(of: row), values: values)
     }
     if let content = contents[next].take() {
       entry.value = content
@@ -86,7 +86,7 @@ struct EntryWalk: ~Copyable {
     ranks = Array(repeating: 0, count: rows.count)
     var rank = 0
     var bytes = 1
-    try? source.engine.forEachInfo(of: rows) { (index, info) throws(TidemarkError) in
+    try? source.engine.reader.forEachInfo(of: rows) { (index, info) throws(TidemarkError) in
       entries[index] = Entry(
         key: rows[index].key, value: [], info: info,
         created: try source.created(info, walks: false))
@@ -96,7 +96,7 @@ struct EntryWalk: ~Copyable {
     }
     // Labels take memory, too.
     let most = max(Self.first, Self.bytesTogether * max(1, rows.count) / bytes)
-    size = min(size * Self.growth, most, Engine.entriesTogether)
+    size = min(size * Self.growth, most, Reader.entriesTogether)
   }
 
   /// Reads the values of the next rows, as many as fit.

@@ -8,7 +8,7 @@ extension ReadSource {
   ) throws(TidemarkError) -> (view: EngineView, scan: EngineScan?) {
     let view = try pinned()
     return (
-      view, query.scanQuery.map { EngineScan(engine, $0, view: view, after: position) }
+      view, query.scanQuery.map { EngineScan(engine.reader, $0, view: view, after: position) }
     )
   }
 
@@ -21,14 +21,16 @@ extension ReadSource {
     let view = try pinned()
     defer { extendLifetime(view) }
     guard let wanted = query.scanQuery else { return }
-    try EngineScan(engine, wanted, view: view)
+    try EngineScan(engine.reader, wanted, view: view)
       .forEach(limit: query.limit, values: query.values, body)
   }
 
   /// A copy of the value of an entry.
   package func value(of info: EntryInfo) throws(TidemarkError) -> [UInt8] {
     if info.kind == .delete || info.kind == .evict { return [] }
-    return try engine.withValue(of: info.valueSequence) { (value, _) in [UInt8](copying: value) }
+    return try engine.reader.withValue(of: info.valueSequence) { (value, _) in
+      [UInt8](copying: value)
+    }
   }
 
   /// An entry of the log as callers see it.
@@ -38,7 +40,7 @@ extension ReadSource {
   func entry(
     _ found: LogEntry, values: Bool, walks: Bool = false
   ) throws(TidemarkError) -> Entry {
-    let info = try engine.info(found)
+    let info = try engine.reader.info(found)
     return Entry(
       key: found.key, value: values ? try value(of: info) : [], info: info,
       created: try created(info, walks: walks))
@@ -49,6 +51,6 @@ extension ReadSource {
     if info.kind == .delete || info.kind == .evict { return nil }
     if info.created != 0 { return HybridTime(info.created).timestamp }
     if info.previous == 0 { return HybridTime(info.commitTime).timestamp }
-    return walks ? HybridTime(try engine.created(info)).timestamp : nil
+    return walks ? HybridTime(try engine.reader.created(info)).timestamp : nil
   }
 }

@@ -86,7 +86,7 @@ extension StoreReader {
     let source = source
     let view = try source.pinned()
     return try key.withBytes { (key) throws(TidemarkError) in
-      guard let found = try source.engine.entry(forKey: key, in: view) else { return nil }
+      guard let found = try source.engine.reader.entry(forKey: key, in: view) else { return nil }
       return try source.entry(found, values: values, walks: walks)
     }
   }
@@ -96,9 +96,9 @@ extension StoreReader {
     let source = source
     return try key.withBytes { (key) throws(TidemarkError) in
       if let view = source.view {
-        return try source.engine.entry(forKey: key, in: view) != nil
+        return try source.engine.reader.entry(forKey: key, in: view) != nil
       }
-      return try source.engine.slot(ofKey: key).map { !$0.isDeleted } ?? false
+      return try source.engine.reader.slot(ofKey: key).map { !$0.isDeleted } ?? false
     }
   }
 
@@ -135,7 +135,7 @@ extension StoreReader {
     let source = source
     let view = try source.pinned()
     let walk = try key.withBytes { (key) throws(TidemarkError) in
-      try VersionWalk(source.engine, ofKey: key, upTo: view.sequence)
+      try VersionWalk(source.engine.reader, ofKey: key, upTo: view.sequence)
     }
     return VersionRows(source, view, walk, values: values)
   }

@@ -91,7 +91,7 @@ extension StoreReader {
   public func count(_ query: EntryQuery = EntryQuery()) throws(TidemarkError) -> Int {
     let source = source
     if query.isUnrestricted, source.view == nil {
-      return min(try source.engine.countKeys(), max(0, query.limit ?? .max))
+      return min(try source.engine.reader.countKeys(), max(0, query.limit ?? .max))
     }
     var query = query
     // Counting needs no order, and that of the key needs no sorting.
@@ -109,7 +109,7 @@ extension StoreReader {
   public func labels() throws(TidemarkError) -> [LabelCount] {
     let source = source
     if source.view == nil {
-      return try source.engine.labelCounts().map {
+      return try source.engine.reader.labelCounts().map {
         LabelCount(label: EntryLabel($0.label), count: $0.count)
       }
     }

@@ -34,7 +34,7 @@ public struct ReadSource: Sendable {
   /// The view, or one of the newest state.
   package func pinned() throws(TidemarkError) -> EngineView {
     if let view { return view }
-    return try engine.view()
+    return try engine.reader.view()
   }
 }
 
@@ -47,6 +47,6 @@ extension Store: StoreReader {
   public func read(
     _ key: RawSpan, _ body: (RawSpan) throws(TidemarkError) -> Void
   ) throws(TidemarkError) -> Bool {
-    try engine.read(forKey: key) { (value, _) throws(TidemarkError) in try body(value) }
+    try engine.reader.read(forKey: key) { (value, _) throws(TidemarkError) in try body(value) }
   }
 }

@@ -19,9 +19,9 @@ public struct StoreView: StoreReader {
   public func read(
     _ key: RawSpan, _ body: (RawSpan) throws(TidemarkError) -> Void
   ) throws(TidemarkError) -> Bool {
-    guard let view = source.view, let entry = try source.engine.entry(forKey: key, in: view)
+    guard let view = source.view, let entry = try source.engine.reader.entry(forKey: key, in: view)
     else { return false }
-    try source.engine.read(of: entry.sequence, isTouch: entry.head.kind == .touch) {
+    try source.engine.reader.read(of: entry.sequence, isTouch: entry.head.kind == .touch) {
       (value, _) throws(TidemarkError) in try body(value)
     }
     return true
@@ -34,7 +34,7 @@ extension Store {
   /// - Throws: `historyGone` when that is no longer kept, `invalidArgument` when it was not
   ///   reached yet.
   public func view(at sequence: UInt64? = nil) throws(TidemarkError) -> StoreView {
-    let view = try engine.view(at: sequence)
+    let view = try engine.reader.view(at: sequence)
     return StoreView(source: ReadSource(store: self, view: view), sequence: view.sequence)
   }
 
@@ -64,7 +64,7 @@ extension Store {
     switch kind {
     case .commitTime: return try view(at: sequence(at: date))
     case .ownTime:
-      let view = try engine.view(ofOwnTimesThrough: date)
+      let view = try engine.reader.view(ofOwnTimesThrough: date)
       return StoreView(source: ReadSource(store: self, view: view), sequence: view.sequence)
     }
   }
@@ -76,6 +76,6 @@ extension Store {
   /// ```
   /// - Throws: `historyGone` when what stood at that date is no longer kept.
   public func sequence(at date: Timestamp) throws(TidemarkError) -> UInt64 {
-    try engine.sequence(at: date)
+    try engine.reader.sequence(at: date)
   }
 }

@@ -60,7 +60,7 @@ package final class CommitHub: Sendable {
 
   init(_ engine: Engine) {
     let state = Lock(State())
-    let seed = engine.hashSeed
+    let seed = engine.reader.hashSeed
     self.state = state
     self.seed = seed
     listener = CommitListener(

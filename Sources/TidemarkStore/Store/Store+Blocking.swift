@@ -26,7 +26,7 @@ extension Store {
     }
 
     /// Makes everything that was written so far durable.
-    public func flush() throws(TidemarkError) { try store.engine.flush() }
+    public func flush() throws(TidemarkError) { try store.engine.writer.flush() }
   }
 }
 

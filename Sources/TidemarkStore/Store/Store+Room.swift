@@ -15,7 +15,7 @@ extension Store {
       if try giveBack(isFull) { return true }
       guard try holdsRoom(for: bytes) else { return false }
       var goal = max(bytes, Self.leastEvicted)
-      while !engine.keepsCached, try caches.evict(goal) {
+      while !engine.autoCompactor.keepsCached, try caches.evict(goal) {
         if try giveBack(isFull) { return true }
         guard isFull else { return false }
         goal *= 2
@@ -32,7 +32,7 @@ extension Store {
   /// not emptied for a write that fails all the same.
   private func holdsRoom(for bytes: Int) throws(TidemarkError) -> Bool {
     guard let free = engine.freeBytes else { return true }
-    let lack = bytes - free - engine.looseBytes
+    let lack = bytes - free - engine.autoCompactor.looseBytes
     if lack <= 0 { return true }
     return try caches.heldBytes(upTo: lack) >= lack
   }
@@ -41,15 +41,15 @@ extension Store {
   /// - Parameter isFull: whether the active segment may be sealed, so that it is compacted, too.
   private func giveBack(_ isFull: Bool) throws(TidemarkError) -> Bool {
     if try engine.sweepAttachments().removedBytes > 0 { return true }
-    return try engine.purgeCaches(seals: isFull)
+    return try engine.autoCompactor.purgeCaches(seals: isFull)
   }
 
   /// Evicts cached entries before a put would take the free space that the next compaction needs,
   /// on a disk that is hardly larger than the caches.
   func keepReserve(for operations: OperationBatch) {
-    var lack = engine.lackingBytes(for: operations.storedBound)
+    var lack = engine.autoCompactor.lackingBytes(for: operations.storedBound)
     while lack > 0, makeRoom(for: lack, isFull: false) {
-      let rest = engine.lackingBytes(for: operations.storedBound)
+      let rest = engine.autoCompactor.lackingBytes(for: operations.storedBound)
       // The space of a deleted file is not free while a reader has it open. Evicting more would not
       // change that.
       guard rest < lack else { return }

@@ -158,7 +158,7 @@ extension Store {
   /// were made upon, and deletes. A peer for which nothing is kept may be among them.
   /// - Throws: `closed`, and what reading the log throws.
   public func heldHistory() throws(TidemarkError) -> [HeldHistory] {
-    try engine.historyHeldForPeers()
+    try engine.compactor.historyHeldForPeers()
   }
 
   /// The facts about the store now.

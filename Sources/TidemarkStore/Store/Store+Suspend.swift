@@ -40,5 +40,5 @@ extension Store {
   }
 
   /// Whether the store is suspended.
-  public var isSuspended: Bool { engine.isSuspended }
+  public var isSuspended: Bool { engine.reader.isSuspended }
 }

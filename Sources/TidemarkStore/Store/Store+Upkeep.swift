@@ -46,7 +46,7 @@ public struct CompactionSummary: Sendable, Hashable {
 extension Store.Blocking {
   /// Writes an index image of everything committed so far, so that the next opening need not
   /// read the log.
-  public func snapshot() throws(TidemarkError) { try store.engine.writeImage() }
+  public func snapshot() throws(TidemarkError) { try store.engine.checkpointer.writeRun() }
 
   /// Rewrites the log; see ``Store/compact(dropHistory:dense:dryRun:newKey:waits:)``.
   @discardableResult
@@ -69,9 +69,9 @@ extension Store.Blocking {
   /// Takes up what a writer in another process has done since; for a store that is open
   /// read-only, else nothing.
   public func refresh() throws(TidemarkError) {
-    let before = store.engine.lastBounds
+    let before = store.engine.reader.lastBounds
     try store.engine.refresh()
-    let now = store.engine.lastBounds
+    let now = store.engine.reader.lastBounds
     guard now.cursor(at: now.visible) != before.cursor(at: before.visible) else { return }
     try store.reload()
   }
@@ -123,7 +123,7 @@ extension Store {
   /// be busy may put that off. A compaction that runs by itself is broken off, and leaves the log
   /// as it was.
   public func setCompaction(_ compaction: Compaction) {
-    engine.setCompactsByItself(compaction == .automatic && compactor != nil)
+    engine.autoCompactor.setAutomatic(compaction == .automatic && compactor != nil)
   }
 
   /// Copies the store to another directory while it is being written. The copy holds everything

@@ -68,7 +68,9 @@ public final class Store: Sendable {
 
   /// How many threads of its own it has now; for tests.
   package var threads: Int {
-    [background?.isStarted, commits?.isStarted, engine.packer?.isStarted].count { $0 == true }
+    [background?.isStarted, commits?.isStarted, engine.writer.packer?.isStarted].count {
+      $0 == true
+    }
   }
 
   /// The synchronous forms of everything that is async, for programs without tasks; they block
@@ -76,18 +78,18 @@ public final class Store: Sendable {
   public var blocking: Blocking { Blocking(store: self) }
 
   /// The store's id, 16 bytes; copies share it.
-  public var storeID: [UInt8] { engine.storeID }
+  public var storeID: [UInt8] { engine.reader.storeID }
 
   /// The highest sequence that readers see; 0 in an empty store.
-  public var lastSequence: UInt64 { engine.lastSequence }
+  public var lastSequence: UInt64 { engine.reader.lastSequence }
 
   /// The highest sequence known to be on the disk.
-  public var durableSequence: UInt64 { engine.durableSequence }
+  public var durableSequence: UInt64 { engine.reader.durableSequence }
 
   /// Where a follower that has seen everything stands now.
   public var cursor: Cursor {
     get throws(TidemarkError) {
-      let bounds = try engine.bounds()
+      let bounds = try engine.reader.bounds()
       return bounds.cursor(at: bounds.visible)
     }
   }

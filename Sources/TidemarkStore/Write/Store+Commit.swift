@@ -15,7 +15,7 @@ extension Store {
     answering check: (any CommitCheck)? = nil
   ) throws(TidemarkError) -> Receipt {
     let durability = durability ?? engine.configuration.durability
-    if operations.hasCached { engine.keepCachesWithinBound() }
+    if operations.hasCached { engine.autoCompactor.keepCachesWithinBound() }
     return try receipt(of: stage(operations, durability, answering: check), durability)
   }
 
@@ -48,7 +48,7 @@ extension Store {
     of result: CommitResult, _ durability: Durability?
   ) throws(TidemarkError) -> Receipt {
     if durability ?? engine.configuration.durability == .durable {
-      do { try engine.sync(through: result.lastSeen, of: result.epoch) } catch {
+      do { try engine.writer.sync(through: result.lastSeen, of: result.epoch) } catch {
         throw TidemarkError.unknownOutcome(of: result.lastSeen, after: error)
       }
     }
@@ -81,13 +81,13 @@ extension Store {
     let durability = durability ?? engine.configuration.durability
     // While too much is unsynced writers wait; a task does so without its thread. What makes
     // the wait fail is told by staging, in its own words.
-    while let goal = engine.goalForRoom() {
+    while let goal = engine.writer.goalForRoom() {
       do { try await commits.wait(through: goal.sequence, of: goal.epoch) } catch { break }
       try TidemarkError.checkCancellation()
     }
-    if operations.hasCached, engine.cachesAreFarOverBound {
+    if operations.hasCached, engine.autoCompactor.cachesAreFarOverBound {
       try await offPool("tidemark-pack") { (blocking) throws(TidemarkError) in
-        blocking.store.engine.keepCachesWithinBound()
+        blocking.store.engine.autoCompactor.keepCachesWithinBound()
       }
     }
     return try await receipt(
@@ -100,7 +100,7 @@ extension Store {
   /// apply together at a peer is told from the batches before and behind it in the log, also when
   /// the same batch is committed twice.
   private func operations(of batch: WriteBatch) throws(TidemarkError) -> OperationBatch {
-    guard batch.lastTarget == 0 || batch.lastTarget <= engine.lastSequence else {
+    guard batch.lastTarget == 0 || batch.lastTarget <= engine.reader.lastSequence else {
       throw TidemarkError(
         .invalidArgument, "there is no entry \(batch.lastTarget) yet that another could come after")
     }

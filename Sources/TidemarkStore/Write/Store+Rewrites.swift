@@ -4,7 +4,7 @@ extension Store {
   /// A batch that leads back from the newest state to an older one, on condition that the keys stay
   /// as they are until it is committed.
   package func undoBatch(since sequence: UInt64) throws(TidemarkError) -> WriteBatch {
-    let (before, now) = (try engine.view(at: sequence), try engine.view())
+    let (before, now) = (try engine.reader.view(at: sequence), try engine.reader.view())
     try checkNoCommitCrosses(sequence)
     return try undoBatch(from: before, through: now, now)
   }
@@ -17,11 +17,11 @@ extension Store {
       throw TidemarkError(.invalidArgument, "sequences begin with 1")
     }
     // The last one first: of a range that is not reached yet it is the one to name.
-    let after = try engine.view(at: last)
-    let before = try engine.view(at: first - 1)
+    let after = try engine.reader.view(at: last)
+    let before = try engine.reader.view(at: first - 1)
     try checkNoCommitCrosses(before.sequence)
     try checkNoCommitCrosses(after.sequence)
-    return try undoBatch(from: before, through: after, try engine.view())
+    return try undoBatch(from: before, through: after, try engine.reader.view())
   }
 
   private func undoBatch(
@@ -29,10 +29,10 @@ extension Store {
   ) throws(TidemarkError) -> WriteBatch {
     var batch = WriteBatch()
     for key in try keysChanged(after: before.sequence, through: after.sequence) {
-      let old = try engine.entry(forKey: key.rawSpan, in: before)
-      let new = try engine.entry(forKey: key.rawSpan, in: now)
+      let old = try engine.reader.entry(forKey: key.rawSpan, in: before)
+      let new = try engine.reader.entry(forKey: key.rawSpan, in: now)
       if after.sequence < now.sequence,
-        try engine.entry(forKey: key.rawSpan, in: after)?.sequence != new?.sequence
+        try engine.reader.entry(forKey: key.rawSpan, in: after)?.sequence != new?.sequence
       {
         throw TidemarkError(
           .conflict, "a key was written again since; undo that first, or write what you want",
@@ -40,7 +40,7 @@ extension Store {
       }
       guard old != nil || new != nil else { continue }
       // The entries of a cache come and go as the server says: the user's doing is taken back.
-      let isCached = try engine.slot(ofKey: key.rawSpan)?.size.isCached ?? true
+      let isCached = try engine.reader.slot(ofKey: key.rawSpan)?.size.isCached ?? true
       if isCached, caches.contains(key.rawSpan) { continue }
       let condition = new.map { WriteCondition.sequence($0.sequence) } ?? .absent
       do {
@@ -64,10 +64,10 @@ extension Store {
     _ old: LogEntry, key: [UInt8], mayBeCached: Bool, if condition: WriteCondition,
     into batch: inout WriteBatch
   ) throws(TidemarkError) {
-    var info = try engine.info(old)
+    var info = try engine.reader.info(old)
     // A cached value must not hide a delete that peers may not have heard of.
     if !mayBeCached { info.attributes.entryClass = .owned }
-    try engine.withValue(of: info.valueSequence) { (value, _) throws(TidemarkError) in
+    try engine.reader.withValue(of: info.valueSequence) { (value, _) throws(TidemarkError) in
       try batch.putBack(key: key, value, info: info, if: condition)
     }
   }
@@ -80,7 +80,7 @@ extension Store {
     var walk = try RowWalk(source, query)
     while let row = try walk.nextRow() {
       do {
-        if try engine.slot(ofKey: row.key.rawSpan)?.isLiveCached == true {
+        if try engine.reader.slot(ofKey: row.key.rawSpan)?.isLiveCached == true {
           try batch.operations.addEviction(of: row.key.rawSpan, at: 0)
           continue
         }

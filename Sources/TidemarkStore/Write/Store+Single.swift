@@ -42,7 +42,7 @@ extension Store {
     _ kind: EntryKind, _ key: some BytesConvertible, _ value: RawSpan?, _ durability: Durability?
   ) throws(TidemarkError) -> CommitResult? {
     try TidemarkError.checkCancellation()
-    guard commits == nil || engine.goalForRoom() == nil else { return nil }
+    guard commits == nil || engine.writer.goalForRoom() == nil else { return nil }
     return try key.withBytes { (key) throws(TidemarkError) in
       try ReservedKeys.refuse(key)
       // A put of an absent key commits past the caches, so that an open question about the key

@@ -48,7 +48,7 @@ private struct DigestComparison {
 
   /// - Returns: nil when the peer was written to meanwhile.
   func compare(_ peer: any Peer) async throws -> PeerDifference? {
-    let view = try engine.view()
+    let view = try engine.reader.view()
     var walk = DigestWalk()
     var table: DigestTable?
     var result = PeerDifference()
@@ -57,7 +57,7 @@ private struct DigestComparison {
       guard let first = paths.first else { break }
       let answer = try await peer.digest(
         DigestRequest(
-          replica: ReplicaID(padding: engine.replicaID), scope: scope, paths: paths))
+          replica: ReplicaID(padding: engine.reader.replicaID), scope: scope, paths: paths))
       do throws(FormatError) { try WireMessage.digestAnswer(answer).check() } catch {
         throw PeerError(error)
       }
@@ -65,7 +65,8 @@ private struct DigestComparison {
       let here =
         if let table, table.answers(first) { table } else { try gather(paths, view) }
       table = here
-      for found in try walk.take(answer, here, key: { try engine.entry(at: $0.offset).key }) {
+      for found in try walk.take(answer, here, key: { try engine.reader.entry(at: $0.offset).key })
+      {
         switch (found.local, found.remote) {
         case (nil, _): result.onlyThere.append(Key(found.key))
         case (_, nil): result.onlyHere.append(Key(found.key))
@@ -84,7 +85,7 @@ private struct DigestComparison {
 
   private func gather(_ paths: [[UInt8]], _ view: EngineView) throws -> DigestTable {
     var table = DigestTable(paths: paths, limit: Self.rowLimit)
-    try engine.scanOwned(
+    try engine.reader.scanOwned(
       view, wants: { table.covers(hash: ContentFingerprint.keyHash($0.rawSpan)) }
     ) { (key, info, value) throws(TidemarkError) in
       guard scope.contains(key: key, labels: info.labels) else { return }

@@ -11,11 +11,11 @@ package struct ReplicationLog {
   // MARK: Entries
 
   /// The sequence of the last entry.
-  package var head: UInt64 { engine.lastSequence }
+  package var head: UInt64 { engine.reader.lastSequence }
 
   /// The entry at a sequence; nil when compaction has dropped it.
   package func change(at sequence: UInt64) throws(TidemarkError) -> LoggedChange? {
-    guard sequence > 0, let entry = try engine.entryIfKept(at: sequence) else { return nil }
+    guard sequence > 0, let entry = try engine.reader.entryIfKept(at: sequence) else { return nil }
     return try LoggedChange(entry)
   }
 
@@ -23,17 +23,17 @@ package struct ReplicationLog {
   package func newestChange(ofKey key: [UInt8]) throws(TidemarkError) -> LoggedChange? {
     guard let slot = try slot(ofKey: key) else { return nil }
     guard slot.size.isTouched else { return try change(at: slot.sequence) }
-    return try change(at: try engine.entry(at: slot.sequence).head.valueSequence)
+    return try change(at: try engine.reader.entry(at: slot.sequence).head.valueSequence)
   }
 
   /// The entry of a key that counts, a touch too, as the index has it.
   func slot(ofKey key: [UInt8]) throws(TidemarkError) -> Slot? {
-    try engine.slot(ofKey: key.rawSpan)
+    try engine.reader.slot(ofKey: key.rawSpan)
   }
 
   /// Whether a change is its key's newest entry; false where that is a touch.
   func isNewest(_ change: LoggedChange) throws(TidemarkError) -> Bool {
-    try engine.isNewest(change.sequence, ofKey: change.key.rawSpan)
+    try engine.reader.isNewest(change.sequence, ofKey: change.key.rawSpan)
   }
 
   package func content(of change: LoggedChange) throws(TidemarkError) -> SyncContent {
@@ -43,11 +43,16 @@ package struct ReplicationLog {
   func withValue<R>(
     of change: LoggedChange, _ body: (RawSpan) -> R
   ) throws(TidemarkError) -> R {
-    try engine.withValue(of: change.sequence) { (value, _) in body(value) }
+    try engine.reader.withValue(of: change.sequence) { (value, _) in body(value) }
   }
 
   /// Reads values of changes that stand near each other.
-  var values: RowReader { RowReader(engine) }
+  var values: RowReader { RowReader(engine.reader) }
+
+  /// Lists the newest records, so that the next opening has little to read.
+  func list(_ records: inout RecordTable) throws(TidemarkError) {
+    try records.writeCheckpoint(in: engine)
+  }
 
   /// - Parameters:
   ///   - includesRecords: also records, and entries that are derived from others.
@@ -57,7 +62,7 @@ package struct ReplicationLog {
     prefetches: Bool = false
   ) -> LogCursor {
     LogCursor(
-      engine, from: first, through: last, includesRecords: includesRecords,
+      engine.reader, from: first, through: last, includesRecords: includesRecords,
       prefetches: prefetches)
   }
 
@@ -131,18 +136,18 @@ package struct ReplicationLog {
     }
   }
 
-  func records() throws(TidemarkError) -> RecordTable { try RecordTable(engine) }
+  func records() throws(TidemarkError) -> RecordTable { try RecordTable(engine.reader) }
 
   // MARK: Identity
 
   /// The name of this store's own entries.
-  var replica: ReplicaID { ReplicaID(engine.replicaID) ?? ReplicaID.none }
+  var replica: ReplicaID { ReplicaID(engine.reader.replicaID) ?? ReplicaID.none }
 
   /// Gives own entries another name from here on.
   func changeReplica() throws(TidemarkError) { try engine.changeReplica() }
 
   /// The id of this store, which its copies have as well.
-  var storeID: [UInt8] { engine.storeID }
+  var storeID: [UInt8] { engine.reader.storeID }
 
   /// Gives own changes in whose place nothing from elsewhere has come, and does not keep the store
   /// open.
@@ -166,13 +171,13 @@ package struct ReplicationLog {
   // MARK: Extent
 
   /// About how many keys there are.
-  var liveKeys: Int { engine.liveKeys }
+  var liveKeys: Int { engine.reader.liveKeys }
 
   /// Where the whole history begins: of older entries some were dropped.
-  func historyStart() throws(TidemarkError) -> UInt64 { try engine.bounds().historyFrom }
+  func historyStart() throws(TidemarkError) -> UInt64 { try engine.reader.bounds().historyFrom }
 
   /// The log as it is now: another one once a compaction may have dropped entries.
-  var generation: LogGeneration { engine.generation }
+  var generation: LogGeneration { engine.reader.generation }
 
   /// The pins of all other peers that still give signs of life; nil for one that cannot be read.
   func pins(besides name: [UInt8]) throws(TidemarkError) -> [RetentionPin?] {
@@ -181,7 +186,7 @@ package struct ReplicationLog {
 
   // MARK: Surroundings
 
-  var isClosed: Bool { engine.isClosed }
+  var isClosed: Bool { engine.reader.isClosed }
 
   var now: Timestamp { engine.environment.clock.now() }
 
@@ -190,7 +195,7 @@ package struct ReplicationLog {
   func random() -> UInt64 { engine.environment.random.next() }
 
   /// A seed for tables of keys, which others cannot know.
-  var hashSeed: UInt64 { engine.hashSeed }
+  var hashSeed: UInt64 { engine.reader.hashSeed }
 }
 
 /// An entry of the log as replication sees it.

@@ -58,7 +58,7 @@ extension Store.Blocking {
 
   /// The names of all peers, in byte order.
   func peerNames() throws(TidemarkError) -> [String] {
-    let names = PeerRecords.names(in: try RecordTable(store.engine))
+    let names = PeerRecords.names(in: try RecordTable(store.engine.reader))
     return names.map { String(decoding: $0, as: UTF8.self) }.sorted()
   }
 

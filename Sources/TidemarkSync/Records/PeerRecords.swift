@@ -168,7 +168,7 @@ package final class PeerRecords {
   /// Takes note of a batch that was committed, and lists the records when it is time.
   func note(_ batch: OperationBatch, _ result: CommitResult) throws(TidemarkError) {
     try table.note(batch, result)
-    if table.isCheckpointDue { try table.writeCheckpoint() }
+    if table.isCheckpointDue { try log.list(&table) }
   }
 
   var pinKey: [UInt8] { Self.pinPrefix + name }

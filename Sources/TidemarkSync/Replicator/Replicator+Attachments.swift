@@ -53,7 +53,7 @@ extension Replicator {
     let engine = store.engine
     let part = try await host.perform { try $0.log.contentPart(of: reference.engineID) }
     guard let part else { return }
-    let replica = ReplicaID(engine.replicaID) ?? .none
+    let replica = ReplicaID(engine.reader.replicaID) ?? .none
     var received = part.received
     while received < reference.length {
       try Task.checkCancellation()

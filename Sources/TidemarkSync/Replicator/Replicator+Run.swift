@@ -85,7 +85,7 @@ extension Replicator {
     let engine = store.engine
     let token = engine.observe { [news, pokes, weak engine] in
       // Nobody who waits for a poke is to wait for ever.
-      if engine?.isClosed ?? true { pokes.raise() }
+      if engine?.reader.isClosed ?? true { pokes.raise() }
       news.raise()
     }
     let network = configuration.budget?.network
@@ -222,8 +222,8 @@ extension HostState {
     until isDone: (inout HostState) throws -> Bool
   ) throws -> (call: WireMessage?, held: HoldReason?) {
     // Where nothing is to be read or written nothing else would notice.
-    if engine.isClosed { throw TidemarkError(.closed, "the store is closed") }
-    if engine.isSuspended { throw TidemarkError(.suspended, "the store is suspended") }
+    if engine.reader.isClosed { throw TidemarkError(.closed, "the store is closed") }
+    if engine.reader.isSuspended { throw TidemarkError(.suspended, "the store is suspended") }
     let session = try session()
     if let heard, heard.session == sessions {
       let answer = heard.answer
@@ -258,7 +258,8 @@ extension HostState {
 
   /// Whether a round would end at once, having made no call and found nothing to complain of.
   mutating func hasNothingToDo(_ direction: SyncDirection, _ budget: SyncBudget?) throws -> Bool {
-    guard !engine.isClosed, !engine.isSuspended, case (let gate?, nil) = try permit(budget)
+    guard !engine.reader.isClosed, !engine.reader.isSuspended,
+      case (let gate?, nil) = try permit(budget)
     else { return false }
     let session = try session()
     guard session.range != nil, try session.next(direction, through: gate) == nil else {

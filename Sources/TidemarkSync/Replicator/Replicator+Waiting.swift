@@ -123,7 +123,9 @@ extension Replicator {
     if let error = error as? TidemarkError {
       if error.code == .suspended {
         change { $0.phase = .paused(.storeSuspended) }
-        return try await news.first { store.isSuspended && !store.engine.isClosed ? nil : () }
+        return try await news.first {
+          store.isSuspended && !store.engine.reader.isClosed ? nil : ()
+        }
       }
       guard error.mayPass else { throw error }
     }
@@ -210,7 +212,7 @@ extension Replicator {
     while left > .zero {
       // A store that is closed after this pokes.
       let poked = pokes.count
-      guard !store.engine.isClosed, try await !sleep(left, unless: pokes, beyond: poked)
+      guard !store.engine.reader.isClosed, try await !sleep(left, unless: pokes, beyond: poked)
       else { return }
       left = duration - .nanoseconds(Int64(clamping: clock.monotonicNanoseconds() &- start))
     }

@@ -133,12 +133,12 @@ final class RestDevice {
   /// The values of all keys.
   func contents() throws -> [String: String] {
     var contents: [String: String] = [:]
-    let scan = EngineScan(engine, ScanQuery(prefix: []), view: try engine.view())
+    let scan = EngineScan(engine.reader, ScanQuery(prefix: []), view: try engine.reader.view())
     while true {
       let page = try scan.nextPage(limit: 100)
       if page.isEmpty { return contents }
       for row in page {
-        let value = try engine.withValue(forKey: row.key.rawSpan) {
+        let value = try engine.reader.withValue(forKey: row.key.rawSpan) {
           (value, _) throws(TidemarkError) in [UInt8](copying: value)
         }
         contents[String(decoding: row.key, as: UTF8.self)] = String(

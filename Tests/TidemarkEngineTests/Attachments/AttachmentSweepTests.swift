@@ -17,11 +17,11 @@ struct AttachmentSweepTests {
   /// ones those that are a key's newest.
   private func inUse(_ engine: Engine) throws -> Set<[UInt8]> {
     var hashes: Set<[UInt8]> = []
-    var cursor = LogCursor(engine, from: 1, through: .max)
+    var cursor = LogCursor(engine.reader, from: 1, through: .max)
     while let entry = try cursor.next() {
       let attributes = try entry.attributes()
       guard entry.head.kind == .put, let id = attributes.attachment else { continue }
-      let slot = try engine.slot(ofKey: entry.key.rawSpan)
+      let slot = try engine.reader.slot(ofKey: entry.key.rawSpan)
       if attributes.entryClass == .cache, slot?.sequence != entry.sequence { continue }
       hashes.insert(id.hash)
     }
@@ -50,7 +50,7 @@ struct AttachmentSweepTests {
     let id = AttachmentID(hash: [UInt8](repeating: 7, count: 32), length: 9)
     let error = #expect(throws: TidemarkError.self) { try engine.attach(id, to: "k") }
     #expect(error?.code == .invalidArgument)
-    #expect(engine.liveKeys == 0)
+    #expect(engine.reader.liveKeys == 0)
     try engine.close()
   }
 
@@ -93,7 +93,7 @@ struct AttachmentSweepTests {
     #expect(try engine.sweepAttachments().removed == 1)
     #expect(try engine.openAttachment(write("2", to: engine).id) != nil)
     do {
-      let view = try engine.view()
+      let view = try engine.reader.view()
       #expect(try engine.evict("k"))
       // A view shows it still.
       #expect(try engine.sweepAttachments().removed == 0)
@@ -113,7 +113,7 @@ struct AttachmentSweepTests {
       try writer.write(chunk.rawSpan)
       try writer.write(bytes("\(round)").rawSpan)
       try engine.attach(writer.finish().id, to: "\(round % 8)", cached: true)
-      try engine.flush()
+      try engine.writer.flush()
       most = max(most, try files(engine))
     }
     // Eight are live; 64 MiB more may come between two sweeps.
@@ -169,7 +169,7 @@ struct AttachmentSweepTests {
           pending = (key, text)
           let hold = try write(text, to: engine)
           try engine.attach(hold.id, to: key, cached: key == "k3")
-          try engine.flush()
+          try engine.writer.flush()
           named[key] = text
           pending = nil
           if chance.int(below: 3) == 0 { try engine.compact(CompactionOptions(dropHistory: true)) }
@@ -181,8 +181,8 @@ struct AttachmentSweepTests {
       store.disk.restart()
       let engine = try store.open(seed: seed &+ 100)
       for key in named.keys.sorted() {
-        let slot = try #require(try engine.slot(ofKey: bytes(key).rawSpan))
-        let entry = try engine.entry(at: slot.sequence)
+        let slot = try #require(try engine.reader.slot(ofKey: bytes(key).rawSpan))
+        let entry = try engine.reader.entry(at: slot.sequence)
         let id = try #require(try entry.attributes().attachment)
         let reader = try #require(try engine.openAttachment(id), "seed \(seed), round \(round)")
         let text = String(decoding: try reader.read(at: 0, count: 100), as: UTF8.self)

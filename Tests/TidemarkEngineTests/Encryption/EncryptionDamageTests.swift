@@ -13,7 +13,7 @@
       for i in 0..<20 { try engine.put("key \(i)", "value \(i)", labels: ["label"]) }
       try engine.compact()
       for i in 10..<20 { try engine.put("key \(i)", "newer value \(i)") }
-      try engine.writeImage()
+      try engine.checkpointer.writeRun()
       try engine.close()
       return store
     }

@@ -58,7 +58,7 @@
         try collect()
         if round == 2 { try engine.compact() }
         try collect()
-        try engine.writeImage()
+        try engine.checkpointer.writeRun()
         try collect()
         if round == 1 {
           store.disk.kill()

@@ -86,7 +86,7 @@
     try engine.put("secret-key/large", String(repeating: "secret-value ", count: 6_000))
     try engine.delete("secret-key/3/1")
     try engine.touch("secret-key/4/1")
-    try engine.writeImage()
+    try engine.checkpointer.writeRun()
     try engine.close()
     try tear(store)
   }

@@ -16,8 +16,8 @@
         #expect(try engine.get("secret-key/large")?.count == 78_000)
         #expect(try engine.get("secret-key/3/1") == nil)
         #expect(try engine.get("secret-key/torn") == "secret-value before")
-        #expect(engine.liveKeys == 12_001)
-        let counts = try engine.labelCounts()
+        #expect(engine.reader.liveKeys == 12_001)
+        let counts = try engine.reader.labelCounts()
         #expect(counts.count == 7)
         try engine.close()
       }
@@ -25,7 +25,7 @@
       // Without images everything comes from the log.
       for file in store.disk.files() where file.hasSuffix(".idx") { try store.disk.remove(file) }
       let engine = try store.open()
-      #expect(engine.liveKeys == 12_001)
+      #expect(engine.reader.liveKeys == 12_001)
       try engine.close()
     }
 
@@ -111,7 +111,7 @@
       #expect(throws: TidemarkError.self) { try open(TestKeys.encryption(2)) }
       let copy = try open(TestKeys.encryption(1))
       #expect(try copy.get("late") == "entry")
-      #expect(copy.liveKeys == 12_002)
+      #expect(copy.reader.liveKeys == 12_002)
       try copy.close()
     }
 
@@ -137,7 +137,7 @@
       configuration.access = .write
       let engine = try Engine.open(
         "/new", configuration: configuration, environment: store.environment(seed: 9))
-      #expect(engine.liveKeys == 12_001)
+      #expect(engine.reader.liveKeys == 12_001)
       try engine.close()
     }
   }

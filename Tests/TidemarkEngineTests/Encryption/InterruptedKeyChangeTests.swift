@@ -37,7 +37,7 @@
       }
       for length in [70_000, 1_000, 2_000] { try attach(length) }
       for i in 0..<200 { try engine.put("SECRET/\(i % 150)", "SECRET value \(i)", labels: ["x"]) }
-      try engine.writeImage()
+      try engine.checkpointer.writeRun()
       try engine.compact()
       for i in 0..<40 { try engine.put("SECRET/\(i)", "SECRET newer \(i)", labels: ["SECRET"]) }
       for _ in 0..<2 { try HintFile(engine, name: "hint").write(secret) }
@@ -82,10 +82,10 @@
       case .withoutHistory: try engine.compact(CompactionOptions(dropHistory: true))
       case .dense: try engine.compact(CompactionOptions(dense: true))
       case .automatic:
-        try engine.sealSegments()
-        let first = engine.reading.withLock { $0.segments.first?.id ?? 0 }
-        try engine.compact(engine.automaticOptions(from: first))
-      case .closing: try engine.mergeSmallSegments()
+        try engine.writer.sealSegments()
+        let first = engine.reader.reading.withLock { $0.segments.first?.id ?? 0 }
+        try engine.compact(engine.autoCompactor.automaticOptions(from: first))
+      case .closing: try engine.compactor.mergeSmallSegments()
       }
     }
 
@@ -141,8 +141,9 @@
       store.configuration.encryption = TestKeys.encryption(2)
       engine = try store.open(.write)
       for name in 0..<4 {
-        let slot = try #require(try engine.slot(ofKey: bytes("SECRET/attached/\(name)").rawSpan))
-        let id = try #require(try engine.entry(at: slot.sequence).attributes().attachment)
+        let slot = try #require(
+          try engine.reader.slot(ofKey: bytes("SECRET/attached/\(name)").rawSpan))
+        let id = try #require(try engine.reader.entry(at: slot.sequence).attributes().attachment)
         try #require(try engine.openAttachment(id)).verify()
       }
       try engine.close()
@@ -202,9 +203,9 @@
         #expect(try repaired.status().filesToRewrite == 0, comment)
         for name in 0..<4 {
           let slot = try #require(
-            try repaired.slot(ofKey: bytes("SECRET/attached/\(name)").rawSpan))
+            try repaired.reader.slot(ofKey: bytes("SECRET/attached/\(name)").rawSpan))
           let id = try #require(
-            try repaired.entry(at: slot.sequence).attributes().attachment)
+            try repaired.reader.entry(at: slot.sequence).attributes().attachment)
           try #require(try repaired.openAttachment(id)).verify()
         }
         try repaired.close()

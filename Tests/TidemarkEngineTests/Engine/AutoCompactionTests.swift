@@ -39,9 +39,9 @@ struct AutoCompactionTests {
     }
     let live = try engine.status().bytes.live
     #expect(longest < 2 * live + 2 * store.configuration.segmentBytes)
-    let runs = engine.writer.withLock { $0.compactor.runs }
+    let runs = engine.compactor.state.withLock { $0.runs }
     #expect(runs > 3)
-    #expect(engine.liveKeys == keys)
+    #expect(engine.reader.liveKeys == keys)
     try engine.close()
   }
 
@@ -55,22 +55,22 @@ struct AutoCompactionTests {
     for i in 0..<4_000 {
       try engine.put("key \(chance.int(below: 900))", value(&chance))
       if i % 10 > 0 { continue }
-      let rows = engine.reading.withLock { $0.manifest.segments }
+      let rows = engine.reader.reading.withLock { $0.manifest.segments }
       for row in rows where row.kind == .compacted && row.id > last {
         rewritten += row.rawBytes
         last = row.id
       }
     }
-    let raw = engine.reading.withLock { $0.manifest.segments.reduce(0) { $0 + $1.rawBytes } }
+    let raw = engine.reader.reading.withLock { $0.manifest.segments.reduce(0) { $0 + $1.rawBytes } }
     #expect(rewritten > 0 && rewritten < 5 * raw)
-    #expect(try engine.bounds().historyFrom == 1)
+    #expect(try engine.reader.bounds().historyFrom == 1)
     // When nothing comes, nothing is done, however much time passes.
-    let before = engine.reading.withLock { $0.segments.map(\.id) }
+    let before = engine.reader.reading.withLock { $0.segments.map(\.id) }
     for _ in 0..<50 {
       store.clock.advance(by: .seconds(3_600))
       try engine.doBackgroundWork()
     }
-    #expect(engine.reading.withLock { $0.segments.map(\.id) } == before)
+    #expect(engine.reader.reading.withLock { $0.segments.map(\.id) } == before)
     try engine.close()
   }
 
@@ -97,7 +97,7 @@ struct AutoCompactionTests {
       default:
         let value = value(&chance)
         let sequence = try engine.put(key, value)
-        let time = try engine.entry(at: sequence).head.commitTime
+        let time = try engine.reader.entry(at: sequence).head.commitTime
         state[key] = (value, state[key]?.created ?? time)
       }
       if i % 600 == 599 {
@@ -111,7 +111,7 @@ struct AutoCompactionTests {
         #expect(try created(key, engine) == known.created, "seed \(seed), \(key) at \(i)")
       }
     }
-    #expect(engine.reading.withLock { $0.segments.contains { $0.kind == .compacted } })
+    #expect(engine.reader.reading.withLock { $0.segments.contains { $0.kind == .compacted } })
     // An index from the log alone knows the same: no deleted key comes back.
     try engine.close()
     for name in try store.disk.list("/store/index") {
@@ -125,7 +125,7 @@ struct AutoCompactionTests {
   /// When a key was created, as readers work it out.
   private func created(_ key: String, _ engine: Engine) throws -> UInt64 {
     var oldest: UInt64 = 0
-    var walk = try VersionWalk(engine, ofKey: bytes(key).rawSpan)
+    var walk = try VersionWalk(engine.reader, ofKey: bytes(key).rawSpan)
     while let entry = try walk.next(), !entry.head.kind.removes {
       if entry.head.created != 0 { return entry.head.created }
       if entry.head.kind != .touch { oldest = entry.head.commitTime }
@@ -140,13 +140,13 @@ struct AutoCompactionTests {
     let disk = HookedDisk(store.disk)
     let engine = try store.open(on: disk)
     var chance = SeededGenerator(seed: 4)
-    engine.setCompactsByItself(false)
+    engine.autoCompactor.setAutomatic(false)
     for i in 0..<900 { try engine.put("key \(i % 100)", value(&chance)) }
-    let before = engine.reading.withLock { $0.segments.map(\.id) }
-    disk.once(.before, .write, of: ".seg") { engine.stopAutomaticCompaction() }
-    engine.setCompactsByItself(true)
-    #expect(try engine.compactIfWorthwhile() == false)
-    #expect(engine.reading.withLock { $0.segments.map(\.id) } == before)
+    let before = engine.reader.reading.withLock { $0.segments.map(\.id) }
+    disk.once(.before, .write, of: ".seg") { engine.autoCompactor.stop() }
+    engine.autoCompactor.setAutomatic(true)
+    #expect(try engine.autoCompactor.compactIfWorthwhile() == false)
+    #expect(engine.reader.reading.withLock { $0.segments.map(\.id) } == before)
     #expect(try store.disk.list("/store/log").count == before.count)
     #expect(try engine.compact(CompactionOptions(dropHistory: true)).segmentsRewritten > 0)
     try engine.close()
@@ -177,7 +177,7 @@ struct AutoCompactionTests {
     let engine = try store.open()
     var chance = SeededGenerator(seed: 6)
     for i in 0..<100 { try engine.put("key \(i)", "first \(i)") }
-    let view = try engine.view()
+    let view = try engine.reader.view()
     for i in 0..<1_500 { try engine.put("key \(i % 100)", value(&chance)) }
     for i in 0..<100 { #expect(try engine.get("key \(i)", in: view) == "first \(i)") }
     try engine.close()
@@ -190,14 +190,14 @@ struct AutoCompactionTests {
     store.configuration.segmentBytes = 256 << 10
     let disk = HookedDisk(store.disk)
     let engine = try store.open(on: disk)
-    engine.setCompactsByItself(false)
+    engine.autoCompactor.setAutomatic(false)
     var chance = SeededGenerator(seed: 7)
     let keys = 1_500
     for i in 0..<keys {
       let part = value(&chance)
       try engine.put("key \(i)", part + value(&chance) + value(&chance) + value(&chance))
     }
-    let sealed = engine.reading.withLock { $0.segments.count }
+    let sealed = engine.reader.reading.withLock { $0.segments.count }
     let before = try logBytes(engine)
     let failure = Lock<String?>(nil)
     disk.once(.before, .open, of: "/log/") {
@@ -208,16 +208,16 @@ struct AutoCompactionTests {
         try engine.commit(batch)
       } catch { failure.withLock { $0 = "\(error)" } }
     }
-    engine.setCompactsByItself(true)
+    engine.autoCompactor.setAutomatic(true)
     // It has merged nothing, and it is due again at once.
-    #expect(try !engine.compactIfWorthwhile())
+    #expect(try !engine.autoCompactor.compactIfWorthwhile())
     #expect(failure.withLock { $0 } == nil)
-    #expect(engine.writer.withLock { $0.compactor.runs } == 0)
-    #expect(engine.reading.withLock { $0.segments.count } == sealed)
-    #expect(engine.compactionIsDue())
-    #expect(try engine.compactIfWorthwhile())
+    #expect(engine.compactor.state.withLock { $0.runs } == 0)
+    #expect(engine.reader.reading.withLock { $0.segments.count } == sealed)
+    #expect(engine.autoCompactor.isDue())
+    #expect(try engine.autoCompactor.compactIfWorthwhile())
     #expect(try logBytes(engine) < before * 2 / 3)
-    #expect(engine.liveKeys == keys - 1_000)
+    #expect(engine.reader.liveKeys == keys - 1_000)
     try engine.close()
   }
 
@@ -227,12 +227,13 @@ struct AutoCompactionTests {
     store.configuration.doesBackgroundWorkInline = false
     let engine = try store.open()
     try engine.put("key", "value")
-    let merge = try #require(engine.mergeOptions(from: 1).automatic?.pace?.lastSequence)
-    #expect(merge() == engine.lastSequence)
+    let merge = try #require(
+      engine.autoCompactor.mergeOptions(from: 1).automatic?.pace?.lastSequence)
+    #expect(merge() == engine.reader.lastSequence)
     let before = merge()
     try engine.put("key", "other")
     #expect(merge() > before)
-    let drop = try #require(engine.automaticOptions(from: 1).automatic?.pace)
+    let drop = try #require(engine.autoCompactor.automaticOptions(from: 1).automatic?.pace)
     #expect(drop.lastSequence == nil)
     try engine.close()
   }

@@ -57,7 +57,7 @@ struct BallastTests {
     #expect(loaded.manifest.isClosedCleanly && loaded.areEqual)
     store.disk.capacity = nil
     let again = try store.open()
-    #expect(again.liveKeys == 2)
+    #expect(again.reader.liveKeys == 2)
     try again.put("more", "1")
     try again.close()
     #expect(store.disk.contents(of: file)?.count == 1 << 20, "it is made again")
@@ -71,7 +71,7 @@ struct BallastTests {
     let error = #expect(throws: TidemarkError.self) { try engine.close() }
     #expect(error?.code == .noSpace)
     store.disk.capacity = nil
-    #expect(try store.open().liveKeys == 2)
+    #expect(try store.open().reader.liveKeys == 2)
   }
 
   @Test(
@@ -93,7 +93,7 @@ struct BallastTests {
     try engine.compact(options)
     #expect(store.disk.usedBytes < before)
     try engine.put("more", "1")
-    #expect(engine.liveKeys == 3)
+    #expect(engine.reader.liveKeys == 3)
     try engine.close()
     #expect(try store.open().keys() == ["key", "more", "small"])
   }
@@ -140,7 +140,7 @@ struct BallastTests {
     let long = Manifest.Damage(
       state: .accepted, segmentID: 1, offset: 0, length: 1, firstSequence: 1, lastSequence: 1,
       reason: [UInt8](repeating: 65, count: 1024))
-    engine.writer.withLock { $0.manifest.damage = Array(repeating: long, count: 20) }
+    engine.writer.writing.withLock { $0.manifest.damage = Array(repeating: long, count: 20) }
     store.disk.capacity = store.disk.usedBytes
     try engine.setRetention(.everything)
     let left = store.disk.contents(of: file)?.count ?? 0
@@ -216,13 +216,13 @@ struct BallastTests {
     var engine = try store.open()
     for i in 0..<20 {
       try put(engine, i < 10 ? "a" : "b", bytes: 4 << 10, seed: UInt64(i))
-      if i == 9 { try engine.sealSegments() }
+      if i == 9 { try engine.writer.sealSegments() }
     }
     try engine.close()
     engine = try store.open()
     // As if there were so much in it that nothing else fits into the same group.
-    engine.writer.withLock { $0.manifest.segments[0].rawBytes = Limits.compactionUnitBytes }
-    engine.reading.withLock { $0.manifest.segments[0].rawBytes = Limits.compactionUnitBytes }
+    engine.writer.writing.withLock { $0.manifest.segments[0].rawBytes = Limits.compactionUnitBytes }
+    engine.reader.reading.withLock { $0.manifest.segments[0].rawBytes = Limits.compactionUnitBytes }
     if let call {
       store.disk.plan = .error(.ENOSPC, atCall: call, of: [.open, .write, .allocate])
     }
@@ -255,7 +255,7 @@ struct BallastTests {
     store.disk.kill()
     store.disk.restart()
     let engine = try store.open(.write)
-    #expect(engine.liveKeys == 2)
+    #expect(engine.reader.liveKeys == 2)
     #expect(store.disk.contents(of: file)?.count == 0)
     try engine.close()
   }

@@ -54,7 +54,8 @@ import TidemarkTestKit
         try engine.commit(batch, durability: [.buffered, .durable, .async][round % 3])
         try engine.put("single \(round)", "1", durability: round % 2 == 0 ? .async : .buffered)
       }
-      #expect(engine.packer?.isStarted ?? false == !store.configuration.doesBackgroundWorkInline)
+      #expect(
+        engine.writer.packer?.isStarted ?? false == !store.configuration.doesBackgroundWorkInline)
       try engine.close()
     }
     #expect(log(stores[0]) == log(stores[1]))
@@ -65,7 +66,7 @@ import TidemarkTestKit
     let store = store(usesThread: true)
     let engine = try store.open()
     try engine.commit(batch(1))
-    let last = engine.lastSequence
+    let last = engine.reader.lastSequence
     store.disk.plan = .error(.EIO, atCall: 1, of: [.write])
     let error = #expect(throws: TidemarkError.self) { try engine.commit(batch(2)) }
     #expect(error?.code == .unknownOutcome)
@@ -73,7 +74,7 @@ import TidemarkTestKit
     #expect(throws: TidemarkError.self) { try engine.commit(batch(3)) }
     try? engine.close()
     let again = try store.open()
-    #expect(again.lastSequence == last)
+    #expect(again.reader.lastSequence == last)
     #expect(try again.get("key 0") != nil)
     try again.commit(batch(4))
     try again.close()
@@ -101,13 +102,13 @@ import TidemarkTestKit
     let store = store(usesThread: true)
     let engine = try store.open()
     try engine.commit(batch(0))
-    let last = engine.lastSequence
+    let last = engine.reader.lastSequence
     var refused = try batch(1)
     let condition = refused.addCondition(.absent)
     try refused.add(
       .put, key: bytes("key 0").rawSpan, value: value(1, 1).rawSpan, condition: condition)
     #expect(throws: TidemarkError.self) { try engine.commit(refused) }
-    #expect(engine.lastSequence == last)
+    #expect(engine.reader.lastSequence == last)
     try engine.commit(batch(2))
     try engine.close()
   }
@@ -120,7 +121,7 @@ import TidemarkTestKit
     let reader = try WorkerThread(name: "reader") {
       while !isOver.withLock({ $0 }) {
         do {
-          let view = try engine.view()
+          let view = try engine.reader.view()
           let first = try engine.get("first", in: view)
           #expect(try engine.get("last", in: view) == first)
         } catch { Issue.record("\(error)") }

@@ -18,7 +18,7 @@ struct CacheBoundTests {
     }
     try engine.compact()
     for _ in 0..<3 { for i in 0..<300 { _ = try engine.get("k\(i)") } }
-    let (values, decoded) = (engine.hotCache.bytes, engine.caches.bytes)
+    let (values, decoded) = (engine.reader.hotCache.bytes, engine.reader.caches.bytes)
     #expect(decoded > 32 << 10, "nothing was read from the log")
     #expect(values + decoded <= cacheBytes + 128 << 10, "\(values), \(decoded)")
     try engine.close()

@@ -16,7 +16,7 @@ struct CachedDataTests {
     #expect(try engine.get("theirs") == "5")
     #expect(try engine.versions("mine") == ["2", "1"])
     #expect(try engine.versions("theirs") == ["5"])
-    #expect(try engine.bounds().historyFrom == 1)
+    #expect(try engine.reader.bounds().historyFrom == 1)
     #expect(try engine.compact().segmentsRewritten == 0)
     try engine.close()
   }
@@ -35,7 +35,7 @@ struct CachedDataTests {
     #expect(try engine.evict("theirs", at: new))
     #expect(try engine.evict("theirs") == false)
     #expect(try engine.get("theirs") == nil)
-    #expect(engine.liveKeys == 1)
+    #expect(engine.reader.liveKeys == 1)
     try engine.close()
     engine = try store.open(.write)
     #expect(try engine.get("theirs") == nil && engine.get("mine") == "1")
@@ -73,7 +73,7 @@ struct CachedDataTests {
     let store = TestStore()
     let engine = try store.open()
     let first = try engine.cache("k", "1")
-    let created = try engine.entry(at: first).head.commitTime
+    let created = try engine.reader.entry(at: first).head.commitTime
     try engine.cache("k", "2")
     store.clock.advance(by: .seconds(5))
     for _ in 0..<4 { try engine.touch("k") }
@@ -93,7 +93,7 @@ struct CachedDataTests {
   func views() throws {
     let engine = try TestStore().open()
     try engine.cache("k", "1")
-    let view = try engine.view()
+    let view = try engine.reader.view()
     try engine.cache("k", "2")
     try engine.evict("k")
     #expect(try engine.compact().droppedEntries == 0)
@@ -109,9 +109,9 @@ struct CachedDataTests {
     try engine.put("mine", "1")
     for i in 0..<50 { try engine.cache("k\(i)", "value") }
     for i in 0..<50 { try engine.evict("k\(i)") }
-    try engine.flush()
-    try engine.writeImage()
-    let run = try #require(engine.reading.withLock { $0.index.runs.runs.first })
+    try engine.writer.flush()
+    try engine.checkpointer.writeRun()
+    let run = try #require(engine.reader.reading.withLock { $0.index.runs.runs.first })
     #expect(run.header.keys == 1)
     #expect(try engine.compact().droppedEntries == 100)
     try engine.close()
@@ -138,23 +138,23 @@ struct CachedDataTests {
     }
     try engine.cache("k", "1")
     try bulk("mine", 400)
-    try engine.sealSegments()
-    let oldest = try #require(engine.reading.withLock { $0.segments.first?.id })
+    try engine.writer.sealSegments()
+    let oldest = try #require(engine.reader.reading.withLock { $0.segments.first?.id })
     for round in 2...4 {
       try engine.evict("k")
-      try engine.flush()
-      try engine.writeRun(.whole)
+      try engine.writer.flush()
+      try engine.checkpointer.writeRun(.whole)
       // In the last round the key stays away.
       if round < 4 { try engine.cache("k", "\(round)") }
       for i in 0..<80 {
         try engine.cache("c\(i % 4)", (0..<30).map { _ in "\(chance.next())" }.joined())
       }
-      try engine.sealSegments()
-      try engine.flush()
-      engine.setCompactsByItself(true)
-      #expect(try engine.compactIfWorthwhile())
-      engine.setCompactsByItself(false)
-      #expect(engine.reading.withLock { $0.segments.first?.id } == oldest)
+      try engine.writer.sealSegments()
+      try engine.writer.flush()
+      engine.autoCompactor.setAutomatic(true)
+      #expect(try engine.autoCompactor.compactIfWorthwhile())
+      engine.autoCompactor.setAutomatic(false)
+      #expect(engine.reader.reading.withLock { $0.segments.first?.id } == oldest)
     }
     try engine.close()
     #expect(try store.problems().isEmpty)
@@ -174,18 +174,18 @@ struct CachedDataTests {
     for i in 0..<80 {
       try engine.cache("c\(i % 4)", (0..<30).map { _ in "\(chance.next())" }.joined())
     }
-    try engine.sealSegments()
+    try engine.writer.sealSegments()
     try engine.touch("k")
     try engine.evict("k")
-    try engine.flush()
-    try engine.writeRun(.whole)
-    engine.setCompactsByItself(true)
-    #expect(try engine.compactIfWorthwhile())
-    #expect(try engine.entryIfKept(at: 1) == nil)
-    var cursor = LogCursor(engine, from: 1, through: engine.lastSequence)
+    try engine.writer.flush()
+    try engine.checkpointer.writeRun(.whole)
+    engine.autoCompactor.setAutomatic(true)
+    #expect(try engine.autoCompactor.compactIfWorthwhile())
+    #expect(try engine.reader.entryIfKept(at: 1) == nil)
+    var cursor = LogCursor(engine.reader, from: 1, through: engine.reader.lastSequence)
     var kinds: [EntryKind] = []
     while let entry = try cursor.next() {
-      _ = try engine.info(entry)
+      _ = try engine.reader.info(entry)
       kinds.append(entry.head.kind)
     }
     #expect(kinds.last == .evict && !kinds.contains(.touch))
@@ -204,12 +204,12 @@ struct CachedDataTests {
     var batch = OperationBatch()
     try batch.add(.delete, key: bytes("k").rawSpan, attributes: attributes)
     try engine.commit(batch)
-    #expect(try engine.get("k") == nil && engine.liveKeys == 0 && engine.keys() == [])
+    #expect(try engine.get("k") == nil && engine.reader.liveKeys == 0 && engine.keys() == [])
     try engine.close()
     #expect(try store.problems().isEmpty)
     try store.loseImages()
     engine = try store.open(.write)
-    #expect(engine.liveKeys == 0)
+    #expect(engine.reader.liveKeys == 0)
     try engine.close()
   }
 
@@ -232,8 +232,8 @@ struct CachedDataTests {
       }
     }
     #expect(longest < 2 * store.configuration.segmentBytes)
-    #expect(engine.liveKeys == 150)
-    #expect(try engine.bounds().historyFrom == 1)
+    #expect(engine.reader.liveKeys == 150)
+    #expect(try engine.reader.bounds().historyFrom == 1)
     try engine.close()
   }
 }
@@ -273,12 +273,12 @@ extension Engine {
   /// The values of a key's versions, newest first; touches are left out.
   func versions(_ key: String) throws -> [String] {
     var values: [String] = []
-    var walk = try VersionWalk(self, ofKey: bytes(key).rawSpan)
+    var walk = try VersionWalk(reader, ofKey: bytes(key).rawSpan)
     while let entry = try walk.next() {
       switch entry.head.kind {
       case .put:
         values.append(
-          try withValue(of: entry.sequence) { (value, _) throws(TidemarkError) in
+          try reader.withValue(of: entry.sequence) { (value, _) throws(TidemarkError) in
             String(decoding: [UInt8](copying: value), as: UTF8.self)
           })
       case .delete, .evict: values.append("(gone)")
@@ -291,7 +291,7 @@ extension Engine {
   /// When a key was created, as readers work it out.
   func created(_ key: String) throws -> UInt64 {
     var oldest: UInt64 = 0
-    var walk = try VersionWalk(self, ofKey: bytes(key).rawSpan)
+    var walk = try VersionWalk(reader, ofKey: bytes(key).rawSpan)
     while let entry = try walk.next(), !entry.head.kind.removes {
       if entry.head.created != 0 { return entry.head.created }
       if entry.head.kind != .touch { oldest = entry.head.commitTime }

@@ -15,7 +15,7 @@ struct CachedSpaceTests {
 
   /// The segments, and those of which space is counted.
   private func ids(_ engine: Engine) -> (segments: Set<UInt64>, counted: Set<UInt64>) {
-    engine.reading.withLock { (Set($0.segments.map(\.id)), Set($0.usage.rows.keys)) }
+    engine.reader.reading.withLock { (Set($0.segments.map(\.id)), Set($0.usage.rows.keys)) }
   }
 
   private func fill(_ engine: Engine, _ count: Int, seed: UInt64) throws {
@@ -32,9 +32,9 @@ struct CachedSpaceTests {
     var engine = try store.open()
     for round in 0..<3 {
       try fill(engine, count, seed: UInt64(count + round))
-      try engine.sealSegments()
-      try engine.flush()
-      try engine.writeRun(.whole)
+      try engine.writer.sealSegments()
+      try engine.writer.flush()
+      try engine.checkpointer.writeRun(.whole)
       try engine.compact()
       if isClosed {
         try engine.close()
@@ -55,13 +55,13 @@ struct CachedSpaceTests {
   func dead(count: Int) throws {
     let engine = try store().open()
     try fill(engine, count, seed: UInt64(count))
-    try engine.sealSegments()
-    try engine.flush()
+    try engine.writer.sealSegments()
+    try engine.writer.flush()
     var bytes = try engine.status().bytes
     #expect(bytes.dead > 0 && bytes.history == 0)
     for number in 0..<count { try engine.put("mine", "\(number)" + "\(bytes)") }
-    try engine.sealSegments()
-    try engine.flush()
+    try engine.writer.sealSegments()
+    try engine.writer.flush()
     bytes = try engine.status().bytes
     #expect(bytes.dead > 0 && bytes.history > 0)
     #expect(bytes.live + bytes.history + bytes.dead + bytes.pinned == bytes.log)
@@ -74,15 +74,15 @@ struct CachedSpaceTests {
   @Test("no compaction seals a segment that has no entry yet", arguments: [100, 300, 600])
   func empty(count: Int) throws {
     let engine = try store().open()
-    engine.noteCacheBound(64 << 10)
+    engine.autoCompactor.noteCacheBound(64 << 10)
     for round in 0..<4 {
       try fill(engine, count, seed: UInt64(count + round))
-      try engine.sealSegments()
-      try engine.flush()
-      engine.setCompactsByItself(true)
-      try engine.compactIfWorthwhile()
-      engine.setCompactsByItself(false)
-      let segments = engine.reading.withLock { $0.segments }
+      try engine.writer.sealSegments()
+      try engine.writer.flush()
+      engine.autoCompactor.setAutomatic(true)
+      try engine.autoCompactor.compactIfWorthwhile()
+      engine.autoCompactor.setAutomatic(false)
+      let segments = engine.reader.reading.withLock { $0.segments }
       #expect(segments.dropLast().allSatisfy { $0.isSealed }, "round \(round)")
       #expect(Set(segments.map(\.firstSequence)).count == segments.count)
     }
@@ -96,18 +96,20 @@ struct CachedSpaceTests {
   func unsynced(count: Int) throws {
     let engine = try store().open()
     for round in 0..<2 { try fill(engine, 10, seed: UInt64(count + round)) }
-    try engine.sealSegments()
-    try engine.flush()
+    try engine.writer.sealSegments()
+    try engine.writer.flush()
     try fill(engine, count, seed: UInt64(count + 2))
-    engine.setCompactsByItself(true)
-    let first = try #require(engine.firstWithCached())
-    let before = try engine.compact(engine.automaticOptions(from: first))
+    engine.autoCompactor.setAutomatic(true)
+    let first = try #require(engine.reader.snapshot.firstWithCached)
+    let before = try engine.compact(engine.autoCompactor.automaticOptions(from: first))
     #expect(before.droppedEntries == 10)
-    #expect(engine.firstWithCached() != nil)
-    try engine.flush()
-    let again = try #require(engine.firstWithCached())
-    #expect(try engine.compact(engine.automaticOptions(from: again)).droppedEntries == count)
-    #expect(engine.firstWithCached() == nil)
+    #expect(engine.reader.snapshot.firstWithCached != nil)
+    try engine.writer.flush()
+    let again = try #require(engine.reader.snapshot.firstWithCached)
+    #expect(
+      try engine.compact(engine.autoCompactor.automaticOptions(from: again)).droppedEntries == count
+    )
+    #expect(engine.reader.snapshot.firstWithCached == nil)
     try engine.close()
   }
 }

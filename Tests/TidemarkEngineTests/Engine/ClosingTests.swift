@@ -11,7 +11,7 @@ struct ClosingTests {
     let engine = try store.open()
     try engine.put("a", "1")
     store.disk.plan = .error(.EIO, atCall: 1, of: [.sync])
-    #expect(throws: TidemarkError.self) { try engine.sync(through: 1) }
+    #expect(throws: TidemarkError.self) { try engine.writer.sync(through: 1) }
     // The system's words, and the file.
     let words = ErrorNumber.text(ErrorNumber.inputOutput) + ", in sync of /store/log/"
     let next = #expect(throws: TidemarkError.self) { try engine.put("b", "1") }
@@ -20,7 +20,7 @@ struct ClosingTests {
     let error = #expect(throws: TidemarkError.self) { try engine.close() }
     #expect(error?.code == .unknownOutcome)
     #expect(error?.message.contains(words) == true)
-    #expect(engine.isClosed)
+    #expect(engine.reader.isClosed)
     #expect(try store.open(.write).get("a") == "1")
   }
 
@@ -38,7 +38,7 @@ struct ClosingTests {
     let loaded = try #require(try ManifestStore(store.disk, storePath: store.path).load())
     #expect(loaded.manifest.isClosedCleanly)
     #expect(loaded.areEqual)
-    #expect(try store.open(.write).liveKeys == 2_000)
+    #expect(try store.open(.write).reader.liveKeys == 2_000)
   }
 
   @Test(
@@ -48,7 +48,7 @@ struct ClosingTests {
     let store = TestStore()
     let engine = try store.open()
     for i in 0..<2_000 { try engine.put("key\(i)", "1") }
-    try engine.flush()
+    try engine.writer.flush()
     store.disk.plan = [
       FaultRule(.error(.EIO), .call(copy), calls: .only([call]), path: "MANIFEST", times: .max)
     ]
@@ -57,7 +57,7 @@ struct ClosingTests {
     store.disk.plan = .none
     let report = try StoreVerifier.verify(store.path, environment: store.environment())
     #expect(report.findings == [])
-    #expect(try store.open(.write).liveKeys == 2_000)
+    #expect(try store.open(.write).reader.liveKeys == 2_000)
   }
 
   @Test("a disk too full for an image closes a store cleanly and says nothing of it")
@@ -72,8 +72,8 @@ struct ClosingTests {
     store.disk.plan = .none
     #expect(try #require(try ManifestStore(store.disk, storePath: store.path).load()).areEqual)
     let again = try store.open(.write)
-    #expect(again.reading.withLock { $0.manifest.images.isEmpty })
-    #expect(again.liveKeys == 2_000)
+    #expect(again.reader.reading.withLock { $0.manifest.images.isEmpty })
+    #expect(again.reader.liveKeys == 2_000)
   }
 
   @Test("nobody waits for a sync once sealing has synced everything")
@@ -86,13 +86,13 @@ struct ClosingTests {
     for i in 0..<20 { try batch.add(.put, key: bytes("k\(i)").rawSpan, value: value.rawSpan) }
     // For `durable` the log takes values as they are; the sync is left out.
     _ = try engine.stage(batch, durability: .durable, waitsForRoom: false)
-    #expect(engine.goalForRoom()?.sequence == 20)
-    try engine.sealSegments()
-    #expect(engine.durableSequence == engine.lastSequence)
-    #expect(engine.goalForRoom() == nil)
-    #expect(engine.writer.withLock { $0.unsyncedBytes } == 0)
+    #expect(engine.writer.goalForRoom()?.sequence == 20)
+    try engine.writer.sealSegments()
+    #expect(engine.reader.durableSequence == engine.reader.lastSequence)
+    #expect(engine.writer.goalForRoom() == nil)
+    #expect(engine.writer.writing.withLock { $0.unsyncedBytes } == 0)
     try engine.close()
-    #expect(engine.goalForRoom() == nil)
+    #expect(engine.writer.goalForRoom() == nil)
   }
 
   @Test("closing leaves small segments alone while a compaction rewrites the log")
@@ -105,22 +105,24 @@ struct ClosingTests {
     }
     let engine = try store.open()
     try engine.put("last", "1")
-    try engine.sealSegments()
-    let before = engine.reading.withLock { $0.segments.count }
-    #expect(engine.writer.withLock { $0.compactor.begin() })
+    try engine.writer.sealSegments()
+    let before = engine.reader.reading.withLock { $0.segments.count }
+    #expect(engine.compactor.state.withLock { $0.begin() })
     // It ends once it is refused what it wants to write.
     let compaction = try WorkerThread(name: "compacts") {
-      while !engine.isClosed { _ = Monitor(()).wait(timeoutNanoseconds: 100_000) { _ in false } }
-      engine.writer.withLock { $0.compactor.end() }
-      engine.writer.broadcast()
+      while !engine.reader.isClosed {
+        _ = Monitor(()).wait(timeoutNanoseconds: 100_000) { _ in false }
+      }
+      engine.compactor.state.withLock { $0.end() }
+      engine.compactor.state.broadcast()
     }
     try engine.close()
     compaction.join()
     let again = try store.open()
-    #expect(again.reading.withLock { $0.segments.count } >= before - 1)
+    #expect(again.reader.reading.withLock { $0.segments.count } >= before - 1)
     try again.put("one more", "1")
     try again.close()
-    #expect(try store.open().reading.withLock { $0.segments.count } <= 2)
+    #expect(try store.open().reader.reading.withLock { $0.segments.count } <= 2)
   }
 
   @Test("a rewrite whose inputs were replaced meanwhile changes nothing")
@@ -129,21 +131,23 @@ struct ClosingTests {
     let engine = try store.open()
     for i in 0..<3 {
       try engine.put("key\(i)", "1")
-      try engine.sealSegments()
+      try engine.writer.sealSegments()
     }
-    let plan = engine.reading.withLock { CompactionPlan($0.segments, rows: $0.manifest.segments) }
+    let plan = engine.reader.reading.withLock {
+      CompactionPlan($0.segments, rows: $0.manifest.segments)
+    }
     let floor = CompactionFloor(sequence: 0)
-    var fates = CompactionFates(engine, floor, nil, isRecordSuperseded: nil)
+    var fates = CompactionFates(engine.reader, floor, nil, isRecordSuperseded: nil)
     let outcome = try CompactionUnit(
-      engine, plan.groups[0], floor: floor, options: CompactionOptions()
+      engine.compactor, plan.groups[0], floor: floor, options: CompactionOptions()
     ).run(&fates)
     try engine.compact()
-    let rows = engine.reading.withLock { $0.manifest.segments }
+    let rows = engine.reader.reading.withLock { $0.manifest.segments }
     let swap = try #require(outcome.swap)
-    #expect(throws: TidemarkError.self) { try engine.replace(swap) }
-    #expect(engine.reading.withLock { $0.manifest.segments } == rows)
+    #expect(throws: TidemarkError.self) { try engine.compactor.replace(swap) }
+    #expect(engine.reader.reading.withLock { $0.manifest.segments } == rows)
     try engine.close()
-    #expect(try store.open().liveKeys == 3)
+    #expect(try store.open().reader.liveKeys == 3)
   }
 
   @Test("a MANIFEST whose segments overlap is not written")

@@ -32,7 +32,7 @@ struct CompactionGainTests {
     let engine = try other.open()
     try fill(engine, count: count, words: words)
     let report = try engine.compact(CompactionOptions(dense: dense))
-    let segment = try #require(engine.reading.withLock { $0.segments.first })
+    let segment = try #require(engine.reader.reading.withLock { $0.segments.first })
     let hasDictionary = try segment.codecs().dictionary != nil
     #expect(try engine.get("record/100001")?.hasPrefix(#"{"number":1,"#) == true)
     try engine.close()
@@ -78,10 +78,10 @@ struct CompactionGainTests {
         try batch.add(.put, key: key.rawSpan, value: bytes(value(records, i, &chance)).rawSpan)
       }
       try engine.commit(batch)
-      try engine.sealSegments()
+      try engine.writer.sealSegments()
     }
     for i in stride(from: 0, to: 3_000, by: 100) { try engine.delete("\(i)/\(records)") }
-    try engine.sealSegments()
+    try engine.writer.sealSegments()
     let state = try engine.keys()
     let report = try engine.compact(CompactionOptions(dropHistory: drops))
     #expect(report.segmentsRewritten == 7)
@@ -104,7 +104,7 @@ struct CompactionGainTests {
       try engine.put("k\(i)", (0..<40).map { _ in String(chance.next(), radix: 36) }.joined())
     }
     try engine.compact(CompactionOptions(dense: true))
-    let segment = try #require(engine.reading.withLock { $0.segments.first })
+    let segment = try #require(engine.reader.reading.withLock { $0.segments.first })
     #expect(try segment.kind == .compacted && segment.codecs().dictionary == nil)
     try engine.close()
   }
@@ -119,14 +119,14 @@ struct CompactionGainTests {
     try engine.put("record/100001", "newer")
     try engine.delete("record/100002")
     #expect(try engine.compact(CompactionOptions(dropHistory: drops)).segmentsRewritten == 1)
-    let before = engine.reading.withLock { $0.segments.map(ObjectIdentifier.init) }
+    let before = engine.reader.reading.withLock { $0.segments.map(ObjectIdentifier.init) }
     let images = try engine.status().images
     disk.once(.before, .write, of: "/store/") { Issue.record("there is nothing to write") }
     let report = try engine.compact(CompactionOptions(dropHistory: drops))
     #expect(report.segmentsRewritten == 0 && report.bytesFreed == 0)
     #expect(report.droppedEntries + report.droppedTombstones == 0)
     #expect(report.bytesAfter == report.bytesBefore)
-    #expect(engine.reading.withLock { $0.segments.map(ObjectIdentifier.init) } == before)
+    #expect(engine.reader.reading.withLock { $0.segments.map(ObjectIdentifier.init) } == before)
     #expect(try engine.status().images == images)
   }
 
@@ -139,10 +139,10 @@ struct CompactionGainTests {
       let report = try engine.compact(CompactionOptions(dense: dense))
       #expect(report.segmentsRewritten == 0 && report.bytesAfter == report.bytesBefore)
     }
-    let segments = engine.reading.withLock { $0.segments.map(\.kind) }
+    let segments = engine.reader.reading.withLock { $0.segments.map(\.kind) }
     #expect(segments.first == .appended)
     // The segment does not count as worth another compaction.
-    #expect(try engine.space(from: .max).appended <= FormatConstants.segmentHeaderBytes)
+    #expect(try engine.compactor.space(from: .max).appended <= FormatConstants.segmentHeaderBytes)
     let isQuiet = Mutex(true)
     disk.once(.before, .write, of: "/store/") { isQuiet.withLock { $0 = false } }
     try engine.compact()
@@ -167,9 +167,9 @@ struct CompactionGainTests {
   func images() throws {
     let engine = try store.open()
     try engine.put("a", "1")
-    try engine.writeImage()
+    try engine.checkpointer.writeRun()
     try engine.put("b", "2")
-    try engine.writeImage()
+    try engine.checkpointer.writeRun()
     #expect(try engine.status().images.count == 1)
     try engine.compact()
     let left = try engine.status().images

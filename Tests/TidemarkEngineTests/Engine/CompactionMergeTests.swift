@@ -51,10 +51,10 @@ struct CompactionMergeTests {
     let engine = try store.open(seed: seed)
     for round in 0..<4 {
       try write(engine, &chance, &state, count: 400)
-      if round == 1 { try engine.mergeSmallSegments() }
+      if round == 1 { try engine.compactor.mergeSmallSegments() }
       let drops = seed % 2 == 0 || round == 3
       try engine.compact(CompactionOptions(dropHistory: drops))
-      let sealed = engine.reading.withLock { $0.segments.filter(\.isSealed) }
+      let sealed = engine.reader.reading.withLock { $0.segments.filter(\.isSealed) }
       #expect(sealed.map(\.kind) == [.compacted], "seed \(seed)")
       for isHistory in [true, false] {
         #expect(
@@ -172,14 +172,14 @@ struct CompactionMergeTests {
     let engine = try store.open(seed: seed)
     try write(engine, &chance, &state, count: 1_500)
     var expected: [UInt64: [UInt8]] = [:]
-    var cursor = LogCursor(engine, from: 1, through: engine.lastSequence)
+    var cursor = LogCursor(engine.reader, from: 1, through: engine.reader.lastSequence)
     while let entry = try cursor.next() { expected[entry.sequence] = entry.key }
     try engine.compact()
     for i in 0..<40 {
-      let first = 1 + chance.next() % engine.lastSequence
+      let first = 1 + chance.next() % engine.reader.lastSequence
       // A few entries are found singly, many by a walk over all.
-      let last = min(engine.lastSequence, first + chance.next() % (i % 2 == 0 ? 900 : 3))
-      var cursor = LogCursor(engine, from: first, through: last)
+      let last = min(engine.reader.lastSequence, first + chance.next() % (i % 2 == 0 ? 900 : 3))
+      var cursor = LogCursor(engine.reader, from: first, through: last)
       var met: [UInt64] = []
       while let entry = try cursor.next() {
         met.append(entry.sequence)
@@ -197,7 +197,7 @@ struct CompactionMergeTests {
     var state: [String: String] = [:]
     try write(engine, &chance, &state, count: 800)
     try engine.compact()
-    let segment = try #require(engine.reading.withLock { $0.segments.first })
+    let segment = try #require(engine.reader.reading.withLock { $0.segments.first })
     var met: [UInt64] = []
     var first: UInt64 = 1
     while first <= segment.lastSequence {
@@ -206,7 +206,7 @@ struct CompactionMergeTests {
       try window.gather()
       for entry in window.entries() {
         met.append(entry.sequence)
-        let single = try engine.entry(at: entry.sequence)
+        let single = try engine.reader.entry(at: entry.sequence)
         #expect(entry.key == single.key && entry.labels == single.labels)
       }
       first = window.last + 1

@@ -21,15 +21,15 @@ struct CompactionPartsTests {
       _ = try engine.commit(batch)
     }
     for round in 0..<2 {
-      try engine.sealSegments()
-      for segment in engine.reading.withLock({ $0.segments }) {
+      try engine.writer.sealSegments()
+      for segment in engine.reader.reading.withLock({ $0.segments }) {
         var frames = try FrameReader(segment)
         for record in try segment.frames() {
           let front = try frames.front(record)
           for head in front.entries where head.hasValue && chance.next() % 3 > 0 {
             var value: [UInt8] = []
             try frames.appendValue(of: head, in: front, to: &value)
-            let single = try engine.withValue(of: head.sequence) { (value, _) in
+            let single = try engine.reader.withValue(of: head.sequence) { (value, _) in
               [UInt8](copying: value)
             }
             #expect(value == single, "seed \(seed), sequence \(head.sequence)")
@@ -48,31 +48,31 @@ struct CompactionPartsTests {
     for (key, isGone) in [("a", false), ("b", true)] {
       try engine.put(key, "1")
       if isGone { try engine.delete(key) }
-      try engine.sealSegments()
+      try engine.writer.sealSegments()
       store.clock.advance(by: .seconds(1))
       try engine.put(key, "2")
-      try engine.sealSegments()
+      try engine.writer.sealSegments()
       store.clock.advance(by: .seconds(1))
       try engine.put(key, "3")
     }
-    try engine.sealSegments()
+    try engine.writer.sealSegments()
     var expected: [String: UInt64] = [:]
     for (key, sequence) in [("a", UInt64(1)), ("b", 6)] {
-      expected[key] = try engine.entry(at: sequence).head.commitTime
+      expected[key] = try engine.reader.entry(at: sequence).head.commitTime
     }
-    let limit = engine.lastSequence
+    let limit = engine.reader.lastSequence
     let floor = CompactionFloor(sequence: limit, needed: limit)
-    var fates = CompactionFates(engine, floor, nil, isRecordSuperseded: nil)
-    let segments = engine.reading.withLock { $0.segments }.filter { $0.isSealed }
+    var fates = CompactionFates(engine.reader, floor, nil, isRecordSuperseded: nil)
+    let segments = engine.reader.reading.withLock { $0.segments }.filter { $0.isSealed }
     #expect(segments.count == 5)
     for segment in segments {
       let group = CompactionPlan.Group(segments: [segment], rows: [])
-      let unit = CompactionUnit(engine, group, floor: floor, options: CompactionOptions())
-      if let swap = try unit.run(&fates).swap { try engine.replace(swap) }
+      let unit = CompactionUnit(engine.compactor, group, floor: floor, options: CompactionOptions())
+      if let swap = try unit.run(&fates).swap { try engine.compactor.replace(swap) }
     }
     for (key, time) in expected {
-      let slot = try #require(try engine.slot(ofKey: bytes(key).rawSpan))
-      #expect(try engine.entry(at: slot.sequence).head.created == time, "key \(key)")
+      let slot = try #require(try engine.reader.slot(ofKey: bytes(key).rawSpan))
+      #expect(try engine.reader.entry(at: slot.sequence).head.created == time, "key \(key)")
     }
   }
 
@@ -84,11 +84,11 @@ struct CompactionPartsTests {
       if let value { try engine.put("k", value) } else { try engine.delete("k") }
       store.clock.advance(by: .seconds(1))
     }
-    engine.keepDeletes(above: 1)
+    engine.reader.keepDeletes(above: 1)
     try engine.compact(CompactionOptions(dropHistory: true))
-    #expect(try engine.entryIfKept(at: 1) == nil)
-    #expect(try engine.entryIfKept(at: 2)?.head.kind == .delete)
-    #expect(try engine.entry(at: 3).head.created == 0)
+    #expect(try engine.reader.entryIfKept(at: 1) == nil)
+    #expect(try engine.reader.entryIfKept(at: 2)?.head.kind == .delete)
+    #expect(try engine.reader.entry(at: 3).head.created == 0)
     try engine.close()
   }
 
@@ -96,8 +96,8 @@ struct CompactionPartsTests {
   func beyondEnd() throws {
     let engine = try TestStore().open()
     try engine.put("k", "v")
-    try engine.sealSegments()
-    let segment = try #require(engine.reading.withLock { $0.segments.first })
+    try engine.writer.sealSegments()
+    let segment = try #require(engine.reader.reading.withLock { $0.segments.first })
     var record = try #require(try segment.frames().first)
     record.offset = 1 << 30
     let frames = try FrameReader(segment)

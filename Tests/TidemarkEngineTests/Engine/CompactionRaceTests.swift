@@ -33,12 +33,12 @@ struct CompactionRaceTests {
   }
 
   private func expectForgotten(_ engine: Engine) throws {
-    #expect(try engine.slot(ofKey: bytes("gone").rawSpan) == nil)
+    #expect(try engine.reader.slot(ofKey: bytes("gone").rawSpan) == nil)
     #expect(try engine.get("stays") == "1")
-    #expect(try engine.bounds().droppedThrough == 3)
+    #expect(try engine.reader.bounds().droppedThrough == 3)
     try engine.close()
     let again = try store.open(.write)
-    #expect(try again.slot(ofKey: bytes("gone").rawSpan) == nil)
+    #expect(try again.reader.slot(ofKey: bytes("gone").rawSpan) == nil)
     try again.close()
     let report = try StoreVerifier.verify(store.path, environment: store.environment())
     #expect(report.findings == [])
@@ -61,12 +61,12 @@ struct CompactionRaceTests {
         }
         worker.withLock { $0 = thread }
         // It has said by then what goes, and wants an image of its own.
-        #expect(try wait { try engine.bounds().historyFrom >= 3 })
+        #expect(try wait { try engine.reader.bounds().historyFrom >= 3 })
         // If it does not wait for this image, it has time to end now.
         _ = wait(times: 1_000) { isDone.withLock { $0 } }
       } catch { Issue.record(error) }
     }
-    try engine.writeImage()
+    try engine.checkpointer.writeRun()
     worker.withLock { $0 }?.join()
     #expect(failure.withLock { $0 } == nil)
     try expectForgotten(engine)
@@ -79,13 +79,13 @@ struct CompactionRaceTests {
     store.disk.plan = [
       FaultRule(.error(.EIO), .call(1), calls: .only([.write]), path: ".idx", times: .max)
     ]
-    #expect(throws: TidemarkError.self) { try engine.writeImage() }
+    #expect(throws: TidemarkError.self) { try engine.checkpointer.writeRun() }
     store.disk.plan = .none
     try engine.delete("first")
     try engine.put("stays", "1")
     try engine.compact(CompactionOptions(dropHistory: true))
-    #expect(try engine.slot(ofKey: bytes("first").rawSpan) == nil)
-    #expect(try engine.bounds().droppedThrough == 2)
+    #expect(try engine.reader.slot(ofKey: bytes("first").rawSpan) == nil)
+    #expect(try engine.reader.bounds().droppedThrough == 2)
     try engine.close()
   }
 
@@ -110,7 +110,7 @@ struct CompactionRaceTests {
             let thread = try WorkerThread(name: "closes") {
               do {
                 try engine.close()
-                #expect(engine.writer.withLock { !$0.compactor.isRunning })
+                #expect(engine.compactor.state.withLock { !$0.isRunning })
                 let next = try store.open(.write)
                 try next.put("next", "1", durability: .durable)
                 // Its files get the names that the other compaction is about to take.
@@ -119,7 +119,7 @@ struct CompactionRaceTests {
               } catch { Issue.record(error) }
             }
             worker.withLock { $0 = thread }
-            #expect(wait { engine.isClosed })
+            #expect(wait { engine.reader.isClosed })
             // If closing does not wait for the compaction, it has time to end now.
             _ = wait(times: 1_000) { reopened.withLock { $0 } != nil }
           } catch { Issue.record(error) }
@@ -147,7 +147,7 @@ struct CompactionRaceTests {
       hasClosed.withLock { $0 = true }
     }
     try engine.backup(to: "/copy")
-    #expect(hasClosed.withLock { $0 } && engine.isClosed)
+    #expect(hasClosed.withLock { $0 } && engine.reader.isClosed)
     let copy = try Engine.open(
       "/copy", configuration: store.configuration,
       environment: EngineEnvironment(

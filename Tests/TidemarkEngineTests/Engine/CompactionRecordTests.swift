@@ -35,7 +35,7 @@ struct CompactionRecordTests {
       try put(engine, "peer", type: 33, bytes: 100, &chance)
     }
     try engine.compact(CompactionOptions(dropHistory: true))
-    let sealed = engine.reading.withLock { $0.segments.filter(\.isSealed) }
+    let sealed = engine.reader.reading.withLock { $0.segments.filter(\.isSealed) }
     #expect(sealed.reduce(0) { $0 + $1.usedLength() } < 2 * bytes + 50_000)
     try engine.close()
   }
@@ -49,7 +49,7 @@ struct CompactionRecordTests {
       try engine.put("peer", String(repeating: "\(number) ", count: 40_000))
     }
     try engine.compact()
-    let sealed = engine.reading.withLock { $0.segments.filter(\.isSealed) }
+    let sealed = engine.reader.reading.withLock { $0.segments.filter(\.isSealed) }
     try #require(sealed.count == 1)
     for isHistory in [true, false] {
       let frames = try FrameReader(sealed[0])
@@ -59,10 +59,10 @@ struct CompactionRecordTests {
       #expect(sequences == sequences.sorted())
     }
     for number in 0..<60 {
-      let entry = try #require(try engine.entryIfKept(at: UInt64(2 * number + 2)))
+      let entry = try #require(try engine.reader.entryIfKept(at: UInt64(2 * number + 2)))
       #expect(entry.head.kind == .put)
     }
-    let table = try RecordTable(engine)
+    let table = try RecordTable(engine.reader)
     #expect(table.count == 3)
     try engine.close()
   }
@@ -70,7 +70,7 @@ struct CompactionRecordTests {
   /// How many bytes of the log finding the store's records reads.
   private func bytesRead(findingRecordsOf engine: Engine) throws -> Int {
     let before = store.disk.trace.count
-    _ = try RecordTable(engine)
+    _ = try RecordTable(engine.reader)
     return store.disk.trace[before...].filter { $0.operation == .read }.reduce(0) {
       $0 + $1.length
     }
@@ -83,7 +83,7 @@ struct CompactionRecordTests {
     try engine.close()
     for _ in 0..<2 {
       engine = try store.open(.write)
-      let log = engine.reading.withLock { $0.segments }.reduce(0) { $0 + $1.usedLength() }
+      let log = engine.reader.reading.withLock { $0.segments }.reduce(0) { $0 + $1.usedLength() }
       #expect(log > 80_000)
       // A footer and a chunk of the locator of each.
       #expect(try bytesRead(findingRecordsOf: engine) * 3 < log)
@@ -102,17 +102,17 @@ struct CompactionRecordTests {
     let killed = store.disk.snapshot()
     try engine.close()
     engine = try store.open(.write)
-    #expect(try RecordTable(engine).count == 1)
+    #expect(try RecordTable(engine.reader).count == 1)
     try engine.compact()
-    #expect(try engine.reading.withLock { $0.segments }.contains { try !$0.isRecordless() })
-    #expect(try RecordTable(engine).count == 1)
+    #expect(try engine.reader.reading.withLock { $0.segments }.contains { try !$0.isRecordless() })
+    #expect(try RecordTable(engine.reader).count == 1)
     try engine.close()
     store.disk.restore(killed)
     engine = try store.open(.write)
-    #expect(try RecordTable(engine).count == 1)
+    #expect(try RecordTable(engine.reader).count == 1)
     try engine.close()
     engine = try store.open(.write)
-    #expect(try RecordTable(engine).count == 1)
+    #expect(try RecordTable(engine.reader).count == 1)
     try engine.close()
   }
 }

@@ -31,7 +31,7 @@ struct CompactionRoomTests {
 
   /// The files that MANIFEST lists, as paths of the disk.
   private func listed(_ engine: Engine) -> [String] {
-    engine.reading.withLock { read in
+    engine.reader.reading.withLock { read in
       read.manifest.segments.map { "store/log/" + $0.fileName }.sorted()
     }
   }
@@ -40,7 +40,7 @@ struct CompactionRoomTests {
   func refused() throws {
     let engine = try store.open()
     try fill(engine)
-    try engine.sealSegments()
+    try engine.writer.sealSegments()
     let log = try engine.status().bytes.log
     let before = store.disk.trace.count
     store.disk.capacity = store.disk.usedBytes + (24 << 10)
@@ -61,7 +61,7 @@ struct CompactionRoomTests {
   func fullInTheMiddle() throws {
     let engine = try store.open()
     try fill(engine)
-    try engine.sealSegments()
+    try engine.writer.sealSegments()
     let log = try engine.status().bytes.log
     let keys = try engine.keys()
     var refusals = 0
@@ -94,10 +94,10 @@ struct CompactionRoomTests {
     var chance = SeededGenerator(seed: 8)
     for segment in 0..<7 {
       for i in 0..<60 { try engine.put("\(segment)/\(i)", value(&chance)) }
-      try engine.sealSegments()
+      try engine.writer.sealSegments()
     }
     for i in 0..<30 { try engine.delete("\(position)/\(i)") }
-    try engine.sealSegments()
+    try engine.writer.sealSegments()
     let keys = try engine.keys()
     let log = try engine.status().bytes.log
     // Half of one segment fits, and by far not the whole log.
@@ -119,11 +119,11 @@ struct CompactionRoomTests {
     var chance = SeededGenerator(seed: 9)
     for segment in 0..<4 {
       for i in 0..<(segment == 0 ? 200 : 20) { try engine.put("\(segment)/\(i)", value(&chance)) }
-      try engine.sealSegments()
+      try engine.writer.sealSegments()
     }
     // Little goes of the first, long one, and nearly all of the others.
     for segment in 0..<4 { for i in 0..<18 { try engine.delete("\(segment)/\(i)") } }
-    try engine.sealSegments()
+    try engine.writer.sealSegments()
     let keys = try engine.keys()
     let log = try engine.status().bytes.log
     store.disk.capacity = store.disk.usedBytes + (28 << 10)
@@ -152,12 +152,12 @@ struct CompactionRoomTests {
     store.configuration.compactsByItself = true
     store.configuration.retention = Retention(versionsPerKey: 1)
     let engine = try store.open()
-    engine.setCompactsByItself(false)
+    engine.autoCompactor.setAutomatic(false)
     try fill(engine, 1200)
-    try engine.sealSegments()
+    try engine.writer.sealSegments()
     let log = try engine.status().bytes.log
     store.disk.capacity = store.disk.usedBytes + log / 2
-    engine.setCompactsByItself(true)
+    engine.autoCompactor.setAutomatic(true)
     let before = store.disk.trace.count
     try engine.doBackgroundWork()
     let compaction = try engine.status().compaction

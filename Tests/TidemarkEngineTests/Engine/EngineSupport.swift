@@ -54,14 +54,14 @@ extension Engine {
   }
 
   func get(_ key: String) throws -> String? {
-    try withValue(forKey: bytes(key).rawSpan) { (value, _) throws(TidemarkError) in
+    try reader.withValue(forKey: bytes(key).rawSpan) { (value, _) throws(TidemarkError) in
       String(decoding: [UInt8](copying: value), as: UTF8.self)
     }
   }
 
   func get(_ key: String, in view: EngineView) throws -> String? {
-    guard let entry = try entry(forKey: bytes(key).rawSpan, in: view) else { return nil }
-    return try withValue(of: entry.sequence, isTouch: entry.head.kind == .touch) {
+    guard let entry = try reader.entry(forKey: bytes(key).rawSpan, in: view) else { return nil }
+    return try reader.withValue(of: entry.sequence, isTouch: entry.head.kind == .touch) {
       (value, _) throws(TidemarkError) in
       String(decoding: [UInt8](copying: value), as: UTF8.self)
     }
@@ -70,7 +70,7 @@ extension Engine {
   func keys(
     _ query: ScanQuery = ScanQuery(), in view: EngineView? = nil
   ) throws -> [String] {
-    let scan = EngineScan(self, query, view: try view ?? self.view())
+    let scan = EngineScan(reader, query, view: try view ?? reader.view())
     var keys: [String] = []
     while true {
       let rows = try scan.nextPage(limit: 7)

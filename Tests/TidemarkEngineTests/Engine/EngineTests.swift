@@ -14,13 +14,13 @@ struct EngineTests {
     #expect(try engine.get("a") == "three")
     #expect(try engine.get("b") == "two")
     #expect(try engine.get("c") == nil)
-    #expect(engine.lastSequence == 3)
+    #expect(engine.reader.lastSequence == 3)
     try engine.close()
     let again = try store.open()
     #expect(try again.get("a") == "three")
     #expect(try again.get("b") == "two")
-    #expect(again.lastSequence == 3)
-    #expect(again.liveKeys == 2)
+    #expect(again.reader.lastSequence == 3)
+    #expect(again.reader.liveKeys == 2)
     try again.close()
   }
 
@@ -37,7 +37,7 @@ struct EngineTests {
     attributes.time?.nanoseconds = 999_999_999
     try batch.add(.put, key: [1].rawSpan, value: [1].rawSpan, attributes: attributes)
     try engine.commit(batch)
-    #expect(try engine.entry(at: 1).attributes().time == attributes.time)
+    #expect(try engine.reader.entry(at: 1).attributes().time == attributes.time)
     try engine.close()
   }
 
@@ -49,12 +49,12 @@ struct EngineTests {
     store.disk.kill()
     store.disk.restart()
     let again = try store.open()
-    #expect(again.lastSequence == 100)
-    #expect(again.liveKeys == 40)
+    #expect(again.reader.lastSequence == 100)
+    #expect(again.reader.liveKeys == 40)
     #expect(try again.get("key39") == "value 79")
     #expect(try again.get("key0") == "value 80")
     try again.put("more", "x")
-    #expect(again.lastSequence == 101)
+    #expect(again.reader.lastSequence == 101)
     try again.close()
   }
 
@@ -95,14 +95,15 @@ struct EngineTests {
     try engine.compact()
     try engine.compact()
     var found: [String] = []
-    var cursor = LogCursor(engine, from: 1, through: engine.lastSequence, includesRecords: true)
+    var cursor = LogCursor(
+      engine.reader, from: 1, through: engine.reader.lastSequence, includesRecords: true)
     while let entry = try cursor.next() {
-      try engine.withValue(of: entry.sequence) { (value, _) throws(TidemarkError) in
+      try engine.reader.withValue(of: entry.sequence) { (value, _) throws(TidemarkError) in
         found.append(String(decoding: [UInt8](copying: value), as: UTF8.self))
       }
     }
     #expect(found == ["x1 3", "y1 3", "x2 3", "1"])
-    #expect(engine.lastSequence == 13)
+    #expect(engine.reader.lastSequence == 13)
     try engine.close()
     let report = try StoreVerifier.verify(store.path, environment: store.environment())
     #expect(report.findings.isEmpty)
@@ -112,11 +113,11 @@ struct EngineTests {
   func deleteAbsent() throws {
     let engine = try TestStore().open()
     #expect(try engine.delete("nothing") == false)
-    #expect(engine.lastSequence == 0)
+    #expect(engine.reader.lastSequence == 0)
     try engine.put("a", "1")
     #expect(try engine.delete("a"))
     #expect(try engine.get("a") == nil)
-    #expect(engine.liveKeys == 0)
+    #expect(engine.reader.liveKeys == 0)
     try engine.close()
   }
 
@@ -125,7 +126,7 @@ struct EngineTests {
     let engine = try TestStore().open()
     try engine.put("a", "1", labels: ["l"])
     try engine.put("b", "2", labels: ["l"])
-    let view = try engine.view()
+    let view = try engine.reader.view()
     try engine.put("a", "3", labels: ["m"])
     try engine.delete("b")
     try engine.put("c", "4", labels: ["l"])
@@ -137,7 +138,7 @@ struct EngineTests {
     query.labels = LabelQuery(all: [bytes("l")])
     #expect(try engine.keys(query, in: view) == ["a", "b"])
     #expect(try engine.keys(query) == ["c"])
-    #expect(try engine.history(ofKey: bytes("a").rawSpan).map(\.sequence) == [3, 1])
+    #expect(try engine.reader.history(ofKey: bytes("a").rawSpan).map(\.sequence) == [3, 1])
     try engine.close()
   }
 
@@ -170,9 +171,9 @@ struct EngineTests {
     let again = try store.open()
     #expect(try again.get("a") == "1")
     #expect(try again.touch("a"))
-    let entry = try again.entry(at: 4)
-    #expect(try again.info(entry).valueSequence == 1)
-    #expect(try again.info(entry).labels == [bytes("l")])
+    let entry = try again.reader.entry(at: 4)
+    #expect(try again.reader.info(entry).valueSequence == 1)
+    #expect(try again.reader.info(entry).labels == [bytes("l")])
     try again.close()
   }
 
@@ -188,7 +189,7 @@ struct EngineTests {
     #expect(report.droppedTombstones == 10)
     #expect(try engine.keys() == before)
     #expect(try engine.get("key49") == "value 499")
-    #expect(throws: TidemarkError.self) { try engine.view(at: 100) }
+    #expect(throws: TidemarkError.self) { try engine.reader.view(at: 100) }
     try engine.close()
     let again = try store.open()
     #expect(try again.keys() == before)
@@ -204,7 +205,7 @@ struct EngineTests {
     for i in 1...300 { try engine.put("key\(i % 20)", "value \(i)") }
     try engine.compact()
     for sequence in stride(from: UInt64(1), through: 300, by: 17) {
-      let view = try engine.view(at: sequence)
+      let view = try engine.reader.view(at: sequence)
       let key = "key\(sequence % 20)"
       #expect(try engine.get(key, in: view) == "value \(sequence)")
     }

@@ -37,7 +37,7 @@ struct EntriesTogetherTests {
       if round == 15 { try engine.compact(CompactionOptions(dropHistory: seed % 2 == 1)) }
     }
     var sequences: [UInt64] = []
-    var cursor = LogCursor(engine, from: 1, through: engine.lastSequence)
+    var cursor = LogCursor(engine.reader, from: 1, through: engine.reader.lastSequence)
     while let entry = try cursor.next() { sequences.append(entry.sequence) }
     return (engine, sequences)
   }
@@ -58,13 +58,13 @@ struct EntriesTogetherTests {
     let wanted = (sequences + sequences.prefix(50)).shuffled(using: &random)
     try #require(wanted.count > 600)
     var told: [Int: String] = [:]
-    try engine.forEachInfo(at: wanted) { (index, key, info) in
+    try engine.reader.forEachInfo(at: wanted) { (index, key, info) in
       told[index] = "\([UInt8](copying: key)) \(info)"
     }
     #expect(told.count == wanted.count)
     for (index, sequence) in wanted.enumerated() {
-      let entry = try engine.entry(at: sequence)
-      #expect(told[index] == "\(entry.key) \(try engine.info(entry))", "seed \(seed)")
+      let entry = try engine.reader.entry(at: sequence)
+      #expect(told[index] == "\(entry.key) \(try engine.reader.info(entry))", "seed \(seed)")
     }
     try engine.close()
   }
@@ -74,10 +74,12 @@ struct EntriesTogetherTests {
     let (engine, all) = try filled(0)
     var random = SeededGenerator(seed: 1)
     let sequences = all.shuffled(using: &random)
-    engine.caches.removeAll()
-    let together = try reads { try engine.forEachEntry(at: sequences) { (_, _) in } }
-    engine.caches.removeAll()
-    let alone = try reads { for sequence in sequences { _ = try engine.entry(at: sequence) } }
+    engine.reader.caches.removeAll()
+    let together = try reads { try engine.reader.forEachEntry(at: sequences) { (_, _) in } }
+    engine.reader.caches.removeAll()
+    let alone = try reads {
+      for sequence in sequences { _ = try engine.reader.entry(at: sequence) }
+    }
     #expect(together < 60 && alone > 10 * together, "\(together) and \(alone) reads")
     try engine.close()
   }
@@ -88,7 +90,7 @@ struct EntriesTogetherTests {
   func alone(seed: UInt64) throws {
     let (engine, sequences) = try filled(seed)
     for sequence in sequences {
-      guard case .segment(let segment) = try engine.place(of: sequence) else { continue }
+      guard case .segment(let segment) = try engine.reader.place(of: sequence) else { continue }
       let (record, entry) = try #require(try segment.frame(holding: sequence))
       let caches = LogCaches(bytes: 1 << 20)
       let found = try #require(try segment.head(of: sequence, caches: caches))
@@ -96,8 +98,9 @@ struct EntriesTogetherTests {
       let front = try segment.front(record, caches: LogCaches(bytes: 1 << 20))
       let same = LogEntry(segment: segment, front: front, head: front.entries[entry])
       #expect(found.key == same.key && found.labels == same.labels)
-      #expect(try engine.info(found).sequence == sequence)
-      #expect("\(try engine.info(found))" == "\(try engine.info(same))", "seed \(seed)")
+      #expect(try engine.reader.info(found).sequence == sequence)
+      #expect(
+        "\(try engine.reader.info(found))" == "\(try engine.reader.info(same))", "seed \(seed)")
     }
     try engine.close()
   }
@@ -107,7 +110,7 @@ struct EntriesTogetherTests {
     let (engine, sequences) = try filled(0)
     let caches = LogCaches(bytes: 64 << 20)
     let last = try #require(sequences.last)
-    guard case .segment(let segment) = try engine.place(of: last) else { return }
+    guard case .segment(let segment) = try engine.reader.place(of: last) else { return }
     for sequence in [last, last - 1] { _ = try segment.head(of: sequence, caches: caches) }
     #expect(caches.fronts.bytes > 0)
     #expect(try reads { _ = try segment.head(of: last - 2, caches: caches) } == 0)
@@ -118,9 +121,10 @@ struct EntriesTogetherTests {
   func otherKey() throws {
     let (engine, _) = try filled(0)
     var row = try #require(
-      try EngineScan(engine, ScanQuery(), view: try engine.view()).nextPage(upTo: 5).first)
+      try EngineScan(engine.reader, ScanQuery(), view: try engine.reader.view()).nextPage(upTo: 5)
+        .first)
     row.key = bytes("another")
-    #expect(throws: TidemarkError.self) { try engine.forEachInfo(of: [row]) { (_, _) in } }
+    #expect(throws: TidemarkError.self) { try engine.reader.forEachInfo(of: [row]) { (_, _) in } }
     try engine.close()
   }
 }

@@ -11,8 +11,8 @@ struct FailedBatchTests {
     let engine = try store.open()
     try engine.put("B", "1")
     try engine.touch("B")
-    try engine.writeImage()
-    let segment = try #require(engine.reading.withLock { $0.segments.first })
+    try engine.checkpointer.writeRun()
+    let segment = try #require(engine.reader.reading.withLock { $0.segments.first })
     let offset = Int(try segment.frames()[1].offset) + FormatConstants.frameHeaderBytes + 3
     try engine.close()
     store.disk.flipBit(offset * 8, inFile: "store/" + segment.fileName)
@@ -32,13 +32,13 @@ struct FailedBatchTests {
     let batch = try putAndTouch()
     let error = #expect(throws: TidemarkError.self) { try engine.commit(batch) }
     #expect(error?.code == .damaged)
-    #expect(engine.liveKeys == 1)
+    #expect(engine.reader.liveKeys == 1)
     #expect(try engine.get("A") == nil)
     #expect(try engine.put("C", "see") == 3)
     #expect(try engine.get("A") == nil)
     #expect(try engine.get("C") == "see")
     #expect(try engine.put("A", "now") == 4)
-    #expect(try engine.entry(at: 4).head.previous == 0)
+    #expect(try engine.reader.entry(at: 4).head.previous == 0)
     try engine.close()
   }
 
@@ -53,8 +53,8 @@ struct FailedBatchTests {
     let batch = try putAndTouch()
     #expect(throws: TidemarkError.self) { try engine.commit(batch) }
     let reads: [() throws -> Void] = [
-      { _ = try engine.slot(ofKey: bytes("A").rawSpan) }, { _ = try engine.keys() },
-      { _ = try engine.countKeys() }, { _ = try engine.labelCounts() },
+      { _ = try engine.reader.slot(ofKey: bytes("A").rawSpan) }, { _ = try engine.keys() },
+      { _ = try engine.reader.countKeys() }, { _ = try engine.reader.labelCounts() },
     ]
     for read in reads {
       let error = #expect(throws: TidemarkError.self) { try read() }
@@ -77,7 +77,7 @@ struct FailedBatchTests {
       }
       try first.commit(batch)
     }
-    try first.writeImage()
+    try first.checkpointer.writeRun()
     try first.close()
     let engine = try store.open(.write)
     for i in 0..<5 { try engine.put("new\(i)", "value \(i)") }
@@ -88,13 +88,13 @@ struct FailedBatchTests {
     for i in stride(from: 0, to: 20_000, by: 500) {
       #expect(try engine.get("old key number \(i)") == "value \(i)")
     }
-    #expect(engine.reading.withLock { $0.nextRun.generation } == 1)
-    #expect(engine.liveKeys == 20_005)
+    #expect(engine.reader.reading.withLock { $0.nextRun.generation } == 1)
+    #expect(engine.reader.liveKeys == 20_005)
     #expect(try engine.get("new4") == "value 4")
     try engine.put("new0", "again")
-    #expect(try engine.history(ofKey: bytes("new0").rawSpan).count == 2)
+    #expect(try engine.reader.history(ofKey: bytes("new0").rawSpan).count == 2)
     try engine.close()
-    #expect(try store.open(.write).liveKeys == 20_005)
+    #expect(try store.open(.write).reader.liveKeys == 20_005)
   }
 
   @Test("a sync is not believed after one that failed")
@@ -102,7 +102,7 @@ struct FailedBatchTests {
     let store = TestStore()
     let engine = try store.open()
     try engine.put("a", "1")
-    let appender = try #require(engine.writer.withLock { $0.appender })
+    let appender = try #require(engine.writer.writing.withLock { $0.appender })
     store.disk.plan = .error(.EIO, atCall: 1, of: [.sync])
     #expect(throws: FileSystemError.self) { try appender.sync() }
     #expect(throws: FileSystemError.self) { try appender.sync() }
@@ -129,12 +129,12 @@ struct FailedBatchTests {
       store.disk.plan = .none
     }
     #expect(refusals > 5)
-    #expect(engine.reading.withLock { $0.segments.count } > 4)
-    #expect(engine.liveKeys == expected)
+    #expect(engine.reader.reading.withLock { $0.segments.count } > 4)
+    #expect(engine.reader.liveKeys == expected)
     store.disk.kill()
     store.disk.restart()
     let again = try store.open(.write)
-    #expect(again.liveKeys == expected)
+    #expect(again.reader.liveKeys == expected)
     try again.close()
   }
 

@@ -47,7 +47,7 @@ struct HistorySegmentTests {
   func views() throws {
     let (engine, sequences) = try compacted(TestStore())
     for version in 0..<5 {
-      let view = try engine.view(at: sequences[version][Self.keys - 1])
+      let view = try engine.reader.view(at: sequences[version][Self.keys - 1])
       for number in 0..<Self.keys {
         #expect(try engine.get("key \(number)", in: view) == "version \(version) of \(number)")
       }
@@ -59,7 +59,7 @@ struct HistorySegmentTests {
   @Test("the value of a key whose newest entry is a touch does not stand in history")
   func touched() throws {
     let (engine, sequences) = try compacted(TestStore())
-    let segments = engine.reading.withLock { $0.segments }
+    let segments = engine.reader.reading.withLock { $0.segments }
     func isHistory(_ version: Int, _ number: Int) throws -> Bool? {
       let sequence = sequences[version][number]
       let segment = segments.first { $0.range.contains(sequence) }

@@ -24,7 +24,7 @@ struct IndexRunsTests {
   }
 
   private func check(_ engine: Engine) throws {
-    #expect(engine.liveKeys == 594)
+    #expect(engine.reader.liveKeys == 594)
     #expect(try engine.get("key1001") == "old")
     #expect(try engine.get("key1010") == "new")
     #expect(try engine.get("key1100") == nil)
@@ -35,7 +35,7 @@ struct IndexRunsTests {
       query.descending = true
       #expect(try engine.keys(query).count == count)
     }
-    let counts = try engine.labelCounts().map {
+    let counts = try engine.reader.labelCounts().map {
       (String(decoding: $0.label, as: UTF8.self), $0.count)
     }
     #expect(counts.map(\.0) == ["done", "inbox"] && counts.map(\.1) == [54, 540])
@@ -43,7 +43,7 @@ struct IndexRunsTests {
   }
 
   private func runs(_ engine: Engine) -> [Int] {
-    engine.reading.withLock { $0.index.runs.runs.map(\.count) }
+    engine.reader.reading.withLock { $0.index.runs.runs.map(\.count) }
   }
 
   private func files() -> [String] { store.disk.files().filter { $0.hasSuffix(".idx") }.sorted() }
@@ -53,12 +53,12 @@ struct IndexRunsTests {
     try threeRuns()
     let engine = try store.open(.write)
     #expect(runs(engine) == [6, 60, 600])
-    #expect(engine.reading.withLock { $0.index.deltaKeys } == 0)
+    #expect(engine.reader.reading.withLock { $0.index.deltaKeys } == 0)
     try check(engine)
     try engine.put("one", "more")
     try engine.close()
     let again = try store.open(.readOnly)
-    #expect(again.reading.withLock { $0.index.deltaKeys } == 0)
+    #expect(again.reader.reading.withLock { $0.index.deltaKeys } == 0)
     #expect(try again.get("one") == "more")
   }
 
@@ -85,7 +85,7 @@ struct IndexRunsTests {
     store.disk.plan = [FaultRule(.error(.EIO), .call(1), calls: .only([.open]), path: ".idx")]
     #expect(throws: TidemarkError.self) { try engine.compact(CompactionOptions(dropHistory: true)) }
     store.disk.plan = .none
-    #expect(try engine.bounds().historyFrom == 660)
+    #expect(try engine.reader.bounds().historyFrom == 660)
     try engine.close()
     engine = try store.open(.write)
     #expect(runs(engine) == [60, 600])
@@ -110,7 +110,7 @@ struct IndexRunsTests {
     try engine.put("key1001", "old", labels: ["inbox"])
     try engine.close()
     let again = try store.open(.write)
-    #expect(again.reading.withLock { $0.index.deltaKeys } == 0)
+    #expect(again.reader.reading.withLock { $0.index.deltaKeys } == 0)
     try check(again)
     try again.close()
     try store.disk.remove("/" + files()[0])
@@ -126,9 +126,9 @@ struct IndexRunsTests {
       try engine.put("key\(1000 + i)", "new", labels: i % 10 == 0 ? ["done"] : ["inbox"])
     }
     for i in 0..<3 { try engine.delete("key\(1000 + 100 * i)") }
-    try engine.writeImage()
+    try engine.checkpointer.writeRun()
     #expect(runs(engine).count == 1)
-    #expect(engine.liveKeys == 594)
+    #expect(engine.reader.liveKeys == 594)
     try engine.close()
     let report = try StoreVerifier.verify(store.path, environment: store.environment())
     #expect(report.findings == [])
@@ -145,7 +145,7 @@ struct IndexRunsTests {
     }
     #expect(most <= 6)
     let engine = try store.open(.write)
-    #expect(engine.liveKeys == 800)
+    #expect(engine.reader.liveKeys == 800)
     try engine.close()
   }
 
@@ -155,10 +155,10 @@ struct IndexRunsTests {
     let engine = try store.open(.write)
     var query = ScanQuery()
     query.labels = LabelQuery(all: [bytes("inbox")])
-    let view = try engine.view(at: 600)
+    let view = try engine.reader.view(at: 600)
     #expect(try engine.keys(query, in: view).count == 600)
     for i in 0..<400 { try engine.put("other\(i)", "1") }
-    try engine.writeImage()
+    try engine.checkpointer.writeRun()
     #expect(runs(engine).count == 1)
     #expect(try engine.keys(query, in: view).count == 600)
     try engine.close()

@@ -8,7 +8,7 @@ import TidemarkTestKit
 struct KeptDeletesTests {
   /// The deletes that the log has.
   private func deletes(_ engine: Engine) throws -> [UInt64] {
-    var cursor = LogCursor(engine, from: 1, through: engine.lastSequence)
+    var cursor = LogCursor(engine.reader, from: 1, through: engine.reader.lastSequence)
     var found: [UInt64] = []
     while let entry = try cursor.next() {
       if entry.head.kind == .delete { found.append(entry.sequence) }
@@ -33,27 +33,27 @@ struct KeptDeletesTests {
     let store = TestStore()
     var engine = try store.open()
     try fill(engine)
-    engine.keepDeletes(above: 7)
+    engine.reader.keepDeletes(above: 7)
     for _ in 0..<2 {
       try engine.compact(CompactionOptions(dropHistory: true))
       #expect(try deletes(engine) == [10, 12])
-      #expect(try engine.bounds().droppedThrough == 7)
-      #expect(try engine.history(ofKey: bytes("hot").rawSpan).map(\.sequence) == [5])
+      #expect(try engine.reader.bounds().droppedThrough == 7)
+      #expect(try engine.reader.history(ofKey: bytes("hot").rawSpan).map(\.sequence) == [5])
       #expect(try engine.get("back") == "2" && engine.get("gone") == nil)
       try engine.close()
       let report = try StoreVerifier.verify(store.path, environment: store.environment())
       #expect(report.findings == [])
       engine = try store.open(.write)
-      engine.keepDeletes(above: 7)
+      engine.reader.keepDeletes(above: 7)
     }
-    engine.keepDeletes(above: 10)
+    engine.reader.keepDeletes(above: 10)
     try engine.compact(CompactionOptions(dropHistory: true))
     #expect(try deletes(engine) == [12])
-    engine.keepDeletes(above: nil)
+    engine.reader.keepDeletes(above: nil)
     try engine.compact(CompactionOptions(dropHistory: true))
-    #expect(try deletes(engine) == [] && engine.bounds().droppedThrough == 12)
+    #expect(try deletes(engine) == [] && engine.reader.bounds().droppedThrough == 12)
     try engine.close()
-    #expect(try store.open(.write).liveKeys == 2)
+    #expect(try store.open(.write).reader.liveKeys == 2)
   }
 
   @Test("by age, too, they stay when the versions around them go")
@@ -63,9 +63,9 @@ struct KeptDeletesTests {
     let engine = try store.open()
     try fill(engine)
     store.clock.advance(by: .seconds(120))
-    engine.keepDeletes(above: 0)
+    engine.reader.keepDeletes(above: 0)
     try engine.compact()
-    #expect(try deletes(engine) == [7, 10, 12] && engine.bounds().droppedThrough == 0)
+    #expect(try deletes(engine) == [7, 10, 12] && engine.reader.bounds().droppedThrough == 0)
     // The index has forgotten them: what is put there anew is found all the same.
     try engine.put("gone", "3")
     try engine.compact()
@@ -84,12 +84,12 @@ struct KeptDeletesTests {
         asked.add(1, ordering: .relaxed).oldValue >= left
       }
       let error = #expect(throws: TidemarkError.self, "\(left)") { try engine.compact(options) }
-      #expect(error?.code == .closed && !engine.isClosed)
+      #expect(error?.code == .closed && !engine.reader.isClosed)
       guard asked.load(ordering: .relaxed) > left else { break }
       #expect(try engine.get("k3") == "183")
     }
     let report = try engine.compact(CompactionOptions(dropHistory: true))
-    #expect(report.droppedEntries == 180 && engine.liveKeys == 20)
+    #expect(report.droppedEntries == 180 && engine.reader.liveKeys == 20)
     try engine.close()
     let found = try StoreVerifier.verify(store.path, environment: store.environment())
     #expect(found.findings == [])
@@ -108,21 +108,22 @@ struct KeptDeletesTests {
     }
     for i in 0..<100 { try engine.put("k\(i)", "\(random.next())") }
     try write(2_000)
-    #expect(try engine.space(from: 1).reclaimable == 0, "all of it is younger than a minute")
+    #expect(
+      try engine.compactor.space(from: 1).reclaimable == 0, "all of it is younger than a minute")
     store.clock.advance(by: .seconds(120))
-    let before = try engine.space(from: 1)
+    let before = try engine.compactor.space(from: 1)
     #expect(before.reclaimable > before.log / 2 && before.appended == before.log)
-    #expect(try engine.space(from: before.log).reclaimable == 0)
+    #expect(try engine.compactor.space(from: before.log).reclaimable == 0)
     do {
-      let view = try engine.view(at: 200)
-      let pinned = try engine.space(from: 1)
+      let view = try engine.reader.view(at: 200)
+      let pinned = try engine.compactor.space(from: 1)
       #expect(pinned.reclaimable < before.log / 4)
       let forecast = try engine.compact(CompactionOptions(dryRun: true))
       #expect(forecast.droppedEntries < 200)
       withExtendedLifetime(view) {}
     }
     try engine.compact()
-    let after = try engine.space(from: 1)
+    let after = try engine.compactor.space(from: 1)
     #expect(after.log < before.log - before.reclaimable / 2)
     #expect(after.reclaimable < 1_000 && after.appended < 10_000, "\(after)")
     try engine.close()

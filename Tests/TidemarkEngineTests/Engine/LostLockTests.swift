@@ -55,11 +55,11 @@ struct LostLockTests {
           #expect(throws: TidemarkError.self) {
             let result = try engine.stageSingle(
               .put, key: bytes("single").rawSpan, value: bytes("3").rawSpan, durability: .durable)
-            if let result { try engine.sync(through: result.lastSeen, of: result.epoch) }
+            if let result { try engine.writer.sync(through: result.lastSeen, of: result.epoch) }
           }
         }
         // Where not even a segment could be begun, there is nothing that a flush would promise.
-        if before != nil { #expect(throws: TidemarkError.self) { try engine.flush() } }
+        if before != nil { #expect(throws: TidemarkError.self) { try engine.writer.flush() } }
         try? engine.close()
       }
     }
@@ -82,7 +82,7 @@ struct LostLockTests {
       var hasFailed = false
       do {
         try first.put("late", "3", durability: mode)
-        try first.flush()
+        try first.writer.flush()
       } catch { hasFailed = true }
       #expect(hasFailed, "\(mode)")
       try? first.close()
@@ -91,7 +91,7 @@ struct LostLockTests {
       let report = try StoreVerifier.verify(path, environment: store.environment())
       #expect(report.findings == [], "\(mode)")
       let again = try store.open(.readOnly)
-      #expect(again.liveKeys == 56)
+      #expect(again.reader.liveKeys == 56)
       #expect(try ExpectedStore(again).value(bytes("late")) == nil)
       try again.close()
       for name in ["MANIFEST.0", "MANIFEST.1", "LOCK"] { try store.disk.remove(path + "/" + name) }

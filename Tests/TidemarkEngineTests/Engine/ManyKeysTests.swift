@@ -17,7 +17,7 @@ struct ManyKeysTests {
 
   private func check(_ engine: Engine, _ message: String, reversed: Bool = false) throws {
     let ends = reversed ? Self.ends.reversed() : Self.ends
-    let found = try engine.newestEntries(ofKeysWith: bytes("key/"), ends).map(\.sequence)
+    let found = try engine.reader.newestEntries(ofKeysWith: bytes("key/"), ends).map(\.sequence)
     let wanted = (1...UInt64(Self.count)).map { $0 }
     #expect(found == (reversed ? wanted.reversed() : wanted), "\(message)")
   }
@@ -55,9 +55,9 @@ struct ManyKeysTests {
     try engine.delete("key/10009")
     try engine.touch("key/10011")
     for ends in [Self.ends, Self.ends.reversed()] {
-      let found = try engine.newestEntries(ofKeysWith: bytes("key/"), ends)
+      let found = try engine.reader.newestEntries(ofKeysWith: bytes("key/"), ends)
       for (end, entry) in zip(ends, found) {
-        let slot = try #require(try engine.slot(ofKey: (bytes("key/") + end).rawSpan))
+        let slot = try #require(try engine.reader.slot(ofKey: (bytes("key/") + end).rawSpan))
         #expect(entry.sequence == (slot.isDeleted ? 0 : slot.sequence))
         #expect(entry.isTouch == (!slot.isDeleted && slot.size.isTouched))
       }

@@ -23,13 +23,13 @@ struct NearEntriesTests {
         }
       }
       try engine.commit(batch)
-      if generator.int(below: 15) == 0 { try engine.writeImage() }
+      if generator.int(below: 15) == 0 { try engine.checkpointer.writeRun() }
     }
   }
 
   private func entries(_ engine: Engine, prefetches: Bool = false) throws -> [LogEntry] {
     var cursor = LogCursor(
-      engine, from: 1, through: engine.lastSequence, prefetches: prefetches)
+      engine.reader, from: 1, through: engine.reader.lastSequence, prefetches: prefetches)
     var entries: [LogEntry] = []
     while let entry = try cursor.next() { entries.append(entry) }
     return entries
@@ -43,9 +43,9 @@ struct NearEntriesTests {
     try fill(engine, seed: seed)
     var generator = SeededGenerator(seed: seed)
     let puts = try entries(engine).filter { $0.head.kind == .put }
-    var reader = RowReader(engine)
+    var reader = RowReader(engine.reader)
     func compare(_ entry: LogEntry) throws {
-      let expected = try engine.withValue(of: entry.sequence) {
+      let expected = try engine.reader.withValue(of: entry.sequence) {
         (value, _) throws(TidemarkError) in [UInt8](copying: value)
       }
       let found = try reader.value(of: entry.sequence)
@@ -55,7 +55,9 @@ struct NearEntriesTests {
     for entry in puts.reversed() where generator.int(below: 2) == 0 { try compare(entry) }
     // The segment that it holds on to is replaced.
     try engine.compact(CompactionOptions(dropHistory: false))
-    for entry in puts where try engine.entryIfKept(at: entry.sequence) != nil { try compare(entry) }
+    for entry in puts where try engine.reader.entryIfKept(at: entry.sequence) != nil {
+      try compare(entry)
+    }
     for entry in try entries(engine) where entry.head.kind == .put { try compare(entry) }
   }
 
@@ -66,13 +68,13 @@ struct NearEntriesTests {
     let engine = try TestStore().open()
     try fill(engine, seed: seed)
     for isMerged in [false, true] {
-      if isMerged { try engine.writeImage() }
+      if isMerged { try engine.checkpointer.writeRun() }
       var newest = 0
       for entry in try entries(engine, prefetches: true)
       where entry.head.kind == .put || entry.head.kind == .delete {
-        let slot = try #require(try engine.slot(ofKey: entry.key.rawSpan))
+        let slot = try #require(try engine.reader.slot(ofKey: entry.key.rawSpan))
         let isNewest = slot.sequence == entry.sequence && !slot.size.isTouched
-        let found = try engine.isNewest(entry.sequence, ofKey: entry.key.rawSpan)
+        let found = try engine.reader.isNewest(entry.sequence, ofKey: entry.key.rawSpan)
         #expect(found == isNewest, "seed \(seed), sequence \(entry.sequence)")
         newest += isNewest ? 1 : 0
       }
@@ -85,9 +87,9 @@ struct NearEntriesTests {
     let engine = try TestStore().open()
     try fill(engine, seed: 7)
     let all = try entries(engine).map(\.sequence)
-    for first in stride(from: UInt64(1), through: engine.lastSequence, by: 13) {
-      let last = min(first + 40, engine.lastSequence)
-      var cursor = LogCursor(engine, from: first, through: last)
+    for first in stride(from: UInt64(1), through: engine.reader.lastSequence, by: 13) {
+      let last = min(first + 40, engine.reader.lastSequence)
+      var cursor = LogCursor(engine.reader, from: first, through: last)
       var found: [UInt64] = []
       while let entry = try cursor.next() { found.append(entry.sequence) }
       #expect(found == all.filter { first...last ~= $0 })

@@ -14,8 +14,8 @@ struct PutStallTests {
     store.configuration.doesBackgroundWorkInline = false
     let disk = HookedDisk(store.disk)
     let engine = try store.open(on: disk)
-    let segments = { engine.reading.withLock { $0.segments.count } }
-    let length = { engine.reading.withLock { $0.segments.first?.usedLength() ?? 0 } }
+    let segments = { engine.reader.reading.withLock { $0.segments.count } }
+    let length = { engine.reader.reading.withLock { $0.segments.first?.usedLength() ?? 0 } }
     for i in 0..<200 where length() < 94_000 { try engine.put("key\(i)", value) }
     #expect(segments() == 1)
     // The hook runs within the sync, on the thread that syncs: whoever had to wait for it here
@@ -25,13 +25,13 @@ struct PutStallTests {
         Issue.record("\(error)")
       }
     }
-    try engine.flush()
+    try engine.writer.flush()
     #expect(!disk.isWaiting)
     #expect(segments() == 1)
     try engine.put("last", value)
     #expect(segments() == 2)
     for i in 0..<300 { try engine.put("key\(i)", value) }
-    #expect(engine.reading.withLock { $0.segments.allSatisfy { $0.usedLength() < 113_000 } })
+    #expect(engine.reader.reading.withLock { $0.segments.allSatisfy { $0.usedLength() < 113_000 } })
     try engine.close()
   }
 

@@ -13,7 +13,7 @@ struct ReaderTests {
     try writer.put("gone", "1")
     try writer.delete("gone")
     let reader = try store.open(.readOnly)
-    let view = try reader.view(at: 6)
+    let view = try reader.reader.view(at: 6)
     #expect(try reader.keys(in: view) == ["gone", "k"])
     for i in 6...9 { try writer.put("k", "\(i)") }
     try writer.compact(CompactionOptions(dropHistory: true))
@@ -36,7 +36,7 @@ struct ReaderTests {
     let writer = try store.open()
     for i in 0..<50 {
       try writer.put("k\(i)", "value \(i)")
-      if i % 10 == 9 { try writer.sealSegments() }
+      if i % 10 == 9 { try writer.writer.sealSegments() }
     }
     let reader = try store.open(.readOnly)
     try writer.compact()
@@ -53,9 +53,9 @@ struct ReaderTests {
     let store = TestStore()
     let writer = try store.open()
     try writer.put("a", "1")
-    try writer.sealSegments()
+    try writer.writer.sealSegments()
     try writer.put("b", "2")
-    try writer.writeImage()
+    try writer.checkpointer.writeRun()
     try writer.close()
     let first = try #require(store.disk.files().filter { $0.hasSuffix(".seg") }.min())
     store.disk.erase(first)
@@ -101,8 +101,8 @@ struct ReaderTests {
     var last: UInt64 = 0
     for _ in 0..<60 {
       try reader.refresh()
-      #expect(reader.lastSequence >= last)
-      last = reader.lastSequence
+      #expect(reader.reader.lastSequence >= last)
+      last = reader.reader.lastSequence
     }
     writing.cancel()
     try await writing.value

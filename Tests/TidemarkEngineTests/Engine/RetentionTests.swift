@@ -12,7 +12,7 @@ struct RetentionTests {
   }
 
   private func versions(_ engine: Engine, _ key: String) throws -> [UInt64] {
-    try engine.history(ofKey: bytes(key).rawSpan).map(\.sequence)
+    try engine.reader.history(ofKey: bytes(key).rawSpan).map(\.sequence)
   }
 
   @Test("the newest versions of every key stay, as many as the retention says")
@@ -31,12 +31,12 @@ struct RetentionTests {
   func view() throws {
     let engine = try store(versionsPerKey: 1).open()
     for i in 1...5 { try engine.put("k", "\(i)") }
-    let view = try engine.view(at: 3)
+    let view = try engine.reader.view(at: 3)
     try engine.compact()
     #expect(try engine.get("k", in: view) == "3")
     #expect(try engine.keys(in: view) == ["k"])
     #expect(try versions(engine, "k") == [5, 4, 3])
-    #expect(throws: TidemarkError.self) { try engine.view(at: 2) }
+    #expect(throws: TidemarkError.self) { try engine.reader.view(at: 2) }
     try engine.close()
   }
 
@@ -46,16 +46,19 @@ struct RetentionTests {
     let engine = try store.open()
     try engine.put("k", "older")
     try engine.put("k", "safe", durability: .durable)
-    try engine.sealSegments()
-    let plan = engine.reading.withLock { CompactionPlan($0.segments, rows: $0.manifest.segments) }
-    let floor = CompactionFloor(sequence: 0, versionsPerKey: 1, needed: engine.durableSequence)
+    try engine.writer.sealSegments()
+    let plan = engine.reader.reading.withLock {
+      CompactionPlan($0.segments, rows: $0.manifest.segments)
+    }
+    let floor = CompactionFloor(
+      sequence: 0, versionsPerKey: 1, needed: engine.reader.durableSequence)
     // The writes of others while the compaction runs.
     try engine.put("k", "not yet")
-    var fates = CompactionFates(engine, floor, nil, isRecordSuperseded: nil)
+    var fates = CompactionFates(engine.reader, floor, nil, isRecordSuperseded: nil)
     let outcome = try CompactionUnit(
-      engine, plan.groups[0], floor: floor, options: CompactionOptions()
+      engine.compactor, plan.groups[0], floor: floor, options: CompactionOptions()
     ).run(&fates)
-    try engine.replace(try #require(outcome.swap))
+    try engine.compactor.replace(try #require(outcome.swap))
     store.disk.powerCut()
     store.disk.restart(keeping: .loseAll)
     #expect(try store.open(.write).get("k") == "safe")
@@ -66,7 +69,7 @@ struct RetentionTests {
     let engine = try TestStore().open()
     for i in 1...9 { try engine.put("k", "\(i)") }
     try engine.compact(CompactionOptions(dropHistory: true))
-    let error = #expect(throws: TidemarkError.self) { try engine.view(at: 5) }
+    let error = #expect(throws: TidemarkError.self) { try engine.reader.view(at: 5) }
     #expect(error?.code == .historyGone)
     try engine.close()
   }
@@ -83,8 +86,8 @@ struct RetentionTests {
     let reader = Task.detached { () -> [Int] in
       var counts: [Int] = []
       while !Task.isCancelled {
-        let last = engine.lastSequence
-        guard let view = try? engine.view(at: last - 10) else { continue }
+        let last = engine.reader.lastSequence
+        guard let view = try? engine.reader.view(at: last - 10) else { continue }
         counts.append(try engine.keys(in: view).count)
       }
       return counts
@@ -104,9 +107,9 @@ struct RetentionTests {
     let store = TestStore()
     let engine = try store.open()
     try engine.put("cold", "1")
-    let view = try engine.view()
+    let view = try engine.reader.view()
     for i in 0..<3_000 { try engine.put("hot", "\(i)") }
-    try engine.sealSegments()
+    try engine.writer.sealSegments()
     let before = store.disk.calls
     let report = try engine.compact(CompactionOptions(dropHistory: true))
     #expect(report.droppedEntries == 0)
@@ -134,8 +137,8 @@ struct RetentionTests {
       try engine.commit(batch)
     }
     func expect(_ hash: UInt8, _ maxAge: UInt32) throws {
-      let newest = try #require(try engine.slot(ofKey: bytes("k").rawSpan)).sequence
-      let attributes = try engine.info(try engine.entry(at: newest)).attributes
+      let newest = try #require(try engine.reader.slot(ofKey: bytes("k").rawSpan)).sequence
+      let attributes = try engine.reader.info(try engine.reader.entry(at: newest)).attributes
       #expect(attributes.hash == [hash])
       #expect(attributes.maxAge == maxAge)
     }
@@ -159,7 +162,7 @@ struct RetentionTests {
     let store = TestStore()
     let engine = try store.open()
     try engine.put("k", "1")
-    let first = try engine.entry(at: 1).head.commitTime
+    let first = try engine.reader.entry(at: 1).head.commitTime
     for _ in 0..<3 {
       store.clock.advance(by: .seconds(60))
       try engine.put("k", "2")
@@ -167,8 +170,8 @@ struct RetentionTests {
       try engine.touch("k")
       try engine.touch("k")
       try engine.compact(CompactionOptions(dropHistory: true))
-      let newest = try #require(try engine.slot(ofKey: bytes("k").rawSpan)).sequence
-      #expect(try engine.info(try engine.entry(at: newest)).created == first)
+      let newest = try #require(try engine.reader.slot(ofKey: bytes("k").rawSpan)).sequence
+      #expect(try engine.reader.info(try engine.reader.entry(at: newest)).created == first)
     }
     try engine.close()
   }
@@ -190,7 +193,7 @@ struct RetentionTests {
       try put(key, year: year)
     }
     func keys(_ engine: Engine, _ year: Int64) throws -> [String] {
-      try engine.keys(in: engine.view(ofOwnTimesThrough: date(year)))
+      try engine.keys(in: engine.reader.view(ofOwnTimesThrough: date(year)))
     }
     #expect(try keys(engine, 2020) == ["a"] && keys(engine, 2031) == ["a", "b", "c"])
     try engine.compact(CompactionOptions(dropHistory: true))

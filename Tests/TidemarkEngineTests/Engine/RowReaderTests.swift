@@ -31,7 +31,7 @@ struct RowReaderTests {
     var query = ScanQuery()
     query.descending = descending
     var rows: [String] = []
-    let scan = EngineScan(engine, query, view: try engine.view())
+    let scan = EngineScan(engine.reader, query, view: try engine.reader.view())
     try scan.forEach(limit: limit, values: true) { (key, value) throws(TidemarkError) in
       let (key, value) = ([UInt8](copying: key), [UInt8](copying: value))
       rows.append(String(decoding: key + [61] + value, as: UTF8.self))
@@ -64,7 +64,7 @@ struct RowReaderTests {
   func slots(seed: UInt64) throws {
     let (engine, _) = try filled(TestStore(), seed: seed)
     try engine.compact(CompactionOptions(dropHistory: seed == 1))
-    let segment = try #require(engine.reading.withLock { $0.segments.first })
+    let segment = try #require(engine.reader.reading.withLock { $0.segments.first })
     let locator = try #require(try segment.sealedLocator())
     let list = try SlotSequences(locator)
     try #require(locator.footer.sequenceCount > 300)
@@ -94,16 +94,17 @@ struct RowReaderTests {
       }
       try engine.compact()
       #expect(try scan(engine, descending: false, limit: 300).count == 300)
-      #expect(engine.caches.sequences.bytes == 0)
+      #expect(engine.reader.caches.sequences.bytes == 0)
       let rows = try scan(engine, descending: false)
       #expect(try scan(engine, descending: false) == rows && rows.count == 20_000)
-      let isListed = engine.caches.sequences.bytes > 0
+      let isListed = engine.reader.caches.sequences.bytes > 0
       #expect(isListed == (cacheBytes > 1 << 20))
-      engine.shareCacheBytes()
-      #expect(engine.caches.bytes + engine.hotCache.bytes <= max(cacheBytes, 128 << 10))
+      engine.reader.shareCacheBytes()
+      #expect(
+        engine.reader.caches.bytes + engine.reader.hotCache.bytes <= max(cacheBytes, 128 << 10))
       try engine.delete("key/1")
       try engine.compact(CompactionOptions(dropHistory: true))
-      #expect(engine.caches.sequences.bytes == 0)
+      #expect(engine.reader.caches.sequences.bytes == 0)
       try engine.close()
     }
   }
@@ -116,9 +117,9 @@ struct RowReaderTests {
     let value = String(repeating: "word ", count: 8_000)
     for number in 0..<20 { try engine.put("key/\(number)", value + "\(number)") }
     for _ in 0..<2 {
-      engine.caches.removeAll()
+      engine.reader.caches.removeAll()
       #expect(try scan(engine, descending: false).count == 20)
-      #expect(engine.caches.blocks.bytes == 0)
+      #expect(engine.reader.caches.blocks.bytes == 0)
       try engine.compact()
     }
     try engine.close()

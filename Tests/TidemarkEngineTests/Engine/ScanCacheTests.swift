@@ -27,8 +27,8 @@ struct ScanCacheTests {
       _ = try engine.commit(batch)
     }
     try engine.compact()
-    engine.caches.removeAll()
-    engine.hotCache.removeAll()
+    engine.reader.caches.removeAll()
+    engine.reader.hotCache.removeAll()
     return engine
   }
 
@@ -48,8 +48,8 @@ struct ScanCacheTests {
   private func scan(_ engine: Engine, limit: Int? = nil) throws -> Int {
     var count = 0
     var isRight = true
-    let view = try engine.view()
-    try EngineScan(engine, ScanQuery(), view: view).forEach(limit: limit, values: true) {
+    let view = try engine.reader.view()
+    try EngineScan(engine.reader, ScanQuery(), view: view).forEach(limit: limit, values: true) {
       (key, value) throws(TidemarkError) in
       isRight = isRight && [UInt8](copying: key) == bytes(Self.key(count))
       isRight = isRight && [UInt8](copying: value) == Self.value(count)
@@ -82,7 +82,7 @@ struct ScanCacheTests {
       let value = String(decoding: Self.value(number), as: UTF8.self)
       try engine.put(Self.key(number), value, durability: .buffered)
     }
-    engine.hotCache.removeAll()
+    engine.reader.hotCache.removeAll()
     #expect(try scan(engine, limit: 400) == 400)
     #expect(try reads { _ = try scan(engine, limit: 400) } == 0)
     try engine.close()
@@ -92,13 +92,13 @@ struct ScanCacheTests {
   func fills() throws {
     let engine = try compacted(cacheBytes: 8 << 20)
     #expect(try scan(engine, limit: 500) == 500)
-    #expect(engine.hotCache.count == 0)
+    #expect(engine.reader.hotCache.count == 0)
     #expect(try scan(engine) == Self.keys)
-    #expect(engine.hotCache.count > Self.keys / 2)
-    let hits = engine.hotCache.statistics.hits
+    #expect(engine.reader.hotCache.count > Self.keys / 2)
+    let hits = engine.reader.hotCache.statistics.hits
     let last = Self.keys - 1
     #expect(try engine.get(Self.key(last)).map(bytes) == Self.value(last))
-    #expect(engine.hotCache.statistics.hits == hits + 1)
+    #expect(engine.reader.hotCache.statistics.hits == hits + 1)
     try engine.close()
   }
 
@@ -110,8 +110,8 @@ struct ScanCacheTests {
       Set(
         (0..<Self.keys).filter { number in
           let key = bytes(Self.key(number))
-          let hash = KeyHash.hash(key.rawSpan, seed: engine.hotCache.seed)
-          return (try? engine.hotCache.read(key.rawSpan, hash: hash) { _, _ in }) ?? false
+          let hash = KeyHash.hash(key.rawSpan, seed: engine.reader.hotCache.seed)
+          return (try? engine.reader.hotCache.read(key.rawSpan, hash: hash) { _, _ in }) ?? false
         })
     }
     let before = kept()
@@ -132,15 +132,17 @@ struct ScanCacheTests {
     }
     for number in stride(from: 33, to: 1_500, by: 2) { _ = try engine.get(Self.key(number)) }
     for number in 600..<900 { _ = try engine.get(Self.key(number)) }
-    let hits = engine.hotCache.statistics.hits
+    let hits = engine.reader.hotCache.statistics.hits
     var all: [Int] = []
     for descending in [false, true] {
-      engine.caches.removeAll()
+      engine.reader.caches.removeAll()
       var query = ScanQuery()
       query.descending = descending
       var found: [[UInt8]] = []
       let count = try reads {
-        try EngineScan(engine, query, view: try engine.view()).forEach(limit: nil, values: true) {
+        try EngineScan(engine.reader, query, view: try engine.reader.view()).forEach(
+          limit: nil, values: true
+        ) {
           (_, value) throws(TidemarkError) in
           found.append([UInt8](copying: value))
           return true
@@ -151,7 +153,7 @@ struct ScanCacheTests {
     }
     // The first has filled the cache.
     #expect(all[1] < all[0], "\(all)")
-    #expect(engine.hotCache.statistics.hits == hits, "a scan counts as no use of a value")
+    #expect(engine.reader.hotCache.statistics.hits == hits, "a scan counts as no use of a value")
     try engine.close()
   }
 
@@ -160,7 +162,9 @@ struct ScanCacheTests {
     let engine = try compacted(cacheBytes: 8 << 20)
     for number in 0..<200 { _ = try engine.get(Self.key(number)) }
     var rows = 0
-    try EngineScan(engine, ScanQuery(), view: try engine.view()).forEach(limit: 200, values: true) {
+    try EngineScan(engine.reader, ScanQuery(), view: try engine.reader.view()).forEach(
+      limit: 200, values: true
+    ) {
       (_, value) throws(TidemarkError) in
       if rows == 0 {
         var batch = OperationBatch()
@@ -170,7 +174,7 @@ struct ScanCacheTests {
         _ = try engine.commit(batch)
         for number in 0..<200 {
           let key = bytes(Self.key(number))
-          _ = try engine.read(forKey: key.rawSpan) { _, _ in }
+          _ = try engine.reader.read(forKey: key.rawSpan) { _, _ in }
         }
       }
       #expect([UInt8](copying: value) == Self.value(rows))
@@ -185,8 +189,8 @@ struct ScanCacheTests {
   func replaced() throws {
     let engine = try compacted(cacheBytes: 8 << 20)
     var rows = 0
-    let view = try engine.view()
-    try EngineScan(engine, ScanQuery(), view: view).forEach(limit: nil, values: true) {
+    let view = try engine.reader.view()
+    try EngineScan(engine.reader, ScanQuery(), view: view).forEach(limit: nil, values: true) {
       (_, _) throws(TidemarkError) in
       rows += 1
       // All on the page that is being walked, before the scan comes by.
@@ -211,7 +215,7 @@ struct ScanCacheTests {
     var rows = 0
     let first = try reads { rows = try scan(engine) }
     #expect(rows == Self.keys)
-    let segments = engine.reading.withLock { $0.segments }
+    let segments = engine.reader.reading.withLock { $0.segments }
     let blocks = try segments.reduce(0) { sum, segment in
       // A frame's last block is followed by a row that is none.
       let counts = try segment.withLocator(
@@ -227,8 +231,8 @@ struct ScanCacheTests {
   func suspended() throws {
     let engine = try compacted(cacheBytes: 8 << 20)
     var rows = 0
-    let view = try engine.view()
-    let scan = EngineScan(engine, ScanQuery(), view: view)
+    let view = try engine.reader.view()
+    let scan = EngineScan(engine.reader, ScanQuery(), view: view)
     let error = #expect(throws: TidemarkError.self) {
       try scan.forEach(limit: nil, values: true) { (_, _) throws(TidemarkError) in
         rows += 1
@@ -247,8 +251,8 @@ struct ScanCacheTests {
   func enough() throws {
     let engine = try compacted(cacheBytes: 0)
     var rows = 0
-    let view = try engine.view()
-    try EngineScan(engine, ScanQuery(), view: view).forEach(limit: nil, values: true) {
+    let view = try engine.reader.view()
+    try EngineScan(engine.reader, ScanQuery(), view: view).forEach(limit: nil, values: true) {
       (_, _) throws(TidemarkError) in
       rows += 1
       return rows < 77

@@ -77,9 +77,9 @@ import TidemarkTestKit
         result = try engine.stage(batch, durability: write.durability)
       }
       let done = try #require(result)
-      if write.durability == .durable { try engine.sync(through: done.lastSeen) }
+      if write.durability == .durable { try engine.writer.sync(through: done.lastSeen) }
       sequences.append(done.sequences)
-      let value = try engine.withValue(forKey: write.key.rawSpan) {
+      let value = try engine.reader.withValue(forKey: write.key.rawSpan) {
         (value, _) throws(TidemarkError) in [UInt8](copying: value)
       }
       #expect(value == write.value)
@@ -116,7 +116,7 @@ import TidemarkTestKit
   @Test("single puts use the memory of a frame again, and nothing else leaves any behind")
   func memory() throws {
     let engine = try TestStore().open()
-    func kept() -> Int { engine.reading.withLock { $0.nextFrame.values.capacity } }
+    func kept() -> Int { engine.reader.reading.withLock { $0.nextFrame.values.capacity } }
     func put(_ key: String, bytes: Int) throws {
       let value = [UInt8](repeating: 7, count: bytes)
       let result = try engine.stageSingle(
@@ -149,7 +149,7 @@ import TidemarkTestKit
     let seen = Lock<(value: String?, sequence: UInt64)>((nil, 0))
     disk.once(.before, .write, of: "/log/") {
       let value = try? engine.get("key")
-      seen.withLock { $0 = (value, engine.lastSequence) }
+      seen.withLock { $0 = (value, engine.reader.lastSequence) }
     }
     let result = try engine.stageSingle(.put, key: bytes("key").rawSpan, value: bytes("1").rawSpan)
     #expect(seen.withLock { $0.value } == "1")

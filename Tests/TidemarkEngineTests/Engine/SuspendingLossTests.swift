@@ -29,15 +29,15 @@ struct SuspendingLossTests {
     let result = try engine.stage(batch("lost"), durability: .durable)
     suspendInVain(engine)
     try engine.resume()
-    #expect(engine.lastSequence == 1)
+    #expect(engine.reader.lastSequence == 1)
     // Its sequence is somebody else's then.
     for i in 0..<later { try engine.put("later\(i)", "1", durability: .durable) }
     let error = #expect(throws: TidemarkError.self) {
-      try engine.sync(through: 2, of: result.epoch)
+      try engine.writer.sync(through: 2, of: result.epoch)
     }
     #expect(error?.code == .unknownOutcome)
-    #expect(!engine.isDurable(2, of: result.epoch))
-    #expect(engine.isDurable(1, of: result.epoch))
+    #expect(!engine.reader.isDurable(2, of: result.epoch))
+    #expect(engine.reader.isDurable(1, of: result.epoch))
     #expect(try engine.get("lost") == nil)
     try engine.close()
   }
@@ -51,8 +51,8 @@ struct SuspendingLossTests {
     try other.put("b", "1")
     try other.close()
     try engine.resume()
-    try engine.sync(through: 1, of: result.epoch)
-    #expect(engine.isDurable(1, of: result.epoch))
+    try engine.writer.sync(through: 1, of: result.epoch)
+    #expect(engine.reader.isDurable(1, of: result.epoch))
     #expect(try engine.keys() == ["a", "b"])
     try engine.close()
   }
@@ -61,9 +61,9 @@ struct SuspendingLossTests {
   func views() throws {
     let engine = try store.open()
     try engine.put("a", "1", durability: .durable)
-    let stands = try engine.view()
+    let stands = try engine.reader.view()
     try engine.put("a", "2")
-    let lost = try engine.view()
+    let lost = try engine.reader.view()
     suspendInVain(engine)
     try engine.resume()
     for value in ["3", "4"] {
@@ -75,7 +75,7 @@ struct SuspendingLossTests {
       }
       try engine.put("a", value)
     }
-    #expect(try engine.get("a", in: engine.view(at: 2)) == "3")
+    #expect(try engine.get("a", in: engine.reader.view(at: 2)) == "3")
     try engine.close()
   }
 
@@ -85,7 +85,7 @@ struct SuspendingLossTests {
     try writer.put("a", "1", durability: .durable)
     try writer.put("a", "2")
     let reader = try store.open(.readOnly)
-    let (stands, lost) = (try reader.view(at: 1), try reader.view())
+    let (stands, lost) = (try reader.reader.view(at: 1), try reader.reader.view())
     suspendInVain(writer)
     try writer.resume()
     try writer.put("a", "3")
@@ -123,7 +123,7 @@ struct SuspendingLossTests {
     }
     #expect(try engine.get("k") == "old value")
     #expect(!disk.isWaiting)
-    #expect(engine.lastSequence == 3)
+    #expect(engine.reader.lastSequence == 3)
     #expect(try engine.get("k") == "new value")
     try engine.close()
   }
@@ -139,7 +139,7 @@ struct SuspendingLossTests {
     if let record { try RecordTable.add(record, key: [1], value: [2], to: &batch) }
     try engine.commit(batch)
     try engine.compact()
-    return engine.reading.withLock { Set($0.segments.map(\.id)) }
+    return engine.reader.reading.withLock { Set($0.segments.map(\.id)) }
   }
 
   @Test("a record is found in a segment whose id the former log had given to another one")
@@ -148,7 +148,7 @@ struct SuspendingLossTests {
     let copy = store.disk.snapshot()
     let engine = try store.open()
     let ids = try compact(engine)
-    #expect(try engine.reading.withLock { $0.segments }.allSatisfy { try $0.isRecordless() })
+    #expect(try engine.reader.reading.withLock { $0.segments }.allSatisfy { try $0.isRecordless() })
     try engine.suspend()
     // The user puts an older copy back, and another program goes on with that.
     store.disk.restore(copy)
@@ -156,7 +156,7 @@ struct SuspendingLossTests {
     #expect(try !compact(other, record: RecordType(rawValue: 40)).isDisjoint(with: ids))
     try other.close()
     try engine.resume()
-    #expect(try RecordTable(engine).count == 1)
+    #expect(try RecordTable(engine.reader).count == 1)
     try engine.close()
   }
 
@@ -170,13 +170,13 @@ struct SuspendingLossTests {
     let engine = try store.open()
     try engine.put("b", "1")
     try engine.compact(CompactionOptions(dropHistory: true))
-    #expect(try engine.slot(ofKey: bytes("a").rawSpan) == nil)
+    #expect(try engine.reader.slot(ofKey: bytes("a").rawSpan) == nil)
     try engine.suspend()
     store.disk.restore(copy)
     try engine.resume()
     try engine.put("c", "1")
-    try engine.writeRun(.whole)
-    #expect(try engine.slot(ofKey: bytes("a").rawSpan)?.isDeleted == true)
+    try engine.checkpointer.writeRun(.whole)
+    #expect(try engine.reader.slot(ofKey: bytes("a").rawSpan)?.isDeleted == true)
     try engine.close()
   }
 }

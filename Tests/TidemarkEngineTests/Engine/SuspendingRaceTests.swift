@@ -39,7 +39,9 @@ struct SuspendingRaceTests {
     }
     let piece: [UInt8] = [1, 2, 3]
     for _ in 0..<2 {
-      let error = #expect(throws: FileSystemError.self) { try file.writeFully(piece.rawSpan, at: 0) }
+      let error = #expect(throws: FileSystemError.self) {
+        try file.writeFully(piece.rawSpan, at: 0)
+      }
       #expect(error?.number == ErrorNumber.badDescriptor)
     }
     #expect(store.disk.openFiles == 0)
@@ -115,7 +117,7 @@ struct SuspendingRaceTests {
     try? reader.refresh()
     #expect(suspended.wait(milliseconds: 0))
     #expect(resumed.wait())
-    #expect(reader.lastSequence == 2)
+    #expect(reader.reader.lastSequence == 2)
     #expect(try reader.keys() == ["a", "b"])
     try reader.close()
     try writer.close()
@@ -150,10 +152,11 @@ struct SuspendingRaceTests {
   func image() throws {
     let engine = try store.open(on: disk)
     for i in 0..<50 { try engine.put("key\(i)", "1") }
-    let next = engine.writer.withLock { $0.manifest.nextImageID }
+    let next = engine.writer.writing.withLock { $0.manifest.nextImageID }
     let name = Manifest.Image(id: next, sequence: 50, length: 0).fileName
     store.disk.keepsTrace = true
-    #expect(try suspend(engine, whileWriting: name) { try engine.writeImage() } == .suspended)
+    #expect(
+      try suspend(engine, whileWriting: name) { try engine.checkpointer.writeRun() } == .suspended)
     let calls = store.disk.trace.filter { $0.path.contains(name) }
     #expect(!calls.contains { $0.operation == .write || $0.operation == .sync })
     #expect(store.disk.openFiles == 0)
@@ -166,8 +169,8 @@ struct SuspendingRaceTests {
   func compaction() throws {
     let engine = try store.open(on: disk)
     for i in 0..<50 { try engine.put("key\(i)", "1") }
-    try engine.sealSegments()
-    let next = engine.writer.withLock { $0.manifest.nextSegmentID }
+    try engine.writer.sealSegments()
+    let next = engine.writer.writing.withLock { $0.manifest.nextSegmentID }
     let name = StoreLayout.segmentName(id: next, firstSequence: 1)
     store.disk.keepsTrace = true
     #expect(try suspend(engine, whileWriting: name) { try engine.compact() } == .suspended)

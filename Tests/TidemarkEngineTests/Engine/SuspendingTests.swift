@@ -31,15 +31,15 @@ struct SuspendingTests {
     let store = TestStore()
     let engine = try store.open()
     for i in 0..<50 { try engine.put("key\(i)", "\(i)", durability: .async) }
-    try engine.writeImage()
+    try engine.checkpointer.writeRun()
     try engine.put("a", "1", durability: .async)
-    let view = try engine.view()
-    var log = LogCursor(engine, from: 1, through: 100)
+    let view = try engine.reader.view()
+    var log = LogCursor(engine.reader, from: 1, through: 100)
     _ = try log.next()
     #expect(try engine.get("a") == "1")
     try engine.suspend()
     #expect(store.disk.openFiles == 0)
-    #expect(engine.isSuspended)
+    #expect(engine.reader.isSuspended)
     try engine.suspend()
     let calls = store.disk.calls
     #expect(code { try engine.get("a") } == .suspended)
@@ -47,12 +47,12 @@ struct SuspendingTests {
     #expect(code { try engine.get("a", in: view) } == .suspended)
     #expect(code { try engine.keys(in: view) } == .suspended)
     #expect(code { try engine.put("b", "1") } == .suspended)
-    #expect(code { try engine.view() } == .suspended)
-    #expect(code { try engine.bounds() } == .suspended)
+    #expect(code { try engine.reader.view() } == .suspended)
+    #expect(code { try engine.reader.bounds() } == .suspended)
     #expect(code { try engine.status() } == .suspended)
     #expect(code { try engine.compact() } == .suspended)
-    #expect(code { try engine.writeImage() } == .suspended)
-    #expect(code { try engine.flush() } == .suspended)
+    #expect(code { try engine.checkpointer.writeRun() } == .suspended)
+    #expect(code { try engine.writer.flush() } == .suspended)
     #expect(code { while try log.next() != nil {} } == .suspended)
     try engine.doBackgroundWork()
     #expect(store.disk.calls == calls, "a suspended store leaves the disk alone")
@@ -61,7 +61,7 @@ struct SuspendingTests {
     #expect(try engine.get("a", in: view) == "1")
     try engine.put("b", "1")
     try engine.close()
-    #expect(try store.open().liveKeys == 52)
+    #expect(try store.open().reader.liveKeys == 52)
   }
 
   @Test("resuming reads no more of the log than an opening, and nothing twice")
@@ -70,7 +70,7 @@ struct SuspendingTests {
     let engine = try store.open()
     for i in 0..<500 { try engine.put("key\(i)", "\(i)") }
     try engine.suspend()
-    #expect(engine.liveKeys == 0, "the index goes")
+    #expect(engine.reader.liveKeys == 0, "the index goes")
     let copy = store.copy()
     let before = store.disk.calls(of: .read)
     try engine.resume()
@@ -93,7 +93,7 @@ struct SuspendingTests {
     try engine.put("a", "1")
     try engine.put("b", "1")
     #expect(try engine.get("a") == "1")
-    let view = try engine.view()
+    let view = try engine.reader.view()
     try engine.suspend()
     try elsewhere(store, closing: closing) { other in
       try other.put("a", "2")
@@ -107,7 +107,7 @@ struct SuspendingTests {
     #expect(try engine.get("a", in: view) == "1")
     #expect(try engine.keys(in: view) == ["a", "b"])
     try engine.put("d", "4")
-    #expect(engine.lastSequence == 6)
+    #expect(engine.reader.lastSequence == 6)
     try engine.close()
     #expect(try store.open().keys() == ["a", "c", "d"])
   }
@@ -117,7 +117,7 @@ struct SuspendingTests {
     let store = TestStore()
     let engine = try store.open()
     for i in 0..<9 { try engine.put("a", "\(i)") }
-    let view = try engine.view(at: 4)
+    let view = try engine.reader.view(at: 4)
     #expect(try engine.get("a", in: view) == "3")
     try engine.suspend()
     try elsewhere(store) { other in
@@ -140,13 +140,13 @@ struct SuspendingTests {
     let older = store.disk.files().map { ($0, store.disk.contents(of: $0) ?? []) }
     try engine.resume()
     try engine.put("a", "2")
-    let view = try engine.view()
+    let view = try engine.reader.view()
     try engine.suspend()
     for file in store.disk.files() { store.disk.erase(file) }
     for (file, bytes) in older { store.disk.replace(file, with: bytes) }
     try elsewhere(store) { other in try other.put("a", "other") }
     try engine.resume()
-    #expect(engine.lastSequence == view.sequence)
+    #expect(engine.reader.lastSequence == view.sequence)
     #expect(code { try engine.get("a", in: view) } == .historyDiverged)
     #expect(code { try engine.keys(in: view) } == .historyDiverged)
     #expect(try engine.get("a") == "other")
@@ -161,7 +161,7 @@ struct SuspendingTests {
     try engine.suspend()
     try elsewhere(store) { _ in
       #expect(code { try engine.resume() } == .locked)
-      #expect(engine.isSuspended)
+      #expect(engine.reader.isSuspended)
       #expect(code { try engine.get("a") } == .suspended)
       #expect(store.disk.openFiles == 0)
     }
@@ -176,7 +176,7 @@ struct SuspendingTests {
     let engine = try store.open()
     try engine.put("a", "1")
     try engine.suspend()
-    let next = engine.writer.withLock { $0.manifest.nextSegmentID }
+    let next = engine.writer.writing.withLock { $0.manifest.nextSegmentID }
     let name =
       store.path + "/" + StoreLayout.logDirectory + "/"
       + StoreLayout.segmentName(id: next, firstSequence: 2)
@@ -219,7 +219,7 @@ struct SuspendingTests {
     try other.put("x", "1")
     try other.close()
     #expect(code { try engine.resume() } == .historyDiverged)
-    #expect(engine.isSuspended)
+    #expect(engine.reader.isSuspended)
     #expect(store.disk.openFiles == 0)
     try engine.close()
   }
@@ -231,7 +231,7 @@ struct SuspendingTests {
     try engine.put("a", "1")
     store.disk.plan = .error(.EIO, atCall: 1, of: [.sync])
     #expect(code { try engine.suspend() } == .unknownOutcome)
-    #expect(engine.isSuspended)
+    #expect(engine.reader.isSuspended)
     #expect(store.disk.openFiles == 0)
     store.disk.plan = .none
     try engine.resume()
@@ -275,7 +275,7 @@ struct SuspendingTests {
           store.path, configuration: store.configuration,
           environment: EngineEnvironment(
             fileSystem: disk, clock: store.clock, random: SeededRandom(seed: 5)))
-        let count = Int(after.lastSequence)
+        let count = Int(after.reader.lastSequence)
         #expect(count >= 1, comment)
         #expect(try after.keys() == whole.prefix(count).sorted(), comment)
         try after.put("after", "1")
@@ -302,7 +302,7 @@ struct SuspendingTests {
         let failure = code { try play(engine) }
         store.disk.plan = .none
         let comment: Comment = "\(errno) at call \(call), \(String(describing: failure))"
-        if engine.isSuspended { #expect(store.disk.openFiles == 0, comment) }
+        if engine.reader.isSuspended { #expect(store.disk.openFiles == 0, comment) }
         #expect(failure != .suspended, comment)
         // The failure does not matter: letting go and coming back puts it right.
         try? engine.suspend()

@@ -80,10 +80,10 @@ import TidemarkTestKit
         model[key] = set
       }
       try engine.commit(batch)
-      if Int.random(in: 0..<5, using: &random) == 0 { _ = try engine.writeImage() }
+      if Int.random(in: 0..<5, using: &random) == 0 { _ = try engine.checkpointer.writeRun() }
       for label in 0..<5 {
         let name = "label \(label)"
-        let found = try engine.reading.withLock { read in
+        let found = try engine.reader.reading.withLock { read in
           try read.index.count(ofLabel: bytes(name).rawSpan)
         }
         #expect(found == model.values.count { $0.contains(name) }, "seed \(seed), \(name)")

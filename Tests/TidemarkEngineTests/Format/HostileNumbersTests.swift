@@ -216,7 +216,7 @@ struct HostileNumbersTests {
       path, configuration: configuration,
       environment: EngineEnvironment(
         fileSystem: disk, clock: ManualClock(), random: SeededRandom(seed: 1)))
-    var cursor = LogCursor(engine, from: 1, through: 1 << 47)
+    var cursor = LogCursor(engine.reader, from: 1, through: 1 << 47)
     var found: [UInt64] = []
     while let entry = try cursor.next() { found.append(entry.sequence) }
     #expect(found == sequences)

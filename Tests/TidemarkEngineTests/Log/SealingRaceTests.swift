@@ -15,7 +15,7 @@ struct SealingRaceTests {
     let reader = try WorkerThread(name: "reads") {
       do throws(TidemarkError) {
         while !isDone.withLock({ $0 }) {
-          guard let segment = engine.reading.withLock({ $0.segments.last }) else { continue }
+          guard let segment = engine.reader.reading.withLock({ $0.segments.last }) else { continue }
           let before = segment.usedLength()
           for _ in 0..<50 { _ = try segment.frames() }
           lengths.withLock { $0.append((before, segment.usedLength())) }
@@ -24,7 +24,7 @@ struct SealingRaceTests {
     }
     for i in 0..<40 {
       try engine.put("k\(i)", "1")
-      try engine.sealSegments()
+      try engine.writer.sealSegments()
     }
     isDone.withLock { $0 = true }
     reader.join()

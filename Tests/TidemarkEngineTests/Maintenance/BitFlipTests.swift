@@ -44,7 +44,7 @@ struct BitFlipTests {
     defer { try? engine.close() }
     for key in expected.newest.keys {
       do {
-        let value = try engine.withValue(forKey: key.rawSpan) {
+        let value = try engine.reader.withValue(forKey: key.rawSpan) {
           (value, _) throws(TidemarkError) in [UInt8](copying: value)
         }
         #expect(value == expected.value(key), comment)

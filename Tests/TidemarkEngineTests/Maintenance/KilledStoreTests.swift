@@ -19,9 +19,9 @@ struct KilledStoreTests {
     let disk = MemoryFileSystem()
     let engine = try StoreFiles.open(disk, .create)
     try SampleStore.fill(engine, keys: 8, rounds: 1, largest: 900)
-    try engine.flush()
+    try engine.writer.flush()
     let status = try engine.status()
-    var batches: [UInt64] = [engine.lastSequence]
+    var batches: [UInt64] = [engine.reader.lastSequence]
     for number in 0..<6 {
       var batch = OperationBatch()
       for part in 0...number {
@@ -29,7 +29,7 @@ struct KilledStoreTests {
         try batch.add(.put, key: bytes("batch-\(number)-\(part)").rawSpan, value: value.rawSpan)
       }
       try engine.commit(batch)
-      batches.append(engine.lastSequence)
+      batches.append(engine.reader.lastSequence)
     }
     let expected = try ExpectedStore(engine)
     let files = try StoreFiles(disk)
@@ -58,7 +58,7 @@ struct KilledStoreTests {
         #expect(try StoreFiles(disk).files == files.files, comment)
         guard length % 3 == 0 else { continue }
         let engine = try StoreFiles.open(disk, .write)
-        let last = engine.lastSequence
+        let last = engine.reader.lastSequence
         #expect(killed.batches.contains(last), comment)
         let found = try ExpectedStore(engine)
         let wanted = killed.expected.entries.filter { $0.key <= last }

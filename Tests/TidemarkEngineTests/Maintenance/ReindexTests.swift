@@ -27,7 +27,7 @@ struct ReindexTests {
       while second.withLock({ !$0.hasBegun }) {}
       for _ in 0..<300_000 where second.withLock({ $0.error == nil }) {}
     }
-    try engine.writeImage()
+    try engine.checkpointer.writeRun()
     second.withLock { $0.thread }?.join()
     #expect(!disk.isWaiting)
     #expect(second.withLock { $0.error?.code } == nil)

@@ -10,10 +10,10 @@ struct RepairCornersTests {
     let disk = MemoryFileSystem()
     let engine = try StoreFiles.open(disk, .create)
     for number in 0..<30 { try engine.put("key-\(number)", "old") }
-    try engine.sealSegments()
+    try engine.writer.sealSegments()
     for number in 0..<20 { try engine.delete("key-\(number)") }
     for number in 20..<25 { try engine.put("key-\(number)", "new") }
-    try engine.sealSegments()
+    try engine.writer.sealSegments()
     let inputs = try StoreFiles(disk)
     var options = CompactionOptions()
     options.dropHistory = true
@@ -44,7 +44,7 @@ struct RepairCornersTests {
     let disk = MemoryFileSystem()
     let engine = try StoreFiles.open(disk, .create)
     try SampleStore.fill(engine, keys: 20, rounds: 2, largest: 500)
-    try engine.sealSegments()
+    try engine.writer.sealSegments()
     let inputs = try StoreFiles(disk)
     try engine.compact()
     let expected = try ExpectedStore(engine)
@@ -108,11 +108,11 @@ struct RepairCornersTests {
     #expect(report.losses.map(\.keys) == [[bytes("key")]])
     let repaired = try StoreFiles.open(damaged, .write, path: RepairTests.target)
     #expect(try repaired.get("key") == "three")
-    #expect(throws: TidemarkError.self) { try repaired.history(ofKey: bytes("key").rawSpan) }
+    #expect(throws: TidemarkError.self) { try repaired.reader.history(ofKey: bytes("key").rawSpan) }
     #expect(throws: TidemarkError.self) {
-      try repaired.get("key", in: try repaired.view(at: second))
+      try repaired.get("key", in: try repaired.reader.view(at: second))
     }
-    #expect(try repaired.get("key", in: try repaired.view(at: third)) == "three")
+    #expect(try repaired.get("key", in: try repaired.reader.view(at: third)) == "three")
     _ = first
     try repaired.close()
     // A second repair keeps the hole.

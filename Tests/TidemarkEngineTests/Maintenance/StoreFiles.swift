@@ -101,9 +101,11 @@ struct ExpectedStore: Sendable {
 
   /// Takes down everything in an open store.
   init(_ engine: Engine) throws {
-    var cursor = LogCursor(engine, from: 1, through: engine.lastSequence, includesRecords: true)
+    var cursor = LogCursor(
+      engine.reader, from: 1, through: engine.reader.lastSequence, includesRecords: true)
     while let entry = try cursor.next() {
-      let value = try engine.withValue(of: entry.sequence) { (value, _) throws(TidemarkError) in
+      let value = try engine.reader.withValue(of: entry.sequence) {
+        (value, _) throws(TidemarkError) in
         [UInt8](copying: value)
       }
       entries[entry.sequence] = Entry(
@@ -208,7 +210,7 @@ enum SampleStore {
     let disk = MemoryFileSystem()
     let engine = try StoreFiles.open(disk, .create)
     try fill(engine, keys: 12, rounds: 2, largest: 700)
-    try engine.writeImage()
+    try engine.checkpointer.writeRun()
     try engine.put("last", "one")
     let expected = try ExpectedStore(engine)
     try engine.close()
@@ -224,7 +226,7 @@ enum SampleStore {
     try engine.close()
     engine = try StoreFiles.open(disk, .write, segmentBytes: 96 << 10)
     try fill(engine, keys: 40, rounds: 2, largest: 20_000)
-    try engine.writeImage()
+    try engine.checkpointer.writeRun()
     try fill(engine, keys: 20, rounds: 2, largest: 300)
     let expected = try ExpectedStore(engine)
     try engine.close()

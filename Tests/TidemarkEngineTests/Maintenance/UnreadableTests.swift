@@ -19,7 +19,7 @@ struct UnreadableTests {
     let disk = MemoryFileSystem()
     let engine = try StoreFiles.open(disk, .create)
     try engine.put("sealed", "1")
-    try engine.sealSegments()
+    try engine.writer.sealSegments()
     for number in 0..<values { try engine.put("open-\(number)", "2") }
     let expected = try ExpectedStore(engine)
     let files = try StoreFiles(disk)

@@ -21,7 +21,8 @@ struct VerifyImageTests {
       guard offset % 5 == 0 else { continue }
       let engine = try StoreFiles.open(disk, .write)
       #expect(try engine.get("last") == "one")
-      #expect(engine.liveKeys == expected.newest.keys.filter { expected.value($0) != nil }.count)
+      #expect(
+        engine.reader.liveKeys == expected.newest.keys.filter { expected.value($0) != nil }.count)
       try engine.close()
     }
   }
@@ -41,7 +42,7 @@ struct VerifyImageTests {
     let engine = try StoreFiles.open(disk, .create)
     for number in 0..<40 { try engine.put("key-\(number)", "value") }
     try last(engine)
-    try engine.writeImage()
+    try engine.checkpointer.writeRun()
     try engine.close()
     return try StoreFiles(disk)
   }

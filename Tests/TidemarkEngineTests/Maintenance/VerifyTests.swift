@@ -86,7 +86,7 @@ struct VerifyTests {
       #expect(report.findings.map(\.sequences) == [2...2])
       #expect(report.findings.allSatisfy { $0.message.contains("281474976710656") })
       #expect(!report.findings.contains { $0.isDamageToAcknowledged } && !report.isRecorded)
-      try engine.sealSegments()
+      try engine.writer.sealSegments()
     }
     try engine.close()
   }
@@ -139,7 +139,7 @@ struct VerifyTests {
     let engine = try StoreFiles.open(disk, .create)
     try engine.put("a", "1")
     let before = try StoreFiles(disk)
-    try engine.sealSegments()
+    try engine.writer.sealSegments()
     try engine.put("b", "1")
     let after = try StoreFiles(disk)
     let old = try #require(before.files["MANIFEST.0"])
@@ -217,7 +217,7 @@ struct VerifyTests {
     let engine = try StoreFiles.open(disk, .create)
     try engine.put("a", "1")
     let old = try StoreFiles(disk)
-    try engine.sealSegments()
+    try engine.writer.sealSegments()
     try engine.put("b", "1")
     try engine.close()
     let new = try StoreFiles(disk)

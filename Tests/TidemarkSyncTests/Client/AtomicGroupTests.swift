@@ -173,7 +173,7 @@ struct AtomicGroupTests {
     try store.blocking.write(batch)
     var groups: [UInt64] = []
     var cursor = LogCursor(
-      world.devices[0].engine, from: 1, through: world.devices[0].engine.lastSequence)
+      world.devices[0].engine.reader, from: 1, through: world.devices[0].engine.reader.lastSequence)
     while let entry = try cursor.next() { groups.append(try entry.attributes().atomicGroup) }
     #expect(groups.count == 3)
     #expect(Set(groups).count == 3)

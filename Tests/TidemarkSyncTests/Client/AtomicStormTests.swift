@@ -86,7 +86,7 @@ struct AtomicStormTests {
   private func applied(_ world: SyncWorld) throws -> [Int: Set<[UInt8]>] {
     try world.server.withEngine { engine in
       var found: [Int: Set<[UInt8]>] = [:]
-      var cursor = LogCursor(engine, from: 1, through: engine.lastSequence)
+      var cursor = LogCursor(engine.reader, from: 1, through: engine.reader.lastSequence)
       while let entry = try cursor.next() {
         guard entry.head.kind == .put,
           let value = try ReplicationLog(engine).change(at: entry.sequence).map({

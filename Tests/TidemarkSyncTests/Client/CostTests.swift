@@ -19,7 +19,7 @@ struct CostTests {
     let engine = world.devices[0].engine
     var cost = Cost()
     var cursor = LogCursor(
-      engine, from: sequence + 1, through: engine.lastSequence, includesRecords: true)
+      engine.reader, from: sequence + 1, through: engine.reader.lastSequence, includesRecords: true)
     while let entry = try cursor.next() {
       guard entry.head.kind == .record else { continue }
       let type = try entry.attributes().recordType
@@ -39,7 +39,7 @@ struct CostTests {
       for number in 0..<conflicts { try world.put(1, "key \(number)", #"{"a":1}"#) }
       try world.settle(only: 1)
       for number in 0..<conflicts { try world.put(0, "key \(number)", #"{"b":2}"#) }
-      let before = world.devices[0].engine.lastSequence
+      let before = world.devices[0].engine.reader.lastSequence
       // The server says so first: what stands there has to be asked for.
       world.devices[0].session.disconnect()
       while let call = try world.devices[0].session.next(.push) {
@@ -64,7 +64,7 @@ struct CostTests {
     for number in 0..<20 { try world.put(1, "key \(number)", #"{"a":1}"#) }
     try world.settle(only: 1)
     for number in 0..<20 { try world.put(0, "key \(number)", "{\"b\":\"\(text)\"}") }
-    let before = world.devices[0].engine.lastSequence
+    let before = world.devices[0].engine.reader.lastSequence
     let session = world.devices[0].session
     session.bytesTogether = 8_000
     while session.totals.conflicts < 20, try world.step(0) {}
@@ -108,7 +108,7 @@ struct CostTests {
   func liveEdits() throws {
     let world = try SyncWorld(devices: 1)
     func bytesPerEdit(_ edits: Range<Int>) throws -> Int {
-      let before = world.devices[0].engine.lastSequence
+      let before = world.devices[0].engine.reader.lastSequence
       for number in edits {
         try world.put(0, "key \(number % 50)", "edit \(1_000_000 + number)")
         while try world.step(0) {}

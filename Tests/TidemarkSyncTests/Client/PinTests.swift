@@ -18,13 +18,13 @@ struct PinTests {
   /// How many versions of a key a device has on its disk, deletes included.
   private func versions(_ world: SyncWorld, _ key: String) throws -> Int {
     let engine = world.devices[0].engine
-    return try engine.history(ofKey: Array(key.utf8).rawSpan).count
+    return try engine.reader.history(ofKey: Array(key.utf8).rawSpan).count
   }
 
   /// How many entries a device has on its disk, without records.
   private func entries(_ world: SyncWorld) throws -> Int {
     let engine = world.devices[0].engine
-    var cursor = LogCursor(engine, from: 1, through: engine.lastSequence)
+    var cursor = LogCursor(engine.reader, from: 1, through: engine.reader.lastSequence)
     var count = 0
     while try cursor.next() != nil { count += 1 }
     return count
@@ -115,9 +115,9 @@ struct PinTests {
       try world.put(0, "k", "\(number)")
       try world.settle(only: 0)
     }
-    let before = world.devices[0].engine.lastSequence
+    let before = world.devices[0].engine.reader.lastSequence
     try compact(world)
-    #expect(try world.devices[0].engine.bounds().historyFrom + 20 > before)
+    #expect(try world.devices[0].engine.reader.bounds().historyFrom + 20 > before)
   }
 
   @Test("a pending key keeps its newest version, and the one that it was made upon")
@@ -218,7 +218,7 @@ struct PinTests {
     for _ in 0..<2 {
       try compact(world)
       try verify(world)
-      try world.devices[0].engine.writeImage()
+      try world.devices[0].engine.checkpointer.writeRun()
     }
     try world.settle()
     #expect(try world.serverState() == ["other": "1 "])
@@ -243,7 +243,8 @@ struct PinTests {
     #expect(try world.get(0, "k1") == "19" && world.get(0, "k0") == nil)
     try compact(world)
     #expect(try entries(world) == 4)
-    #expect(world.devices[0].session.progress.frontier + 5 > world.devices[0].engine.lastSequence)
+    #expect(
+      world.devices[0].session.progress.frontier + 5 > world.devices[0].engine.reader.lastSequence)
   }
 
   @Test("edits synced one by one leave two versions of the last key to a compaction, one of others")

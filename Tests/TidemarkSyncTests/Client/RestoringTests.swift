@@ -149,7 +149,7 @@ struct RestoringTests {
     }
     try world.settle()
     #expect(try world.serverState().count == 11)
-    #expect(world.devices[0].engine.replicaID != world.devices[1].engine.replicaID)
+    #expect(world.devices[0].engine.reader.replicaID != world.devices[1].engine.reader.replicaID)
     try world.expectEqual()
   }
 

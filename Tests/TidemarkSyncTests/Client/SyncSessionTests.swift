@@ -270,12 +270,12 @@ struct SyncSessionTests {
     let world = try SyncWorld(devices: 1)
     try world.put(0, "k", "1")
     try world.settle()
-    let before = world.devices[0].engine.lastSequence
+    let before = world.devices[0].engine.reader.lastSequence
     try world.put(0, "k", "2")
     while try world.step(0) {}
     #expect(world.devices[0].session.hasUnwritten)
     // The edit, and what is known of the peer.
-    #expect(world.devices[0].engine.lastSequence == before + 2)
+    #expect(world.devices[0].engine.reader.lastSequence == before + 2)
     try world.reopenKilled(0)
     #expect(world.devices[0].session.formed != nil && !world.devices[0].session.hasUnwritten)
     try world.settle()

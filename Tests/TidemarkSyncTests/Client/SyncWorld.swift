@@ -123,7 +123,8 @@ final class SyncWorld {
   }
 
   static func get(_ engine: Engine, _ key: String) throws -> String? {
-    try engine.withValue(forKey: Array(key.utf8).rawSpan) { (value, _) throws(TidemarkError) in
+    try engine.reader.withValue(forKey: Array(key.utf8).rawSpan) {
+      (value, _) throws(TidemarkError) in
       String(decoding: [UInt8](copying: value), as: UTF8.self)
     }
   }
@@ -131,13 +132,13 @@ final class SyncWorld {
   /// Everything that an engine holds: keys with values and labels.
   static func state(_ engine: Engine) throws -> [String: String] {
     var state: [String: String] = [:]
-    let scan = EngineScan(engine, ScanQuery(prefix: []), view: try engine.view())
+    let scan = EngineScan(engine.reader, ScanQuery(prefix: []), view: try engine.reader.view())
     while true {
       let page = try scan.nextPage(limit: 100)
       if page.isEmpty { return state }
       for row in page {
         let key = String(decoding: row.key, as: UTF8.self)
-        let info = try engine.info(engine.entry(at: row.sequence))
+        let info = try engine.reader.info(engine.reader.entry(at: row.sequence))
         let labels = info.labels.map { String(decoding: $0, as: UTF8.self) }
         state[key] = (try get(engine, key) ?? "-") + " " + labels.joined(separator: ",")
       }
@@ -259,7 +260,7 @@ extension SyncWorld {
     try server.withEngine { engine in
       var seen: Set<String> = []
       var repeated: [String] = []
-      var cursor = LogCursor(engine, from: 1, through: engine.lastSequence)
+      var cursor = LogCursor(engine.reader, from: 1, through: engine.reader.lastSequence)
       while let entry = try cursor.next() {
         guard let origin = try entry.attributes().origin else { continue }
         let id = "\(origin.replica) \(origin.sequence)"

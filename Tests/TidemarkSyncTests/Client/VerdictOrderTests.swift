@@ -52,7 +52,7 @@ struct VerdictOrderTests {
     case .refused: return try world.write(0, "bad", "1")
     case .ofRefusedGroup:
       try world.writeTogether(0, [("bad", "1"), ("good", "1")])
-      return world.devices[0].engine.lastSequence
+      return world.devices[0].engine.reader.lastSequence
     case .behindRefused:
       let first = try world.write(0, "bad", "1")
       return try world.write(0, "good", "1", after: [first])
@@ -71,7 +71,7 @@ struct VerdictOrderTests {
       world.devices[0].access = SyncAccess(
         to: SyncScope(keyPrefixes: ["child", "urgent", "low", "grand", "other"]))
       try world.delete(0, "away/k")
-      return world.devices[0].engine.lastSequence
+      return world.devices[0].engine.reader.lastSequence
     }
   }
 

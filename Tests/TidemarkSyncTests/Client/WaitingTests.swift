@@ -88,7 +88,7 @@ struct WaitingTests {
     try world.restart(0)
     world.refuse(prefix: "bad")
     try world.put(0, "bad", "1", labels: ["s"])
-    let refused = world.devices[0].engine.lastSequence
+    let refused = world.devices[0].engine.reader.lastSequence
     try world.settle()
     #expect(world.devices[0].session.progress.waiting.count == 1)
     try world.writeLabelled(0, "note", "1", ["s"], after: [refused])

@@ -48,7 +48,7 @@ struct RecordTableTests {
   @Test("the newest record of every name is found, also after reopening")
   func newest() throws {
     var engine = try open()
-    var table = try RecordTable(engine)
+    var table = try RecordTable(engine.reader)
     try write([(type, "a", "1"), (type, "b", "1")], to: engine, &table)
     try fill(engine, 5000)
     try write([(type, "a", "2"), (RecordType(rawValue: 41), "a", "x")], to: engine, &table)
@@ -58,7 +58,7 @@ struct RecordTableTests {
       #expect(table.keys(of: type) == [Array("a".utf8), Array("b".utf8)])
       try engine.close()
       engine = try open(6)
-      table = try RecordTable(engine)
+      table = try RecordTable(engine.reader)
     }
     try engine.close()
   }
@@ -67,13 +67,13 @@ struct RecordTableTests {
   func removal() throws {
     for checkpoints in [false, true] {
       let engine = try open()
-      var table = try RecordTable(engine)
+      var table = try RecordTable(engine.reader)
       try write([(type, "a", "1"), (type, "b", "1")], to: engine, &table)
-      if checkpoints { try table.writeCheckpoint() }
+      if checkpoints { try table.writeCheckpoint(in: engine) }
       try write([(type, "a", "")], to: engine, &table)
       #expect(try text(table, "a") == nil)
-      if checkpoints { try table.writeCheckpoint() }
-      let again = try RecordTable(engine)
+      if checkpoints { try table.writeCheckpoint(in: engine) }
+      let again = try RecordTable(engine.reader)
       #expect(try text(again, "a") == nil && text(again, "b") == "1" && again.count == 1)
       try engine.close()
     }
@@ -82,14 +82,14 @@ struct RecordTableTests {
   @Test("opening reads back to the last checkpoint only, and knows all the same")
   func checkpoints() throws {
     let engine = try open()
-    var table = try RecordTable(engine)
+    var table = try RecordTable(engine.reader)
     try write((0..<300).map { (type, "k\($0)", "\($0)") }, to: engine, &table)
     try fill(engine, 9000)
-    #expect(try table.writeCheckpoint())
+    #expect(try table.writeCheckpoint(in: engine))
     try write([(type, "k7", "new"), (type, "later", "1")], to: engine, &table)
-    let again = try RecordTable(engine)
+    let again = try RecordTable(engine.reader)
     #expect(again.listedThrough == table.listedThrough && again.listedThrough > 9000)
-    #expect(again.count == 301 && again.through == engine.lastSequence)
+    #expect(again.count == 301 && again.through == engine.reader.lastSequence)
     #expect(try text(again, "k7") == "new" && text(again, "k8") == "8")
     #expect(try text(again, "later") == "1")
     try engine.close()
@@ -98,15 +98,15 @@ struct RecordTableTests {
   @Test("a record that others write between looking and listing is listed the next time")
   func others() throws {
     let engine = try open()
-    var table = try RecordTable(engine)
-    var other = try RecordTable(engine)
+    var table = try RecordTable(engine.reader)
+    var other = try RecordTable(engine.reader)
     try write([(type, "a", "1")], to: engine, &table)
     try write([(type, "b", "1")], to: engine, &other)
     try write([(type, "c", "1")], to: engine, &table)
     #expect(table.count == 3, "a gap in the sequences is read")
     try write([(type, "d", "1")], to: engine, &other)
-    try table.writeCheckpoint()
-    #expect(try RecordTable(engine).count == 4)
+    try table.writeCheckpoint(in: engine)
+    #expect(try RecordTable(engine.reader).count == 4)
     try other.catchUp()
     #expect(other.count == 4)
     try engine.close()
@@ -115,16 +115,16 @@ struct RecordTableTests {
   @Test("compaction that drops history keeps what is listed where it was")
   func compaction() throws {
     var engine = try open()
-    var table = try RecordTable(engine)
+    var table = try RecordTable(engine.reader)
     for round in 0..<4 {
       try write([(type, "a", "\(round)"), (type, "r\(round)", "x")], to: engine, &table)
       try fill(engine, 700)
-      try table.writeCheckpoint()
+      try table.writeCheckpoint(in: engine)
       try engine.compact(CompactionOptions(dropHistory: true))
       #expect(try text(table, "a") == "\(round)" && text(table, "r0") == "x")
       try engine.close()
       engine = try open(UInt64(10 + round))
-      table = try RecordTable(engine)
+      table = try RecordTable(engine.reader)
       #expect(table.count == round + 2 && table.unreadableCheckpoints == 0)
       #expect(try text(table, "a") == "\(round)" && text(table, "r0") == "x")
     }
@@ -134,30 +134,30 @@ struct RecordTableTests {
   @Test("a checkpoint is due after a thousand records, and less often when there are many names")
   func due() throws {
     let engine = try open()
-    var table = try RecordTable(engine)
+    var table = try RecordTable(engine.reader)
     let many = (0..<999).map { (type, "k\($0 % 10)", "\($0)") }
     try write(many, to: engine, &table)
     #expect(!table.isCheckpointDue)
     try write([(type, "one", "more")], to: engine, &table)
     #expect(table.isCheckpointDue)
-    try table.writeCheckpoint()
+    try table.writeCheckpoint(in: engine)
     #expect(!table.isCheckpointDue)
     try write((0..<3000).map { (type, "n\($0)", "x") }, to: engine, &table)
     #expect(!table.isCheckpointDue, "as many as there are names")
     try fill(engine, 65_536)
     try table.catchUp()
     #expect(table.isCheckpointDue)
-    try table.writeCheckpoint()
-    #expect(!(try RecordTable(engine).isCheckpointDue))
+    try table.writeCheckpoint(in: engine)
+    #expect(!(try RecordTable(engine.reader).isCheckpointDue))
     try engine.close()
   }
 
   @Test("checkpoints that cannot be read, or speak of what cannot be, are passed over")
   func unreadable() throws {
     let engine = try open()
-    var table = try RecordTable(engine)
+    var table = try RecordTable(engine.reader)
     try write([(type, "a", "1"), (type, "b", "2")], to: engine, &table)
-    try table.writeCheckpoint()
+    try table.writeCheckpoint(in: engine)
     let foreign: [[UInt8]] = [
       [9, 1, 2], [1], [1, 0xff, 0xff, 0xff, 0xff, 0x0f], [1, 3, 0xff, 0xff, 0x7f],
       RecordCheckpoint(through: 1 << 40, rows: []).encoded,
@@ -171,7 +171,7 @@ struct RecordTableTests {
       try RecordTable.add(.checkpoint, key: [], value: value, to: &batch)
       try engine.commit(batch)
     }
-    let again = try RecordTable(engine)
+    let again = try RecordTable(engine.reader)
     #expect(again.unreadableCheckpoints == foreign.count)
     #expect(try text(again, "a") == "1" && text(again, "b") == "2")
     try engine.close()
@@ -180,7 +180,7 @@ struct RecordTableTests {
   @Test("a list that names what is not there ends in an error, not in another record's value")
   func lying() throws {
     let engine = try open()
-    var table = try RecordTable(engine)
+    var table = try RecordTable(engine.reader)
     try write([(type, "a", "1")], to: engine, &table)
     try fill(engine, 3)
     let rows = [
@@ -192,7 +192,7 @@ struct RecordTableTests {
     try RecordTable.add(
       .checkpoint, key: [], value: RecordCheckpoint(through: 4, rows: rows).encoded, to: &batch)
     try engine.commit(batch)
-    let again = try RecordTable(engine)
+    let again = try RecordTable(engine.reader)
     for row in rows {
       #expect(throws: TidemarkError.self) {
         _ = try again.value(of: row.name.type, key: row.name.key)

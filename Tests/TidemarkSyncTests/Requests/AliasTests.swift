@@ -74,8 +74,8 @@ struct AliasTests {
     try await device.settle()
     try device.delete("b")
     try await device.settle()
-    var table = try RecordTable(device.engine)
-    #expect(try table.writeCheckpoint())
+    var table = try RecordTable(device.engine.reader)
+    #expect(try table.writeCheckpoint(in: device.engine))
     try device.restart()
     #expect(try alias(device, "a") == "1" && alias(device, "b") == nil && alias(device, "c") == "3")
   }

@@ -318,7 +318,7 @@ struct FetchedAliasTests {
     try await store.forget(peer: "here")
     #expect(try await store.alias(forKey: "a", at: "here") == nil)
     #expect(try store.blocking.key(forAlias: "2", at: "there") == "a")
-    #expect(try RecordTable(store.engine).keys(of: .alias).count == 2)
+    #expect(try RecordTable(store.engine.reader).keys(of: .alias).count == 2)
   }
 
   @Test("the ids of a back end are forgotten where the name means another one")

@@ -150,7 +150,7 @@ struct BoundTests {
   @Test("a list of epochs of which the oldest have gone is no longer than an answer may have it")
   func manyEpochs() throws {
     let bench = Bench()
-    var bounds = try bench.withEngine { try $0.bounds() }
+    var bounds = try bench.withEngine { try $0.reader.bounds() }
     bounds.epochs = (0..<Limits.epochs).map {
       Manifest.Epoch(epoch: UInt64($0 + 1), firstSequence: UInt64($0 + 2))
     }

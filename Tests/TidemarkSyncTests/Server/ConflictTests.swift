@@ -99,12 +99,13 @@ struct ConflictTests {
     #expect(try bench.push(&b, b.put("t/k", "b", at: 60)).map(\.name) == ["conflict"])
     // The losers are kept in the log, with who wrote them.
     let losers = try bench.withEngine { engine in
-      var cursor = LogCursor(engine, from: 1, through: engine.lastSequence, includesRecords: true)
+      var cursor = LogCursor(
+        engine.reader, from: 1, through: engine.reader.lastSequence, includesRecords: true)
       var found: [String] = []
       while let entry = try cursor.next() {
         let attributes = try entry.attributes()
         guard attributes.recordType == RecordType.loser.rawValue else { continue }
-        try engine.withValue(of: entry.sequence) { (value, _) throws(TidemarkError) in
+        try engine.reader.withValue(of: entry.sequence) { (value, _) throws(TidemarkError) in
           found.append(
             String(decoding: [UInt8](copying: value), as: UTF8.self)
               + "\(attributes.origin?.sequence ?? 0)")

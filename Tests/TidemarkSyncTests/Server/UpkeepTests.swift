@@ -10,7 +10,8 @@ import TidemarkTestKit
 struct UpkeepTests {
   private func count(_ type: RecordType, _ bench: Bench) throws -> Int {
     try bench.withEngine { engine in
-      var cursor = LogCursor(engine, from: 1, through: engine.lastSequence, includesRecords: true)
+      var cursor = LogCursor(
+        engine.reader, from: 1, through: engine.reader.lastSequence, includesRecords: true)
       var found = 0
       while let entry = try cursor.next() {
         if try entry.attributes().recordType == type.rawValue { found += 1 }

@@ -134,7 +134,7 @@ struct DurabilityTests {
     // Small enough for the log to take them as they are; compressed ones would need many more.
     var generator = SeededGenerator(seed: 7)
     var written = 1
-    while store.engine.goalForRoom() == nil {
+    while store.engine.writer.goalForRoom() == nil {
       let value = (0..<(32 << 10)).map { _ in UInt8.random(in: 0...255, using: &generator) }
       try await store.put("large/\(written)", value)
       written += 1

@@ -4,7 +4,7 @@ extension Engine {
   package func attachmentPart(
     of id: AttachmentID, for owner: [UInt8], begins: Bool
   ) throws(TidemarkError) -> AttachmentPartFile? {
-    try checkAttachmentsWritable()
+    try writer.checkWritable()
     return try attachments.part(
       of: id, for: owner, beginning: begins ? millisecondsNow : nil)
   }
@@ -40,14 +40,15 @@ extension Engine {
   /// Leaves notes that the content of these is elsewhere, where it is not here.
   package func noteElsewhere(_ ids: [AttachmentID]) throws(TidemarkError) -> [AttachmentHold] {
     guard !ids.isEmpty else { return [] }
-    try checkAttachmentsWritable()
+    try writer.checkWritable()
     return try attachments.noteElsewhere(ids)
   }
 
   /// The pins of all peers that still give signs of life, but for one; nil for one that cannot be
   /// read.
   package func livePins(butOf name: [UInt8]) throws(TidemarkError) -> [RetentionPin?] {
-    try retentionPins().filter { $0.name != name && !($0.pin.map(isGone) ?? false) }.map(\.pin)
+    try RetentionPin.all(in: reader)
+      .filter { [reader] in $0.name != name && !($0.pin?.isGone(in: reader) ?? false) }.map(\.pin)
   }
 
   /// The newest entries of keys whose attachments are elsewhere, in the order of the log.

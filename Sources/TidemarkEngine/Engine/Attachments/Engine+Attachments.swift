@@ -5,7 +5,7 @@ extension Engine {
   package func newAttachment(
     makingRoom makeRoom: @escaping @Sendable (Int) -> Bool = { _ in false }
   ) throws(TidemarkError) -> AttachmentFileWriter {
-    try checkAttachmentsWritable()
+    try writer.checkWritable()
     // That it fails keeps nobody from writing.
     if !PlantedBug.isOn(.cacheSweepForgotten), attachments.isCacheSweepDue {
       _ = try? sweepAttachments()
@@ -23,18 +23,10 @@ extension Engine {
     }
   }
 
-  func checkAttachmentsWritable() throws(TidemarkError) {
-    try writer.withLock { (state: inout WriterState) throws(TidemarkError) in
-      try checkWritable(state)
-    }
-  }
-
   /// Opens an attachment.
   /// - Returns: nil when its content is not here.
   package func openAttachment(_ id: AttachmentID) throws(TidemarkError) -> AttachmentFileReader? {
-    try reading.withLock { (read: inout ReadState) throws(TidemarkError) in
-      try read.checkReadable()
-    }
+    try reader.checkReadable()
     return try attachments.open(id)
   }
 
@@ -71,14 +63,14 @@ extension Engine {
   /// Takes an attachment's content away and remembers that it was here: for content that is safe
   /// elsewhere.
   package func releaseAttachment(_ id: AttachmentID) throws(TidemarkError) {
-    try checkAttachmentsWritable()
+    try writer.checkWritable()
     try attachments.releaseContent(of: id)
   }
 
   /// Removes the attachments that no entry names any more.
   @discardableResult
   package func sweepAttachments() throws(TidemarkError) -> AttachmentFiles.SweepReport {
-    try checkAttachmentsWritable()
+    try writer.checkWritable()
     try dropOldParts()
     let before = attachments.keptBytes
     let report = try attachments.sweep { () throws(TidemarkError) in try attachmentsInUse() }
@@ -105,10 +97,9 @@ extension Engine {
   /// Nothing is known, and nothing may go, where the log is damaged.
   private func attachmentsInUse() throws(TidemarkError) -> AttachmentFiles.InUse? {
     while true {
-      let (segments, through, hasViews, hasDamage) = reading.withLock { read in
-        (read.segments, read.visible, read.views.least != nil, !read.manifest.damage.isEmpty)
-      }
-      guard !hasDamage else { return nil }
+      let log = reader.snapshot
+      let (segments, through) = (log.segments, log.visible)
+      guard log.manifest.damage.isEmpty else { return nil }
       var uses: [AttachmentUse] = []
       var isRead = true
       for segment in segments where segment.isSealed {
@@ -124,7 +115,7 @@ extension Engine {
       var hashes: Set<[UInt8]> = []
       for use in uses where !hashes.contains(use.hash) {
         // Cached data has no past that anybody could ask for, but in a view.
-        if use.isCached, !hasViews, try !isNewest(use) { continue }
+        if use.isCached, log.pins.isEmpty, try !isNewest(use) { continue }
         hashes.insert(use.hash)
       }
       return AttachmentFiles.InUse(hashes: hashes, through: through)
@@ -134,7 +125,8 @@ extension Engine {
   /// The entries that name attachments, in the order of the log.
   func attachmentUses() throws(TidemarkError) -> [AttachmentUse] {
     while true {
-      let (segments, through) = reading.withLock { ($0.segments, $0.visible) }
+      let log = reader.snapshot
+      let (segments, through) = (log.segments, log.visible)
       var uses: [AttachmentUse] = []
       var isRead = true
       for segment in segments where segment.isSealed && isRead {
@@ -150,7 +142,7 @@ extension Engine {
     behind segments: [Segment], through: UInt64
   ) throws(TidemarkError) -> [AttachmentUse] {
     let sealed = segments.last { $0.isSealed }?.lastSequence ?? 0
-    var cursor = LogCursor(self, from: sealed + 1, through: through)
+    var cursor = LogCursor(reader, from: sealed + 1, through: through)
     var uses: [AttachmentUse] = []
     while let entry = try cursor.next() {
       if let use = try AttachmentUse(entry) { uses.append(use) }
@@ -160,18 +152,20 @@ extension Engine {
 
   /// Whether an entry's value is that of its key now.
   func isNewest(_ use: AttachmentUse) throws(TidemarkError) -> Bool {
-    guard let entry = try entryIfKept(at: use.sequence),
-      let slot = try slot(ofKey: entry.key.rawSpan), !slot.isDeleted
+    guard let entry = try reader.entryIfKept(at: use.sequence),
+      let slot = try reader.slot(ofKey: entry.key.rawSpan), !slot.isDeleted
     else { return false }
     if slot.sequence == use.sequence { return true }
-    guard slot.size.isTouched, let newest = try entryIfKept(at: slot.sequence) else { return false }
+    guard slot.size.isTouched, let newest = try reader.entryIfKept(at: slot.sequence) else {
+      return false
+    }
     return newest.head.valueSequence == use.sequence
   }
 
   /// The entries of a sealed segment that name attachments, which is found out once.
   /// - Returns: nil when the segment was replaced meanwhile.
   private func attachmentUses(in segment: Segment) throws(TidemarkError) -> [AttachmentUse]? {
-    if let known = reading.withLock({ $0.notes.attachments[segment.id] }) { return known }
+    if let known = reader.attachments(in: segment) { return known }
     var uses: [AttachmentUse] = []
     do throws(TidemarkError) {
       let frames = try FrameReader(segment, windowBytes: Limits.replayWindowBytes)
@@ -183,15 +177,10 @@ extension Engine {
         }
       }
     } catch {
-      guard isCurrent(segment) else { return nil }
+      guard reader.isCurrent(segment) else { return nil }
       throw error
     }
-    let found = uses
-    reading.withLock { read in
-      if read.segments.contains(where: { $0 === segment }) {
-        read.notes.noteAttachments(found, in: segment.id)
-      }
-    }
-    return found
+    reader.noteAttachments(uses, in: segment)
+    return uses
   }
 }

@@ -5,7 +5,7 @@
 /// that are rewritten together. The one above a version that goes names the one below it from then
 /// on, so that what a user has written stays within reach.
 struct CachedVersions {
-  private let engine: Engine
+  private let reader: Reader
   /// Newer entries are needed: by open views, or by the next opening.
   private let needed: UInt64
   /// Newer entries are in segments that are not rewritten: their links to what the user may have
@@ -32,13 +32,13 @@ struct CachedVersions {
   /// - Parameters:
   ///   - needed: newer entries are needed.
   ///   - range: the sequences of the segments that are rewritten.
-  init(_ engine: Engine, needed: UInt64, range: ClosedRange<UInt64>) {
-    self.engine = engine
+  init(_ reader: Reader, needed: UInt64, range: ClosedRange<UInt64>) {
+    self.reader = reader
     self.needed = needed
     last = range.upperBound
     let first = range.lowerBound
-    coversOldest = engine.reading.withLock { $0.segments.first?.firstSequence ?? 0 >= first }
-    hasDamage = engine.reading.withLock { !$0.manifest.damage.isEmpty }
+    coversOldest = reader.segments.first?.firstSequence ?? 0 >= first
+    hasDamage = !reader.manifest.damage.isEmpty
   }
 
   /// Another key comes.
@@ -87,7 +87,7 @@ struct CachedVersions {
     if let anchor { return anchor }
     var candidate = slot?.sequence ?? 0
     if candidate > limit || slot?.size.isTouched == true {
-      while candidate > 0, let entry = try engine.linkedEntry(candidate) {
+      while candidate > 0, let entry = try reader.linkedEntry(candidate) {
         if entry.head.kind == .touch { renewed.insert(entry.head.valueSequence) }
         if candidate <= limit { break }
         candidate = entry.head.previous

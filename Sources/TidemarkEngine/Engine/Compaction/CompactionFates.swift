@@ -6,7 +6,7 @@ struct CompactionFates {
     case droppedTombstone
   }
 
-  private let engine: Engine
+  private let reader: Reader
   private var floor: CompactionFloor
   private let pinned: PinnedVersions?
   private let isRecordSuperseded: (@Sendable (RecordName, UInt64) -> Bool)?
@@ -27,21 +27,21 @@ struct CompactionFates {
   private let hasDamage: Bool
 
   init(
-    _ engine: Engine, _ floor: CompactionFloor, _ pinned: PinnedVersions?,
+    _ reader: Reader, _ floor: CompactionFloor, _ pinned: PinnedVersions?,
     isRecordSuperseded: (@Sendable (RecordName, UInt64) -> Bool)?
   ) {
-    self.engine = engine
+    self.reader = reader
     self.floor = floor
     self.pinned = pinned
     self.isRecordSuperseded = isRecordSuperseded
-    versions = NeededVersions(engine, floor)
-    cached = CachedVersions(engine, needed: 0, range: 0...0)
-    hasDamage = engine.reading.withLock { !$0.manifest.damage.isEmpty }
+    versions = NeededVersions(reader, floor)
+    cached = CachedVersions(reader, needed: 0, range: 0...0)
+    hasDamage = !reader.manifest.damage.isEmpty
   }
 
   /// Begins with the entries of a group of segments, which are rewritten together.
   mutating func begin(_ range: ClosedRange<UInt64>) {
-    cached = CachedVersions(engine, needed: floor.cached, range: range)
+    cached = CachedVersions(reader, needed: floor.cached, range: range)
   }
 
   /// Lets all deletes stay from here on: an older segment was passed over that has what they hide.
@@ -78,7 +78,7 @@ struct CompactionFates {
     creations.leaveKey()
     cached.enter()
     self.key = nil
-    slot = try engine.slot(ofKey: key)
+    slot = try reader.slot(ofKey: key)
     self.key = [UInt8](copying: key)
   }
 
@@ -167,7 +167,7 @@ struct CompactionFates {
     if let known = creations.time(through: head.previous) { return known }
     var oldest: UInt64 = 0
     var candidate = head.previous
-    while candidate > 0, let entry = try engine.entryIfKept(at: candidate),
+    while candidate > 0, let entry = try reader.entryIfKept(at: candidate),
       !entry.head.kind.removes
     {
       oldest = entry.head.created != 0 ? entry.head.created : entry.head.commitTime

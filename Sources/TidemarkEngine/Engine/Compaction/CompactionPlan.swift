@@ -87,16 +87,25 @@ struct CompactionPlan {
   }
 }
 
-/// New segments that are ready to take the place of old ones.
-struct CompactionSwap: Sendable {
-  var inputs: [Segment]
-  var rows: [Manifest.Segment]
-  /// Superseded bytes of every row.
-  var superseded: [SpaceUsage.Row]
-  /// Bytes of cached data in the inputs that could go before they were rewritten.
-  var cachedBefore: Int
-  /// The highest tombstone that was dropped.
-  var droppedThrough: UInt64
-  /// The highest cached version that was dropped.
-  var evictedThrough: UInt64
+extension CompactionPlan {
+  /// The groups of segments that a purge rewrites, each in a step of its own. From `first` on these
+  /// are groups in which the share of evicted bytes is at least half the average. Besides, short
+  /// segments, which purges leave behind, are merged wherever many stand side by side.
+  static func purge(_ log: LogSnapshot, from first: UInt64, stepBytes: Int) -> [Group] {
+    func share(_ rows: [Manifest.Segment]) -> Double {
+      let cached = rows.reduce(0) { $0 + (log.usage.rows[$1.id]?.cached ?? 0) }
+      return Double(cached) / Double(max(1, rows.reduce(0) { $0 + $1.rawBytes }))
+    }
+    let groups = CompactionPlan(
+      log.segments, rows: log.manifest.segments, mostBytes: stepBytes
+    ).groups
+    let start = groups.firstIndex { $0.segments.contains { $0.id == first } } ?? 0
+    let usual = share(groups[start...].flatMap(\.rows))
+    return groups.enumerated().filter { (place, group) in
+      group.segments.count > shortSegments
+        || place >= start && share(group.rows) > 0 && 2 * share(group.rows) >= usual
+    }.map(\.element)
+  }
+
+  private static let shortSegments = 4
 }

@@ -41,7 +41,7 @@ struct CompactionTally: Sendable {
 /// Then all of that is merged by key and sequence. So all versions of a key come together, and
 /// memory holds two windows at most, whatever the size of the group.
 struct CompactionRewrite {
-  private let engine: Engine
+  private let compactor: Compactor
   private let group: CompactionPlan.Group
   private let pinned: PinnedVersions?
   private var options: CompactionOptions
@@ -70,30 +70,26 @@ struct CompactionRewrite {
   }
 
   init(
-    _ engine: Engine, _ group: CompactionPlan.Group, pinned: PinnedVersions?,
+    _ compactor: Compactor, _ group: CompactionPlan.Group, pinned: PinnedVersions?,
     options: CompactionOptions, allowsSmallBlocks: Bool = true
   ) throws(TidemarkError) {
     self.allowsSmallBlocks = allowsSmallBlocks
-    self.engine = engine
+    self.compactor = compactor
     self.group = group
     self.pinned = pinned
     self.options = options
     samples = ValueSamples(rawBytes: group.rawBytes)
-    row = try Self.newRow(engine, group.range)
+    row = try Self.newRow(compactor, group.range)
   }
 
   private static func newRow(
-    _ engine: Engine, _ range: ClosedRange<UInt64>
+    _ compactor: Compactor, _ range: ClosedRange<UInt64>
   ) throws(TidemarkError) -> Manifest.Segment {
-    let id = engine.writer.withLock { state in
-      defer { state.manifest.nextSegmentID += 1 }
-      return state.manifest.nextSegmentID
-    }
     var row = Manifest.Segment(
-      id: id, state: .active, kind: .compacted,
-      salt: UInt32(truncatingIfNeeded: engine.environment.random.next()),
+      id: compactor.writer.newSegmentID(), state: .active, kind: .compacted,
+      salt: UInt32(truncatingIfNeeded: compactor.environment.random.next()),
       firstSequence: range.lowerBound)
-    row.keyID = try engine.keys.current()
+    row.keyID = try compactor.keys.current()
     return row
   }
 
@@ -131,13 +127,13 @@ struct CompactionRewrite {
   }
 
   private mutating func removeRuns() {
-    for run in runs { run.remove(engine.environment.fileSystem) }
+    for run in runs { run.remove(compactor.fileSystem) }
     runs = []
   }
 
   /// By itself a store compacts on one thread, so that its program has the other cores.
   private var usesThread: Bool {
-    !engine.configuration.doesBackgroundWorkInline && options.automatic == nil
+    !compactor.configuration.doesBackgroundWorkInline && options.automatic == nil
   }
 
   // MARK: Sorting
@@ -170,7 +166,7 @@ struct CompactionRewrite {
     }
     for run in runs {
       do throws(LogReadError) { inputs.append(LooseInput(try run.reader())) } catch {
-        throw engine.describe(error)
+        throw TidemarkError(error)
       }
     }
     if PlantedBug.isOn(.windowForgotten), !runs.isEmpty { return inputs }
@@ -194,7 +190,7 @@ struct CompactionRewrite {
       let front = try frames.front(record)
       var sets = LabelSets.OfFrame()
       for head in front.entries {
-        if window.memoryBytes >= engine.configuration.compactionWindowBytes {
+        if window.memoryBytes >= compactor.configuration.compactionWindowBytes {
           try spill(&window, &spilling)
         }
         let entry = LooseEntry(head, labelSet: sets.number(of: head, in: front, labels))
@@ -215,7 +211,7 @@ struct CompactionRewrite {
   private func newWindow() -> SortWindow {
     let appended = group.rows.filter { $0.kind == .appended }
     let bytes = appended.reduce(0) { $0 + $1.rawBytes + $1.entryCount * LooseEntry.headBytes }
-    return SortWindow(roomFor: min(bytes, engine.configuration.compactionWindowBytes))
+    return SortWindow(roomFor: min(bytes, compactor.configuration.compactionWindowBytes))
   }
 
   /// Writes a window into a run, while the next one is gathered.
@@ -227,21 +223,21 @@ struct CompactionRewrite {
     if let run = try last?.value() { runs.append(run) }
     let full = window
     window = newWindow()
-    let engine = engine
+    let compactor = compactor
     let path =
-      engine.path + "/" + StoreLayout.logDirectory + "/"
+      compactor.path + "/" + StoreLayout.logDirectory + "/"
       + StoreLayout.runName(id: row.id, number: runCount)
     runCount += 1
-    let sealer = try engine.newFileKey(row.keyID)?.sealer(fileID: row.id)
+    let sealer = try compactor.newFileKey(row.keyID)?.sealer(fileID: row.id)
     spilling = Deferred(name: "tidemark-sort", usesThread: usesThread) {
       () throws(TidemarkError) in
       do throws(LogReadError) {
         return try MergeRun(
-          creating: path, full, fileSystem: engine.environment.fileSystem,
-          contexts: engine.contexts, sealer: sealer)
+          creating: path, full, fileSystem: compactor.fileSystem,
+          contexts: compactor.contexts, sealer: sealer)
       } catch {
-        try? engine.environment.fileSystem.remove(path)
-        throw engine.describe(error)
+        try? compactor.fileSystem.remove(path)
+        throw TidemarkError(error)
       }
     }
   }
@@ -302,7 +298,7 @@ struct CompactionRewrite {
       hasSink = true
     }
     let bytes = batch.takeBytes()
-    let (engine, sink) = (engine, sink)
+    let (reader, sink) = (compactor.reader, sink)
     // One long sync at the end would keep those waiting who write durably.
     let syncsOften = options.automatic?.pace != nil
     let before = writing.last?.done
@@ -310,34 +306,34 @@ struct CompactionRewrite {
       () throws(TidemarkError) in
       try before?.value()
       // Dense blocks take long; who is put to sleep has no time for them.
-      try engine.checkReadable()
+      try reader.checkReadable()
       do throws(LogReadError) {
         try sink.withLock { (sink: inout CompactionSink?) throws(LogReadError) in
           try sink?.add(bytes)
           if syncsOften { try sink?.sync() }
         }
-      } catch { throw engine.describe(error) }
+      } catch { throw TidemarkError(error) }
     }
     writing.append(Written(done: batch, bytes: bytes.count))
   }
 
   private mutating func makeSink() throws(TidemarkError) {
-    let fileKey = try engine.newFileKey(row.keyID)
+    let fileKey = try compactor.newFileKey(row.keyID)
     let layout = CompactedLayout(
       values: samples.values, places: samples.places, total: samples.total
     ).layout(
       dense: options.dense,
       dictionaryFrom: allowsSmallBlocks || options.dense
-        ? engine.configuration.dictionaryFromBytes : .max,
-      contexts: engine.contexts)
+        ? compactor.configuration.dictionaryFromBytes : .max,
+      contexts: compactor.contexts)
     hasSmallBlocks = layout.blockTarget < Limits.blockBytes
     do throws(LogReadError) {
       let writer = try CompactedSegmentWriter(
-        creating: row, storeID: engine.storeID, storePath: engine.path,
-        fileSystem: engine.environment.fileSystem, contexts: engine.contexts, layout: layout,
+        creating: row, storeID: compactor.reader.storeID, storePath: compactor.path,
+        fileSystem: compactor.fileSystem, contexts: compactor.contexts, layout: layout,
         fileKey: fileKey, usesThread: usesThread)
       sink.withLock { $0 = CompactionSink(writer, labels: labels) }
-    } catch { throw engine.describe(error) }
+    } catch { throw TidemarkError(error) }
   }
 
   private func finish() throws(TidemarkError) -> Manifest.Segment? {
@@ -349,6 +345,6 @@ struct CompactionRewrite {
         try sink?.finish(
           lastSequence: last, latestTime: latestTime, latestCommitTime: latestCommitTime)
       }
-    } catch { throw engine.describe(error) }
+    } catch { throw TidemarkError(error) }
   }
 }

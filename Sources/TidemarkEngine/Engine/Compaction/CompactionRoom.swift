@@ -41,10 +41,10 @@ struct CompactionRoom: Sendable, Hashable {
   }
 }
 
-extension Engine {
+extension Compactor {
   /// The room that rewriting a group takes.
   func room(for group: CompactionPlan.Group, _ floor: CompactionFloor) -> CompactionRoom {
-    let rows = reading.withLock { $0.usage.rows }
+    let rows = reader.snapshot.usage.rows
     let superseded = rows.mapValues { floor.drops ? $0.superseded : $0.cached }
     return CompactionRoom(
       group, superseded: superseded, windowBytes: configuration.compactionWindowBytes)

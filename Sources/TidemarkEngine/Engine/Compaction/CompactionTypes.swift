@@ -80,23 +80,3 @@ package struct CompactionReport: Sendable, Hashable {
 
   package init() {}
 }
-
-/// The entries that may go: everything superseded at or below the floor.
-struct CompactionFloor: Sendable {
-  /// Views at or above it stay answerable.
-  var sequence: UInt64
-  /// At most this many versions of every key stay.
-  var versionsPerKey: UInt32?
-  /// The least that an open view, or the next opening after a power cut, needs: everything above
-  /// stays, whatever the count of versions, and so does each key's first version at or below.
-  var needed: UInt64 = 0
-  /// Deletes above stay, also below the limit: somebody has yet to hear of them. The index knows
-  /// nothing of those; only who reads the log finds them.
-  var deletes = UInt64.max
-  /// Cached versions at or below go once something newer has replaced them.
-  var cached: UInt64 = 0
-  /// Whether anything may go at all.
-  var drops: Bool { sequence > 0 || versionsPerKey != nil }
-  /// Everything above stays.
-  var limit: UInt64 { versionsPerKey == nil ? sequence : needed }
-}

@@ -20,7 +20,7 @@ struct CompactionUnit: Sendable {
     }
   }
 
-  private let engine: Engine
+  private let compactor: Compactor
   private let group: CompactionPlan.Group
   private let floor: CompactionFloor
   private let pinned: PinnedVersions?
@@ -29,11 +29,11 @@ struct CompactionUnit: Sendable {
   private let onlyDrops: Bool
 
   init(
-    _ engine: Engine, _ group: CompactionPlan.Group, floor: CompactionFloor,
+    _ compactor: Compactor, _ group: CompactionPlan.Group, floor: CompactionFloor,
     pinned: PinnedVersions? = nil, options: CompactionOptions, onlyDrops: Bool = false
   ) {
     self.onlyDrops = onlyDrops
-    self.engine = engine
+    self.compactor = compactor
     self.group = group
     self.floor = floor
     self.pinned = pinned
@@ -51,12 +51,12 @@ struct CompactionUnit: Sendable {
       let forecast = try forecast(&fates)
       if options.dryRun || forecast.keepsAll { return forecast }
     }
-    let room = engine.room(for: group, floor)
+    let room = compactor.room(for: group, floor)
     do throws(TidemarkError) {
-      try engine.check(room, isAutomatic: options.automatic.map { $0.stepBytes != 0 } ?? false)
+      try compactor.check(room, isAutomatic: options.automatic.map { $0.stepBytes != 0 } ?? false)
       return try rewrite(&fates)
     } catch {
-      if error.code == .noSpace, options.automatic != nil { engine.noteLack(of: room) }
+      if error.code == .noSpace, options.automatic != nil { compactor.noteLack(of: room) }
       throw error
     }
   }
@@ -73,14 +73,14 @@ struct CompactionUnit: Sendable {
   private func rewrite(_ fates: inout CompactionFates) throws(TidemarkError) -> Outcome {
     var outcome = Outcome()
     let before = fates
-    let cachedBefore = engine.reading.withLock { $0.usage.cached(in: group.segments) }
-    var rewrite = try CompactionRewrite(engine, group, pinned: pinned, options: options)
+    let cachedBefore = compactor.reader.snapshot.usage.cached(in: group.segments)
+    var rewrite = try CompactionRewrite(compactor, group, pinned: pinned, options: options)
     var (tally, row) = try rewrite.run(&fates)
     if rewrite.hasSmallBlocks, row?.length ?? 0 > usedBytes {
       rewrite.discard()
       fates = before
       rewrite = try CompactionRewrite(
-        engine, group, pinned: pinned, options: options, allowsSmallBlocks: false)
+        compactor, group, pinned: pinned, options: options, allowsSmallBlocks: false)
       (tally, row) = try rewrite.run(&fates)
     }
     outcome.count(tally)
@@ -135,16 +135,14 @@ struct CompactionUnit: Sendable {
 
   /// Whether anything may have to go.
   private var mayDrop: Bool {
-    floor.drops || options.isSuperseded != nil
-      || engine.reading.withLock { read in
-        group.segments.contains { read.usage.rows[$0.id]?.cached ?? 1 > 0 }
-      }
+    let usage = compactor.reader.snapshot.usage.rows
+    return floor.drops || options.isSuperseded != nil
+      || group.segments.contains { usage[$0.id]?.cached ?? 1 > 0 }
   }
 
   /// Remembers that the segments have nothing to gain, until something of them can go.
   private func leaveAlone() {
-    let ids = group.segments.map(\.id)
-    engine.reading.withLock { $0.notes.leaveAlone(ids) }
+    compactor.reader.leaveAlone(group.segments)
   }
 
   /// Whether the group is one segment as a compaction leaves it, and nothing else is asked for.
@@ -152,7 +150,7 @@ struct CompactionUnit: Sendable {
     let segment = group.segments[0]
     guard group.segments.count == 1, !options.dense, try hasCurrentKey() else { return false }
     return segment.kind == .compacted
-      || engine.reading.withLock { $0.notes.leftAlone.contains(segment.id) }
+      || compactor.reader.snapshot.leftAlone.contains(segment.id)
   }
 
   /// Whether what was written is worth its place: one segment that loses nothing, keeps its key and
@@ -170,15 +168,15 @@ struct CompactionUnit: Sendable {
   private var usedBytes: Int { group.segments.reduce(0) { $0 + $1.usedLength() } }
 
   private func hasCurrentKey() throws(TidemarkError) -> Bool {
-    let key = try engine.keys.current()
+    let key = try compactor.keys.current()
     return group.segments.allSatisfy { $0.keyID == key }
   }
 
   private func syncNames() throws(TidemarkError) {
     if PlantedBug.isOn(.compactedNameNotSynced) { return }
     do {
-      try engine.environment.fileSystem.syncDirectory(
-        engine.path + "/" + StoreLayout.logDirectory)
+      try compactor.fileSystem.syncDirectory(
+        compactor.path + "/" + StoreLayout.logDirectory)
     } catch { throw TidemarkError(error, while: "compacting the log") }
   }
 }

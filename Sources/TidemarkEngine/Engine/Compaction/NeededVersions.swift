@@ -19,12 +19,12 @@ struct NeededVersions {
   /// So many keys are kept in mind.
   private static let mostKeys = 4_096
 
-  private let engine: Engine
+  private let reader: Reader
   private let floor: CompactionFloor
   private var chains: [[UInt8]: Chain] = [:]
 
-  init(_ engine: Engine, _ floor: CompactionFloor) {
-    self.engine = engine
+  init(_ reader: Reader, _ floor: CompactionFloor) {
+    self.reader = reader
     self.floor = floor
   }
 
@@ -42,15 +42,6 @@ struct NeededVersions {
     return chain
   }
 
-  /// Whether a version was lost in damage that is on record.
-  private func isLost(_ sequence: UInt64) -> Bool {
-    engine.reading.withLock { read in
-      read.manifest.damage.contains {
-        $0.firstSequence <= sequence && sequence <= $0.lastSequence
-      }
-    }
-  }
-
   /// From the newest down: everything above the limit, and the first at or below it; of what a
   /// count of versions keeps, that many.
   private func chain(_ newest: UInt64) throws(TidemarkError) -> Chain {
@@ -58,11 +49,11 @@ struct NeededVersions {
     var versions: UInt32 = 0
     var candidate = newest
     while candidate > 0 {
-      if isLost(candidate) {
+      if reader.isDamaged(candidate) {
         chain.brokenAt = candidate
         break
       }
-      guard let entry = try engine.linkedEntry(candidate) else { break }
+      guard let entry = try reader.linkedEntry(candidate) else { break }
       versions += 1
       if candidate <= floor.limit {
         chain.needed.insert(candidate)

@@ -17,7 +17,7 @@ struct PinnedVersions {
   /// By pin.
   private(set) var held: [HeldHistory] = []
 
-  private let engine: Engine
+  private let reader: Reader
   private let floor: CompactionFloor
   private let groups: [ClosedRange<UInt64>]
   private var pins: [(pin: RetentionPin, isGone: Bool)] = []
@@ -33,31 +33,31 @@ struct PinnedVersions {
   ///   - pins: those of all peers.
   ///   - groups: the sequences of the segments that are rewritten together, ascending.
   init(
-    _ engine: Engine, _ floor: CompactionFloor, _ pins: [Engine.NamedPin],
+    _ reader: Reader, _ floor: CompactionFloor, _ pins: [RetentionPin.Named],
     groups: [ClosedRange<UInt64>]
   ) throws(TidemarkError) {
-    self.engine = engine
+    self.reader = reader
     self.floor = floor
     self.groups = groups
-    versions = NeededVersions(engine, floor)
+    versions = NeededVersions(reader, floor)
     guard floor.drops else { return }
     for row in pins {
       guard let pin = row.pin else { continue }
-      self.pins.append((pin, engine.isGone(pin)))
+      self.pins.append((pin, pin.isGone(in: reader)))
       held.append(HeldHistory(name: row.name))
     }
     guard !self.pins.isEmpty else { return }
     try look()
     for top in tops.sorted() { try keepVersions(below: top) }
     (tops, single) = ([], [])
-    versions = NeededVersions(engine, floor)
+    versions = NeededVersions(reader, floor)
   }
 
   // MARK: Which keys
 
   /// Looks through what may be pending for some peer.
   private mutating func look() throws(TidemarkError) {
-    let head = engine.lastSequence
+    let head = reader.lastSequence
     var wanted = SequenceSet()
     for (pin, _) in pins {
       wanted.formUnion(pin.pending)
@@ -65,14 +65,14 @@ struct PinnedVersions {
       if rest < head { wanted.insert(rest + 1...head) }
     }
     for range in wanted.ranges {
-      var cursor = LogCursor(engine, from: range.lowerBound, through: min(range.upperBound, head))
+      var cursor = LogCursor(reader, from: range.lowerBound, through: min(range.upperBound, head))
       while let entry = try cursor.next() { try take(entry) }
     }
   }
 
   private mutating func take(_ entry: LogEntry) throws(TidemarkError) {
     let sequence = entry.sequence
-    let newest = try engine.slot(ofKey: entry.key.rawSpan)?.sequence ?? 0
+    let newest = try reader.slot(ofKey: entry.key.rawSpan)?.sequence ?? 0
     if entry.head.kind == .delete, newest == sequence {
       for (index, row) in pins.enumerated() where (row.pin.unread ?? .max) <= sequence {
         keep(sequence, for: index, entry.head)
@@ -86,8 +86,8 @@ struct PinnedVersions {
     single.insert(sequence)
     for target in attributes.after where target < sequence {
       single.insert(target)
-      guard let other = try engine.entryIfKept(at: target),
-        let slot = try engine.slot(ofKey: other.key.rawSpan)
+      guard let other = try reader.entryIfKept(at: target),
+        let slot = try reader.slot(ofKey: other.key.rawSpan)
       else { continue }
       tops.insert(slot.sequence)
     }
@@ -112,7 +112,8 @@ struct PinnedVersions {
   private mutating func chain(_ newest: UInt64) throws(TidemarkError) -> [Version] {
     var found: [Version] = []
     var candidate = newest
-    while candidate > 0, !isLost(candidate), let entry = try engine.linkedEntry(candidate) {
+    while candidate > 0, !reader.isDamaged(candidate), let entry = try reader.linkedEntry(candidate)
+    {
       let attributes = try entry.attributes()
       let kind = entry.head.kind
       let isForeign = attributes.origin != nil
@@ -124,12 +125,12 @@ struct PinnedVersions {
       if isForeign { break }
       candidate = entry.head.previous
       // An earlier compaction leaves the last of several touches alone, which names its value.
-      if kind == .touch, try engine.entryIfKept(at: candidate) == nil {
+      if kind == .touch, try reader.entryIfKept(at: candidate) == nil {
         candidate = entry.head.valueSequence
       }
     }
     guard let top = found.first else { return [] }
-    let key = try engine.entry(at: top.sequence).key
+    let key = try reader.entry(at: top.sequence).key
     let needed = try versions.of(key.rawSpan, newest: newest)
     for index in found.indices {
       let version = found[index]
@@ -140,14 +141,6 @@ struct PinnedVersions {
         || needed.keeps(version.sequence) && !isDropped
     }
     return found
-  }
-
-  private func isLost(_ sequence: UInt64) -> Bool {
-    engine.reading.withLock { read in
-      read.manifest.damage.contains {
-        $0.firstSequence <= sequence && sequence <= $0.lastSequence
-      }
-    }
   }
 
   private mutating func keepVersions(below newest: UInt64) throws(TidemarkError) {
@@ -257,11 +250,12 @@ public struct HeldHistory: Sendable, Hashable {
   }
 }
 
-extension Engine {
+extension Compactor {
   private func pinnedNow() throws(TidemarkError) -> PinnedVersions {
-    let head = lastSequence
+    let head = reader.lastSequence
     return try PinnedVersions(
-      self, CompactionFloor(sequence: head, needed: head), try retentionPins(), groups: [])
+      reader, CompactionFloor(sequence: head, needed: head), try RetentionPin.all(in: reader),
+      groups: [])
   }
 
   /// The peers for which versions of a key are kept.
@@ -275,7 +269,7 @@ extension Engine {
   /// History that a compaction without any would keep for peers.
   package func historyHeldForPeers() throws(TidemarkError) -> [HeldHistory] {
     var held = try pinnedNow().held
-    for row in try retentionPins() where row.pin == nil {
+    for row in try RetentionPin.all(in: reader) where row.pin == nil {
       var all = HeldHistory(name: row.name)
       all.keepsAll = true
       held.append(all)

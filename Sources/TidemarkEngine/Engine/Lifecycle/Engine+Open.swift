@@ -13,39 +13,16 @@ extension Engine {
     environment.fileSystem = files
     var opener = StoreOpener(path: path, configuration: configuration, environment: environment)
     let opened = try opener.open()
-    let engine = Engine(
-      path: path, configuration: configuration, environment: environment, files: files,
-      opened: opened)
+    let store = StoreContext(
+      path: path, configuration: configuration, environment: environment, keys: opened.keys,
+      caches: opened.caches)
+    let engine = Engine(store, files: files, opened, staleBelow: opener.staleBelow)
     if let retention = configuration.retention, opened.canWrite,
       retention != opened.manifest.retention
     {
       try engine.setRetention(retention)
     }
-    let stale = opener.staleBelow
-    if stale > 0 { engine.reading.withLock { $0.staleBelow = stale } }
     return engine
-  }
-
-  /// Changes how much history is kept.
-  package func setRetention(_ retention: Retention) throws(TidemarkError) {
-    try writer.withLock { (state: inout WriterState) throws(TidemarkError) in
-      try checkWritable(state)
-      var manifest = state.manifest
-      manifest.retention = retention
-      try updateManifest(manifest, &state)
-    }
-  }
-
-  /// Draws a new replica id: for a store that turns out to be a copy of another, so that the
-  /// operations of both stay apart from here on.
-  package func changeReplica() throws(TidemarkError) {
-    let replica = environment.randomBytes(16)
-    try writer.withLock { (state: inout WriterState) throws(TidemarkError) in
-      try checkWritable(state)
-      var manifest = state.manifest
-      manifest.replicaID = replica
-      try updateManifest(manifest, &state)
-    }
   }
 }
 

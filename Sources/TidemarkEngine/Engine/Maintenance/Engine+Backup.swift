@@ -12,12 +12,12 @@ extension Engine {
   package func backup(
     to target: String, fileSystem: (any FileSystem)? = nil
   ) throws(TidemarkError) {
-    let fileSystem = fileSystem.map(RetryingFileSystem.covering) ?? environment.fileSystem
-    let pin = try view()
+    let fileSystem = fileSystem.map(RetryingFileSystem.covering) ?? self.fileSystem
+    let pin = try reader.view()
     defer { _ = pin.sequence }
-    if writer.withLock({ $0.canWrite && !$0.isClosed && $0.appender != nil }) {
-      try flush()
-      try sealSegments()
+    if writer.active != nil {
+      try writer.flush()
+      try writer.sealSegments()
     }
     var (manifest, segments) = try openSegments()
     _ = try StoreTarget.prepare(
@@ -83,13 +83,15 @@ extension Engine {
   private func openSegments() throws(TidemarkError) -> (Manifest, [Segment]) {
     var attempt = 0
     while true {
-      let (manifest, segments) = reading.withLock { ($0.manifest, $0.segments) }
+      let log = reader.snapshot
+      let (manifest, segments) = (log.manifest, log.segments)
       do throws(TidemarkError) {
         for segment in segments { _ = try segment.file() }
         return (manifest, segments)
       } catch {
         attempt += 1
-        guard attempt < Limits.openAttempts, segments.contains(where: { !isCurrent($0) }) else {
+        guard attempt < Limits.openAttempts, segments.contains(where: { !reader.isCurrent($0) })
+        else {
           throw error
         }
       }
@@ -104,7 +106,7 @@ extension Engine {
       let name = "/" + StoreLayout.indexDirectory + "/" + row.fileName
       let source: any File
       // Runs are derived: one that is just being replaced is left out, and those above it.
-      do { source = try environment.fileSystem.open(path + name, .read) } catch { break }
+      do { source = try self.fileSystem.open(path + name, .read) } catch { break }
       defer { source.close() }
       let pages = try copy(source, length: row.length, to: target + name, fileSystem)
       guard pages.isEmpty else {
@@ -139,22 +141,9 @@ extension Engine {
     } catch { throw TidemarkError(error, while: "writing the copy") }
   }
 
-  /// Makes the index anew from the log and writes a fresh image; older images go.
+  /// Makes the index anew from the log and writes a fresh run; older ones go.
   package func reindex() throws(TidemarkError) {
-    try markUnclean()
-    try betweenRuns { (state: inout WriterState) throws(TidemarkError) in
-      try checkWritable(state)
-      try writeStaged(&state, mayCompress: true)
-      try rebuildIndex(voidsImages: true)
-      var manifest = state.manifest
-      let gone = manifest.images
-      manifest.images = []
-      try updateManifest(manifest, &state)
-      for image in gone {
-        try? environment.fileSystem.remove(
-          path + "/" + StoreLayout.indexDirectory + "/" + image.fileName)
-      }
-    }
-    try writeImage()
+    try writer.markUnclean()
+    try checkpointer.rebuild()
   }
 }

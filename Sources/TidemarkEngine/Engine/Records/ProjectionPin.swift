@@ -48,17 +48,18 @@ package struct ProjectionPin: Sendable, Hashable {
   }
 }
 
-extension Engine {
-  /// The projections of the store with how far they have come; nil for a checkpoint that cannot be
+extension ProjectionPin {
+  /// The projections of a store with how far they have come; nil for a checkpoint that cannot be
   /// read.
-  package func projections() throws(TidemarkError) -> [(name: [UInt8], pin: ProjectionPin?)] {
+  package static func all(
+    in reader: Reader
+  ) throws(TidemarkError) -> [(name: [UInt8], pin: ProjectionPin?)] {
     var found: [(name: [UInt8], pin: ProjectionPin?)] = []
-    let keys = try firstKeys(withPrefix: ProjectionPin.keys, limit: .max)
-    for key in keys {
-      let pin = try withValue(forKey: key.rawSpan) { (value, _) in
+    for key in try reader.firstKeys(withPrefix: keys, limit: .max) {
+      let pin = try reader.withValue(forKey: key.rawSpan) { (value, _) in
         try? ProjectionPin(decoding: value)
       }
-      found.append((Array(key[ProjectionPin.keys.count...]), pin ?? nil))
+      found.append((Array(key[keys.count...]), pin ?? nil))
     }
     return found
   }
@@ -67,11 +68,11 @@ extension Engine {
   ///
   /// One without a sign of life for as long as a peer's pin lives holds nothing back: it begins
   /// anew.
-  func projectionFloor() throws(TidemarkError) -> UInt64? {
+  static func floor(in reader: Reader) throws(TidemarkError) -> UInt64? {
     if PlantedBug.isOn(.projectionUnpinned) { return nil }
-    let now = UInt64(clamping: environment.clock.now().milliseconds)
+    let now = UInt64(clamping: reader.environment.clock.now().milliseconds)
     var floor: UInt64?
-    for (_, pin) in try projections() {
+    for (_, pin) in try all(in: reader) {
       guard let pin else { return 0 }
       if pin.isExpired(at: now) { continue }
       floor = min(floor ?? .max, pin.sequence)

@@ -13,7 +13,7 @@ package struct RecordTable: Sendable {
   /// Or after so many entries.
   static let entriesPerCheckpoint: UInt64 = 65_536
 
-  private let engine: Engine
+  private let reader: Reader
   /// By type and key.
   private var places: [RecordType: [[UInt8]: UInt64]] = [:]
   /// All records up to here are known.
@@ -26,9 +26,9 @@ package struct RecordTable: Sendable {
 
   /// Finds the records of a store.
   /// - Throws: what reading the log throws.
-  package init(_ engine: Engine) throws(TidemarkError) {
-    self.engine = engine
-    var walk = RecordWalk(engine)
+  package init(_ reader: Reader) throws(TidemarkError) {
+    self.reader = reader
+    var walk = RecordWalk(reader)
     try walk.run()
     through = walk.head
     listedThrough = walk.checkpoint?.through ?? 0
@@ -56,16 +56,16 @@ package struct RecordTable: Sendable {
   /// - Throws: `damaged` when the log does not hold at its place what a checkpoint says.
   package func value(of type: RecordType, key: [UInt8]) throws(TidemarkError) -> [UInt8]? {
     guard let sequence = places[type]?[key] else { return nil }
-    guard let entry = try engine.entryIfKept(at: sequence), entry.head.kind == .record,
+    guard let entry = try reader.entryIfKept(at: sequence), entry.head.kind == .record,
       entry.key == key, try entry.attributes().recordType == type.rawValue
     else {
       // A log that was closed has nothing.
-      if engine.isClosed { throw TidemarkError(.closed, "the store is closed") }
+      if reader.isClosed { throw TidemarkError(.closed, "the store is closed") }
       throw TidemarkError(
         .damaged, "the log lacks a record that its list of records names; run verify",
         sequences: sequence...sequence)
     }
-    return try engine.withValue(of: sequence) { (value, _) throws(TidemarkError) in
+    return try reader.withValue(of: sequence) { (value, _) throws(TidemarkError) in
       [UInt8](copying: value)
     }
   }
@@ -105,9 +105,9 @@ package struct RecordTable: Sendable {
 
   /// Takes up what others have written to the log.
   package mutating func catchUp() throws(TidemarkError) {
-    let head = engine.lastSequence
+    let head = reader.lastSequence
     guard through < head else { return }
-    var cursor = LogCursor(engine, from: through + 1, through: head, includesRecords: true)
+    var cursor = LogCursor(reader, from: through + 1, through: head, includesRecords: true)
     while let entry = try cursor.next() {
       guard entry.head.kind == .record else { continue }
       let type = RecordType(rawValue: try entry.attributes().recordType)
@@ -145,7 +145,7 @@ package struct RecordTable: Sendable {
   /// - Returns: false when the list is too long for one record; then the table goes on without.
   @discardableResult
   package mutating func writeCheckpoint(
-    durability: Durability? = nil
+    in engine: Engine, durability: Durability? = nil
   ) throws(TidemarkError) -> Bool {
     try catchUp()
     var rows: [RecordCheckpoint.Row] = []

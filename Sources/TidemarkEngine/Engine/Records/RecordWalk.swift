@@ -11,7 +11,7 @@ struct RecordWalk {
     var isRemoval: Bool
   }
 
-  private let engine: Engine
+  private let reader: Reader
   /// The last sequence that was looked at.
   let head: UInt64
   /// The newest record of every name behind the checkpoint.
@@ -20,9 +20,9 @@ struct RecordWalk {
   /// Checkpoints that are of no use.
   private(set) var unreadable = 0
 
-  init(_ engine: Engine) {
-    self.engine = engine
-    head = engine.lastSequence
+  init(_ reader: Reader) {
+    self.reader = reader
+    head = reader.lastSequence
   }
 
   mutating func run() throws(TidemarkError) {
@@ -53,7 +53,7 @@ struct RecordWalk {
   private mutating func read(
     from start: UInt64, through end: UInt64
   ) throws(TidemarkError) -> UInt64 {
-    var cursor = LogCursor(engine, from: start, through: end, includesRecords: true)
+    var cursor = LogCursor(reader, from: start, through: end, includesRecords: true)
     var checkpoints: [UInt64] = []
     var count: UInt64 = 0
     while let entry = try cursor.next() {
@@ -73,7 +73,7 @@ struct RecordWalk {
     upTo end: UInt64, isNear: Bool
   ) throws(TidemarkError) -> UInt64? {
     while true {
-      guard let segment = engine.reading.withLock({ $0.segment(covering: end) }),
+      guard let segment = reader.segment(covering: end),
         segment.isSealed, segment.lastSequence >= end
       else { return nil }
       do throws(TidemarkError) {
@@ -92,7 +92,7 @@ struct RecordWalk {
         return segment.firstSequence
       } catch {
         // A compaction may have replaced it meanwhile.
-        guard !engine.isCurrent(segment) else { throw error }
+        guard !reader.isCurrent(segment) else { throw error }
       }
     }
   }
@@ -120,7 +120,7 @@ struct RecordWalk {
   /// A checkpoint that cannot be read, or that a later version wrote, is passed over: the log
   /// itself tells everything that it would have told.
   private mutating func take(checkpointAt sequence: UInt64) throws(TidemarkError) {
-    checkpoint = try engine.withValue(of: sequence) { (value, _) throws(TidemarkError) in
+    checkpoint = try reader.withValue(of: sequence) { (value, _) throws(TidemarkError) in
       try? RecordCheckpoint(decoding: value, at: sequence)
     }
     if checkpoint == nil { unreadable += 1 }

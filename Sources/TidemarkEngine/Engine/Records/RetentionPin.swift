@@ -126,28 +126,28 @@ package struct RetentionPin: Sendable, Hashable {
   }
 }
 
-extension Engine {
+extension RetentionPin {
   /// A pin and whose it is.
-  struct NamedPin {
+  struct Named {
     var name: [UInt8]
     /// Nil for one that cannot be read, or that another version wrote: it keeps everything.
     var pin: RetentionPin?
   }
 
   /// The pins of all peers: the records of type `pin`.
-  func retentionPins() throws(TidemarkError) -> [NamedPin] {
-    let table = try RecordTable(self)
-    var pins: [NamedPin] = []
+  static func all(in reader: Reader) throws(TidemarkError) -> [Named] {
+    let table = try RecordTable(reader)
+    var pins: [Named] = []
     for key in table.keys(of: .pin) {
       guard let value = try table.value(of: .pin, key: key) else { continue }
-      pins.append(NamedPin(name: key, pin: try? RetentionPin(record: value.rawSpan)))
+      pins.append(Named(name: key, pin: try? RetentionPin(record: value.rawSpan)))
     }
     return pins
   }
 
-  /// Whether a peer has given no sign of life for so long that only deletes are kept for it.
-  func isGone(_ pin: RetentionPin) -> Bool {
-    let now = UInt64(clamping: max(0, environment.clock.now().milliseconds))
-    return now > pin.renewed && now - pin.renewed >= RetentionPin.millisecondsToLive
+  /// Whether the peer has given no sign of life for so long that only deletes are kept for it.
+  func isGone(in reader: Reader) -> Bool {
+    let now = UInt64(clamping: max(0, reader.environment.clock.now().milliseconds))
+    return now > renewed && now - renewed >= Self.millisecondsToLive
   }
 }

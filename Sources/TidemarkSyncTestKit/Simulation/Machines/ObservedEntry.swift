@@ -114,11 +114,11 @@ struct ObservedEntry {
   static func all(
     in engine: Engine, after sequence: UInt64, includesLosers: Bool = false
   ) throws(TidemarkError) -> [ObservedEntry] {
-    let head = engine.lastSequence
+    let head = engine.reader.lastSequence
     guard head > sequence else { return [] }
     var result: [ObservedEntry] = []
     var cursor = LogCursor(
-      engine, from: sequence + 1, through: head, includesRecords: includesLosers)
+      engine.reader, from: sequence + 1, through: head, includesRecords: includesLosers)
     while let entry = try cursor.next() {
       let attributes = try entry.attributes()
       let kind: Kind
@@ -132,7 +132,7 @@ struct ObservedEntry {
       var content = Content.deleted
       var text = ""
       if kind == .put {
-        let value = try engine.withValue(of: entry.sequence) { (value, _) in
+        let value = try engine.reader.withValue(of: entry.sequence) { (value, _) in
           [UInt8](copying: value)
         }
         content = Content(value, entry.labels, attributes.attachment)
@@ -158,13 +158,13 @@ extension Seen {
   /// Everything that an engine shows but what is cached.
   static func state(_ engine: Engine) throws(TidemarkError) -> [[UInt8]: Seen] {
     var state: [[UInt8]: Seen] = [:]
-    let scan = EngineScan(engine, ScanQuery(prefix: []), view: try engine.view())
+    let scan = EngineScan(engine.reader, ScanQuery(prefix: []), view: try engine.reader.view())
     while true {
       let page = try scan.nextPage(limit: 200)
       if page.isEmpty { return state }
       for row in page {
-        if try engine.slot(ofKey: row.key.rawSpan)?.size.isCached ?? false { continue }
-        let info = try engine.info(engine.entry(at: row.sequence))
+        if try engine.reader.slot(ofKey: row.key.rawSpan)?.size.isCached ?? false { continue }
+        let info = try engine.reader.info(engine.reader.entry(at: row.sequence))
         let value = try engine.value(ofKey: row.key) ?? []
         state[row.key] = Seen(
           sequence: row.sequence,

@@ -59,14 +59,14 @@ enum SimulatedFeed {
   /// The last offset.
   var head: UInt64 {
     switch self {
-    case .store(let engine, _): engine.lastSequence
+    case .store(let engine, _): engine.reader.lastSequence
     case .memory(let feed): feed.log.head
     }
   }
 
   var isClosed: Bool {
     switch self {
-    case .store(let engine, _): engine.isClosed
+    case .store(let engine, _): engine.reader.isClosed
     case .memory(let feed): (try? feed.bounds()) == nil
     }
   }

@@ -93,16 +93,16 @@ extension SyncOracle {
   func checkCache(of device: SimulatedDevice) throws {
     var present: [[UInt8]: Content] = [:]
     let scan = EngineScan(
-      device.engine, ScanQuery(prefix: Array(SimulatedDevice.cachePrefix.utf8)),
-      view: try device.engine.view())
+      device.engine.reader, ScanQuery(prefix: Array(SimulatedDevice.cachePrefix.utf8)),
+      view: try device.engine.reader.view())
     while true {
       let page = try scan.nextPage(limit: 200)
       if page.isEmpty { break }
       for row in page {
-        guard try device.engine.slot(ofKey: row.key.rawSpan)?.size.isCached ?? false else {
+        guard try device.engine.reader.slot(ofKey: row.key.rawSpan)?.size.isCached ?? false else {
           continue
         }
-        let info = try device.engine.info(device.engine.entry(at: row.sequence))
+        let info = try device.engine.reader.info(device.engine.reader.entry(at: row.sequence))
         present[row.key] = Content(try device.engine.value(ofKey: row.key) ?? [], info.labels)
       }
     }

@@ -11,7 +11,7 @@ extension SyncOracle {
     guard entry.kind == .put, let id = entry.attachment else { return }
     attachedInFeed.insert(id)
     // A sweep takes what a later entry of the key has made superfluous.
-    guard let slot = try server.feed.feed.contents?.slot(ofKey: entry.key.rawSpan),
+    guard let slot = try server.feed.feed.contents?.reader.slot(ofKey: entry.key.rawSpan),
       slot.sequence == entry.sequence
     else { return }
     guard let reader = try server.feed.feed.contents?.openAttachment(id) else {

@@ -8,7 +8,7 @@ extension SyncOracle {
   /// - Parameter lostVerdicts: whether it had been told of verdicts that it had not written down.
   func comesBack(_ device: SimulatedDevice, lostPower: Bool, lostVerdicts: Bool) throws {
     let former = books[device.index]
-    guard device.engine.lastSequence >= former.durableThrough else {
+    guard device.engine.reader.lastSequence >= former.durableThrough else {
       throw BrokenPromise("d\(device.index) has lost what was durable")
     }
     // Answers that it was told of may be lost with the power: it knows what its log says.
@@ -91,7 +91,7 @@ extension SyncOracle {
     book.feed = older.feed
     book.wasScoped = older.wasScoped
     book.outside = older.outside
-    book.told = older.told.filter { $0 <= device.engine.lastSequence }
+    book.told = older.told.filter { $0 <= device.engine.reader.lastSequence }
     cacheBooks[device.index].beginAnew()
     for entry in try ObservedEntry.all(in: device.engine, after: 0) {
       if try isOfCache(entry, on: device.index, isNew: false) { continue }
@@ -108,7 +108,7 @@ extension SyncOracle {
       // As when it came.
       if !seen.isOwn, seen.content == .deleted { book.known[entry.key] = nil }
     }
-    book.lastSeen = device.engine.lastSequence
+    book.lastSeen = device.engine.reader.lastSequence
     book.lookAtPending(device.session)
     books[device.index] = book
   }

@@ -13,7 +13,7 @@ extension SyncOracle {
     let engine = device.engine
     let session = device.session
     var versions: [[UInt8]: [LogEntry]] = [:]
-    var cursor = LogCursor(engine, from: 1, through: engine.lastSequence)
+    var cursor = LogCursor(engine.reader, from: 1, through: engine.reader.lastSequence)
     while let entry = try cursor.next() {
       // Cached values have rules of their own.
       if try entry.attributes().entryClass == .owned {
@@ -23,7 +23,7 @@ extension SyncOracle {
     let inFlight = Set(session.formed?.items.map(\.sequence) ?? [])
     for (key, entries) in versions {
       if !isForgotten, entries.contains(where: { inFlight.contains($0.sequence) }) { continue }
-      guard let newest = try engine.slot(ofKey: key.rawSpan) else {
+      guard let newest = try engine.reader.slot(ofKey: key.rawSpan) else {
         throw BrokenPromise("d\(device.index) keeps \(name(key)), which its index does not know")
       }
       let pending = try entries.count { entry in
@@ -32,7 +32,7 @@ extension SyncOracle {
       }
       if newest.size.isCached { continue }
       // A touch needs the put that it renews.
-      let put = try engine.entry(at: newest.sequence).head.valueSequence
+      let put = try engine.reader.entry(at: newest.sequence).head.valueSequence
       // A pending entry may have been made upon whatever was not settled before.
       let settled = pending > 0 ? session.pin?.settledThrough ?? 0 : UInt64.max
       var older = entries.count {

@@ -203,7 +203,7 @@ final class SyncOracle {
         try show(seen, entry.key, book)
       }
     }
-    book.lastSeen = device.engine.lastSequence
+    book.lastSeen = device.engine.reader.lastSequence
     book.lookAtPending(device.session)
   }
 

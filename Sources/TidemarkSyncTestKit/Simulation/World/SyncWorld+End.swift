@@ -96,7 +96,7 @@ extension SyncWorld {
         hasDecided = true
         report.count("decided by users")
         try guarding(device) {
-          guard let entry = try device.engine.entryIfKept(at: sequence) else { return }
+          guard let entry = try device.engine.reader.entryIfKept(at: sequence) else { return }
           var batch = OperationBatch()
           let value = Array("decided \(random())".utf8)
           try batch.add(

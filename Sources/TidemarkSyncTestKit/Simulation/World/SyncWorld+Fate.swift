@@ -39,7 +39,7 @@ extension SyncWorld {
       try device.session.writeDown()
       try device.close()
     }
-    guard device.engine.isClosed else { return }
+    guard device.engine.reader.isClosed else { return }
     guard try survives(device.disk, { try device.open(random: random()) }) else {
       return try comeBack(device)
     }

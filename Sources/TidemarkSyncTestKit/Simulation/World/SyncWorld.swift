@@ -100,7 +100,7 @@ final class SyncWorld {
       if let device { try adjust(device, event) }
     }
     report.note(server.feed.head)
-    for device in devices { report.note(device.engine.lastSequence) }
+    for device in devices { report.note(device.engine.reader.lastSequence) }
   }
 
   /// Changes what a device replicates, may reach, or does with what it gets.
@@ -205,9 +205,9 @@ final class SyncWorld {
       if drops, let device { try oracle.checkSpace(of: device) }
     case .image:
       if let device {
-        try device.engine.writeImage()
+        try device.engine.checkpointer.writeRun()
       } else if case .store(let engine, _) = server.feed {
-        try engine.writeImage()
+        try engine.checkpointer.writeRun()
       }
     case .fill:
       let first = event.number(0)
@@ -261,14 +261,14 @@ final class SyncWorld {
       }
     }
     try device.commit(batch, durably ? .durable : .buffered)
-    if durably { oracle.books[device.index].durableThrough = device.engine.lastSequence }
+    if durably { oracle.books[device.index].durableThrough = device.engine.reader.lastSequence }
   }
 }
 
 extension Engine {
   /// A key's value; nil when it has none.
   func value(ofKey key: [UInt8]) throws(TidemarkError) -> [UInt8]? {
-    try withValue(forKey: key.rawSpan) { (value, _) throws(TidemarkError) in
+    try reader.withValue(forKey: key.rawSpan) { (value, _) throws(TidemarkError) in
       [UInt8](copying: value)
     }
   }

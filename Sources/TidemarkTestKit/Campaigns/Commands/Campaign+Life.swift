@@ -123,7 +123,7 @@ extension Campaign {
       try batch.add(.put, key: key.rawSpan, value: value.rawSpan, labelSet: set)
     }
     try engine.commit(batch)
-    _ = try engine.withValue(forKey: key.rawSpan) { (value, _) throws(TidemarkError) in
+    _ = try engine.reader.withValue(forKey: key.rawSpan) { (value, _) throws(TidemarkError) in
       value.byteCount
     }
   }

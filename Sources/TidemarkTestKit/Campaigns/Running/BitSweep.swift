@@ -142,7 +142,7 @@ package struct BitSweep {
       return
     }
     defer { try? engine.close() }
-    let reached = engine.lastSequence
+    let reached = engine.reader.lastSequence
     if reached == model.lastSequence {
       report.whole += 1
     } else {
@@ -176,7 +176,7 @@ package struct BitSweep {
         continue
       }
       defer { try? engine.close() }
-      let reached = engine.lastSequence
+      let reached = engine.reader.lastSequence
       guard model.batchEnds.contains(reached) else {
         throw ScriptViolation("a reader sees sequence \(reached), inside a batch")
       }

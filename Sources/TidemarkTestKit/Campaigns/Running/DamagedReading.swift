@@ -23,7 +23,7 @@ struct DamagedReading {
     for key in keys.sortedBytes() {
       try orDamage {
         let right = rows[key]?.value
-        let isRight = try engine.withValue(forKey: key.rawSpan) {
+        let isRight = try engine.reader.withValue(forKey: key.rawSpan) {
           (value, _) throws(TidemarkError) in right.map { value.isEqual(to: $0.rawSpan) } ?? false
         }
         guard isRight ?? (right == nil) else {
@@ -33,19 +33,19 @@ struct DamagedReading {
     }
     try orDamage {
       let runner = ScriptRunner(disk: SimulatedFileSystem(), seed: 0)
-      let found = try runner.rows(ModelQuery(), in: engine.view())
+      let found = try runner.rows(ModelQuery(), in: engine.reader.view())
       if let problem = model.mismatch(of: found, ModelQuery(), at: sequence) {
         throw ScriptViolation("state: \(problem)")
       }
     }
     try orDamage {
-      let found = try engine.labelCounts()
+      let found = try engine.reader.labelCounts()
       let right = model.labels(at: sequence)
       guard found.map(\.label) == right.map(\.label), found.map(\.count) == right.map(\.keys)
       else { throw ScriptViolation("labels are counted wrongly") }
     }
     try orDamage {
-      var cursor = LogCursor(engine, from: 1, through: engine.lastSequence)
+      var cursor = LogCursor(engine.reader, from: 1, through: engine.reader.lastSequence)
       while let entry = try cursor.next() {
         guard written[entry.sequence] == entry.key else {
           throw ScriptViolation("entry \(entry.sequence) was never written")

@@ -87,7 +87,7 @@ extension ReadFaultSweep {
     guard found.isHealthy else { throw ScriptViolation("compaction left \(found.findings)") }
     engine = try Self.open(Self.path, .readOnly, disk, configuration)
     defer { try? engine.close() }
-    let rows = try ScriptRunner(disk: disk, seed: 0).rows(ModelQuery(), in: engine.view())
+    let rows = try ScriptRunner(disk: disk, seed: 0).rows(ModelQuery(), in: engine.reader.view())
     let problem = model.mismatch(of: rows, ModelQuery(), at: model.lastSequence)
     if let problem { throw ScriptViolation("compaction has changed the state: \(problem)") }
   }
@@ -116,8 +116,8 @@ extension ReadFaultSweep {
     var found: [UInt64: Entry] = [:]
     // Reads of what is on record as lost fail, so that the log is read in its pieces.
     var upcoming: UInt64 = 1
-    while upcoming <= engine.lastSequence {
-      guard let entry = try engine.entryIfKept(at: upcoming) else {
+    while upcoming <= engine.reader.lastSequence {
+      guard let entry = try engine.reader.entryIfKept(at: upcoming) else {
         upcoming += 1
         continue
       }

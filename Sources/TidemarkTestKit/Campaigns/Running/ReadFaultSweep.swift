@@ -133,7 +133,8 @@ package struct ReadFaultSweep {
   /// All entries of the log, the engine's own among them.
   static func entries(of engine: Engine) throws -> [UInt64: Entry] {
     var entries: [UInt64: Entry] = [:]
-    var cursor = LogCursor(engine, from: 1, through: engine.lastSequence, includesRecords: true)
+    var cursor = LogCursor(
+      engine.reader, from: 1, through: engine.reader.lastSequence, includesRecords: true)
     while let entry = try cursor.next() {
       entries[entry.sequence] = try Self.entry(entry, of: engine)
     }
@@ -141,7 +142,8 @@ package struct ReadFaultSweep {
   }
 
   static func entry(_ entry: LogEntry, of engine: Engine) throws -> Entry {
-    let value = try engine.withValue(of: entry.sequence) { (value, _) throws(TidemarkError) in
+    let value = try engine.reader.withValue(of: entry.sequence) {
+      (value, _) throws(TidemarkError) in
       [UInt8](copying: value)
     }
     return Entry(

@@ -7,12 +7,13 @@ extension ScriptRunner {
     switch step {
     case .get(let key): try checkKey(key.bytes)
     case .scan(let query):
-      try check(try rows(query, in: opened().view()), query, at: nil, "scan")
+      try check(try rows(query, in: opened().reader.view()), query, at: nil, "scan")
     case .view(let point, let query):
       let sequence = sequence(point)
       var query = query
       if !unsureKeys(at: sequence).isEmpty { query.limit = nil }
-      try check(try rows(query, in: opened().view(at: sequence)), query, at: sequence, "view")
+      try check(
+        try rows(query, in: opened().reader.view(at: sequence)), query, at: sequence, "view")
     case .holdView(let point): try hold(point)
     case .releaseView: try release()
     case .history(let key): try checkHistory(key.bytes)
@@ -20,7 +21,8 @@ extension ScriptRunner {
       for point in [first, second] {
         let sequence = sequence(point)
         try check(
-          try rows(ModelQuery(), in: opened().view(at: sequence)), ModelQuery(), at: sequence,
+          try rows(ModelQuery(), in: opened().reader.view(at: sequence)), ModelQuery(),
+          at: sequence,
           "state")
       }
     case .entries(let point): try checkEntries(since: point)
@@ -36,15 +38,16 @@ extension ScriptRunner {
   package mutating func checkAll() throws {
     countState()
     let engine = try opened()
-    guard engine.lastSequence == model.lastSequence else {
-      throw ScriptViolation("sequence \(engine.lastSequence) instead of \(model.lastSequence)")
+    guard engine.reader.lastSequence == model.lastSequence else {
+      throw ScriptViolation(
+        "sequence \(engine.reader.lastSequence) instead of \(model.lastSequence)")
     }
-    let count = try engine.countKeys()
+    let count = try engine.reader.countKeys()
     guard count == model.count() else {
       throw ScriptViolation("\(count) keys instead of \(model.count())")
     }
-    try check(try rows(ModelQuery(), in: engine.view()), ModelQuery(), at: nil, "state")
-    let labels = try engine.labelCounts()
+    try check(try rows(ModelQuery(), in: engine.reader.view()), ModelQuery(), at: nil, "state")
+    let labels = try engine.reader.labelCounts()
     let expected = model.labels()
     guard labels.map(\.label) == expected.map(\.label), labels.map(\.count) == expected.map(\.keys)
     else { throw ScriptViolation("labels are counted wrongly") }
@@ -52,7 +55,7 @@ extension ScriptRunner {
       var query = ModelQuery()
       query.all = [label.label]
       try check(
-        try rows(query, in: engine.view()), query, at: nil,
+        try rows(query, in: engine.reader.view()), query, at: nil,
         "the label \(ModelStore.readable(label.label))")
     }
     for key in model.state().keys.sortedBytes() { try checkKey(key) }
@@ -69,7 +72,7 @@ extension ScriptRunner {
 
   private func checkKey(_ key: [UInt8]) throws {
     let right = model.row(forKey: key)?.value
-    let isRight = try opened().withValue(forKey: key.rawSpan) {
+    let isRight = try opened().reader.withValue(forKey: key.rawSpan) {
       (value, _) throws(TidemarkError) in right.map { value.isEqual(to: $0.rawSpan) } ?? false
     }
     guard isRight ?? (right == nil) else {
@@ -81,7 +84,7 @@ extension ScriptRunner {
     let passing = model.cachedKeys.contains(key) ? model.passingSequences() : []
     let all = model.history(ofKey: key).map(\.sequence)
     let expected = all.filter { !passing.contains($0) }
-    let found = try opened().history(ofKey: key.rawSpan).map(\.sequence)
+    let found = try opened().reader.history(ofKey: key.rawSpan).map(\.sequence)
     // Compaction may keep more than it must, never less and nothing out of order.
     guard Set(found).isSuperset(of: expected.filter({ $0 > viewableFrom })),
       found == found.sorted(by: >),
@@ -95,7 +98,7 @@ extension ScriptRunner {
   private func checkEntries(since point: ScriptPoint) throws {
     let engine = try opened()
     let first = sequence(point)
-    var cursor = LogCursor(engine, from: first + 1, through: engine.lastSequence)
+    var cursor = LogCursor(engine.reader, from: first + 1, through: engine.reader.lastSequence)
     var expected = model.entries(since: first)[...]
     let passing = model.passingSequences()
     while let entry = try cursor.next() {
@@ -115,15 +118,15 @@ extension ScriptRunner {
 
   /// The rows of a query as the engine gives them.
   func rows(_ query: ModelQuery, in view: EngineView) throws -> [ModelRow] {
-    let engine = view.engine
-    let scan = EngineScan(engine, Self.scanQuery(query), view: view)
+    let reader = view.reader
+    let scan = EngineScan(reader, Self.scanQuery(query), view: view)
     var rows: [ModelRow] = []
     while rows.count < query.limit ?? .max {
       let page = try scan.nextPage(limit: 16)
       if page.isEmpty { break }
       for row in page {
-        let info = try engine.info(engine.entry(at: row.sequence))
-        let value = try engine.withValue(of: row.sequence, isTouch: row.isTouch) {
+        let info = try reader.info(reader.entry(at: row.sequence))
+        let value = try reader.withValue(of: row.sequence, isTouch: row.isTouch) {
           (value, _) throws(TidemarkError) in [UInt8](copying: value)
         }
         let found = ModelRow(

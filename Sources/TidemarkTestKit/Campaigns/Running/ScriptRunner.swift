@@ -143,7 +143,7 @@ package struct ScriptRunner {
   /// Takes an outcome as the error tells it: not committed, unless it is said to be unknown.
   private mutating func settle(_ error: TidemarkError, before: UInt64) throws {
     let wanted = model.lastSequence
-    let reached = try opened().lastSequence
+    let reached = try opened().reader.lastSequence
     note(error)
     // Readers see either all of a batch whose outcome is unknown or nothing of it.
     if reached != wanted || error.code != .unknownOutcome { model.truncate(after: before) }
@@ -225,10 +225,10 @@ package struct ScriptRunner {
     do throws(TidemarkError) {
       switch step {
       case .flush:
-        try engine.flush()
+        try engine.writer.flush()
         buffered = model.lastSequence
         durable = model.lastSequence
-      case .snapshot: try engine.writeImage()
+      case .snapshot: try engine.checkpointer.writeRun()
       case .compact: try engine.compact()
       default:
         // A compaction that fails may have given history up before.
@@ -246,7 +246,7 @@ package struct ScriptRunner {
   }
 
   private mutating func raiseViewableFrom(_ engine: Engine) {
-    guard let from = try? engine.bounds().historyFrom, from > 1 else { return }
+    guard let from = try? engine.reader.bounds().historyFrom, from > 1 else { return }
     viewableFrom = max(viewableFrom, from)
   }
 
@@ -282,7 +282,7 @@ package struct ScriptRunner {
     engine = nil
     disk.restart()
     try open()
-    let reached = try opened().lastSequence
+    let reached = try opened().reader.lastSequence
     guard reached >= acknowledged else {
       throw ScriptViolation("only \(reached) is left, although \(acknowledged) was acknowledged")
     }
@@ -308,7 +308,8 @@ package struct ScriptRunner {
     let sequence = sequence(point)
     let rows = model.rows(at: sequence)
     held.append(
-      HeldView(view: try opened().view(at: sequence), rows: rows, unsure: unsureKeys(at: sequence)))
+      HeldView(
+        view: try opened().reader.view(at: sequence), rows: rows, unsure: unsureKeys(at: sequence)))
   }
 
   mutating func release() throws {

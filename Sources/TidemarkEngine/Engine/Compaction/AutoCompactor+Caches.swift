@@ -1,0 +1,148 @@
+extension AutoCompactor {
+  /// Takes note how much the caches of the store may keep.
+  package func noteCacheBound(_ bytes: Int) {
+    state.withLock { $0.cacheBytes = bytes }
+    compactor.lookAtCaches()
+  }
+
+  /// Looks at the bound again where the log has other segments than at the last look.
+  func lookForNewSegments() {
+    let (isBound, last) = state.withLock { ($0.cacheBytes > 0, $0.lookedAt) }
+    if isBound, last != reader.lastSegmentID { compactor.lookAtCaches() }
+  }
+
+  /// Whether open views or damage keep cached data that was given up, whatever the figures say.
+  package var keepsCached: Bool { reader.snapshot.keepsCached }
+
+  /// Whether those who write to caches are to wait: see ``keepCachesWithinBound()``.
+  package var cachesAreFarOverBound: Bool {
+    lookForNewSegments()
+    return state.withLock { $0.isFarOverBound && $0.isAutomatic } && !writer.isShut
+  }
+
+  /// Waits until a log of caches has given back what it takes too much: whoever writes faster than
+  /// it is compacted in the background makes the compaction himself. It ends where one gains less
+  /// than a segment, whose length may be written before it is looked again.
+  package func keepCachesWithinBound() {
+    while cachesAreFarOverBound {
+      if state.withLock({ $0.isRunning }) {
+        state.wait { !$0.isRunning || !$0.isFarOverBound }
+      } else if isDue() {
+        // The put tells what keeps it from being written.
+        _ = try? compactIfWorthwhile()
+      } else {
+        state.withLock { if !$0.isRunning { $0.acceptExcess() } }
+      }
+    }
+  }
+
+  /// Bytes of free disk space that are missing for a write and for the compaction after it; 0 on a
+  /// disk with much more room than the caches take.
+  /// - Parameter bytes: how much the write appends to the log at most.
+  package func lackingBytes(for bytes: Int) -> Int {
+    lookForNewSegments()
+    guard state.withLock({ $0.keepsReserve }), !keepsCached, let free = freeBytes else {
+      return 0
+    }
+    return max(0, bytes + Limits.cacheReserveBytes - free)
+  }
+
+  /// An upper bound, in bytes, of what a compaction frees of evicted data, and of the space that is
+  /// allocated to the active segment ahead of its end.
+  package var looseBytes: Int {
+    let log = reader.snapshot
+    return log.usage.rows.values.reduce(log.usedBytes / 8 + Limits.firstGrowthBytes) {
+      $0 + $1.cached
+    }
+  }
+
+  /// Gives back what it can of cached data in the log that was given up, segment by segment, with
+  /// what room there is.
+  /// - Parameter seals: whether to seal the active segment where the others free nothing.
+  /// - Returns: whether the log is shorter now.
+  package func purgeCaches(seals: Bool) throws(TidemarkError) -> Bool {
+    try compactor.countMissingUsage()
+    guard reader.snapshot.usage.rows.values.contains(where: { $0.cached > 0 }) else {
+      return false
+    }
+    do throws(TidemarkError) {
+      if try purgeSealed() { return true }
+      guard seals else { return false }
+      // The segment that is being written is the last to take some room.
+      try writer.withBallast { () throws(TidemarkError) in try writer.sealSegments() }
+      try writer.flush()
+      return try purgeSealed()
+    } catch {
+      // No segment has so little left that it finds room.
+      guard error.code == .noSpace else { throw error }
+      return false
+    }
+  }
+
+  private func purgeSealed() throws(TidemarkError) -> Bool {
+    guard let first = reader.snapshot.firstWithCached else { return false }
+    var options = CompactionOptions(shouldStop: { [writer] in writer.isShut })
+    options.automatic = CompactionOptions.Automatic(first: first, stepBytes: 0)
+    let purge = options
+    do throws(TidemarkError) {
+      return try writer.withBallast { () throws(TidemarkError) in try compactor.compact(purge) }
+        .bytesFreed > 0
+    } catch {
+      guard error.code == .noSpace else { throw error }
+      return false
+    }
+  }
+
+  /// Leaves nothing in the log of cached data that was given up, but for what open views show.
+  func erase() throws(TidemarkError) {
+    try writer.sealSegments()
+    try writer.flush()
+    // An eviction goes from the log once the index knows it no more.
+    try compactor.checkpointer.writeWholeRun()
+    try compactor.countMissingUsage()
+    if let first = reader.snapshot.firstWithCached {
+      var options = CompactionOptions(shouldStop: { [writer] in writer.isShut })
+      options.automatic = CompactionOptions.Automatic(first: first, pace: nil)
+      try compactor.compact(options)
+    }
+  }
+}
+
+extension LogSnapshot {
+  /// The id of the first sealed segment with cached data that can go.
+  var firstWithCached: UInt64? {
+    segments.first { $0.isSealed && usage(of: $0)?.cached ?? 1 > 0 }?.id
+  }
+}
+
+extension Compactor {
+  /// Looks whether the log may be all of caches with bounds, and takes more than these allow.
+  func lookAtCaches() {
+    let bytes = state.withLock { $0.cacheBytes }
+    let log = reader.snapshot
+    let bound = bytes > 0 ? cacheBound(bytes, log) : nil
+    let length = log.usedBytes
+    // While there is room for it: a disk may be hardly larger than its caches.
+    let isTight =
+      bound.map { bound in
+        freeBytes.map { $0 < 2 * bound.segmentBytes } ?? false
+      } ?? false
+    let excess = bound.map { log.keepsCached ? 0 : length - $0.logBytes } ?? 0
+    let keepsReserve = isTight && length < configuration.ballastFromLogBytes
+    state.withLock { state in
+      state.lookedAt = log.segments.last?.id
+      state.note(bound, excess: isTight ? max(1, excess) : excess, keepsReserve: keepsReserve)
+    }
+    state.broadcast()
+    writer.bound(
+      SegmentLimits(segmentBytes: bound?.segmentBytes ?? .max, keepsReserve: keepsReserve))
+  }
+
+  private func cacheBound(_ bytes: Int, _ log: LogSnapshot) -> CacheBound? {
+    let rows = log.manifest.segments
+    return CacheBound(
+      bytes, raw: rows.reduce(writer.active?.rawBytes ?? 0) { $0 + $1.rawBytes },
+      // All of a segment that was not counted may go.
+      cached: rows.reduce(0) { $0 + (log.usage.rows[$1.id]?.cached ?? $1.rawBytes) })
+  }
+}

@@ -1,0 +1,291 @@
+/// Slows a compaction down that nobody waits for.
+struct CompactionPace: Sendable {
+  /// Raw bytes.
+  let bytesPerSecond: Int
+  let clock: any WallClock
+  /// The sequence of the last entry, where writers are to have the processor; nil where not.
+  var lastSequence: (@Sendable () -> UInt64)?
+  let pause: @Sendable (_ nanoseconds: UInt64) -> Void
+  /// When it has waited last, and the last entry then.
+  private var lastPause: UInt64 = 0
+  private var lastSeen: UInt64?
+
+  /// It is so much slower beside writers.
+  static let slownessBesideWriters: UInt64 = 8
+
+  init(
+    bytesPerSecond: Int, clock: any WallClock,
+    pause: @escaping @Sendable (_ nanoseconds: UInt64) -> Void
+  ) {
+    self.bytesPerSecond = bytesPerSecond
+    self.clock = clock
+    self.pause = pause
+  }
+
+  /// Waits as long as so many bytes are to take, less the time since it has waited last.
+  mutating func wait(after bytes: Int) {
+    let sequence = lastSequence?()
+    var due = UInt64(bytes) * 1_000_000_000 / UInt64(max(1, bytesPerSecond))
+    if sequence != lastSeen { due *= Self.slownessBesideWriters }
+    let taken = clock.monotonicNanoseconds() &- lastPause
+    if taken < due { pause(due - taken) }
+    (lastPause, lastSeen) = (clock.monotonicNanoseconds(), sequence)
+  }
+}
+
+/// Decides when a store compacts by itself, and what pays.
+package final class AutoCompactor: StateOwner {
+  package var store: StoreContext { compactor.store }
+  let compactor: Compactor
+  let reader: Reader
+  let writer: LogWriter
+  var state: Monitor<CompactorState> { compactor.state }
+
+  init(_ compactor: Compactor) {
+    self.compactor = compactor
+    reader = compactor.reader
+    writer = compactor.writer
+  }
+
+  /// Whether to look if a compaction pays: a segment was sealed, or much time has passed.
+  package func isDue() -> Bool {
+    lookForNewSegments()
+    // A store in which nobody writes stays closed cleanly.
+    guard let active = writer.active, state.withLock({ $0.isIdle }) else { return false }
+    if state.withLock({ $0.isOverBound }) || isToPurge(active.id, active.rawBytes) { return true }
+    let sealed = reader.manifest.segments.last { $0.state == .sealed }
+    let now = environment.clock.monotonicNanoseconds()
+    return sealed.map { last in state.withLock { $0.isDue(at: last.id, now) } } ?? false
+  }
+
+  /// Switches compactions by itself on or off. One that is running is broken off.
+  package func setAutomatic(_ isOn: Bool) {
+    state.withLock { $0.setAutomatic(isOn) }
+    state.broadcast()
+  }
+
+  /// Breaks off a compaction that nobody has asked for.
+  func stop() {
+    state.withLock { $0.stopAutomatic() }
+    state.broadcast()
+  }
+
+  /// Makes a compaction if one pays: a step of what is done in the background.
+  /// - Returns: whether something was rewritten.
+  @discardableResult
+  package func compactIfWorthwhile() throws(TidemarkError) -> Bool {
+    guard isDue() else { return false }
+    var isBusy = false
+    var freed = 0
+    defer { if !isBusy { state.withLock { $0.acceptExcess(after: freed) } } }
+    try sealToPurge()
+    let id = reader.manifest.segments.last { $0.state == .sealed }?.id
+    var isDone = false
+    var (isMerge, isOvertaken) = (false, false)
+    // A merge that has made way leaves it to the next look, which comes at once.
+    defer { decided(at: isOvertaken ? nil : id, inVain: !isDone && !isOvertaken) }
+    do throws(TidemarkError) {
+      guard let (first, gain) = try firstWorthCompacting() else { return false }
+      isMerge = gain == .order
+      state.withLock { $0.neededBytes = nil }
+      let report =
+        switch gain {
+        case .cached: try purge(from: first)
+        case .superseded: try compactor.compact(automaticOptions(from: first))
+        case .order: try merge(from: first)
+        }
+      isDone = report.segmentsRewritten > 0
+      freed = report.bytesFreed
+      state.withLock { $0.count(hasRewritten: isDone, bytesFreed: freed) }
+    } catch {
+      // Somebody wants to compact, to close or to pause, or there is no room now.
+      let isLacking = error.code == .noSpace && state.withLock { $0.neededBytes != nil }
+      guard isLacking || [.closed, .suspended, .busy].contains(error.code) else { throw error }
+      isBusy = error.code == .busy
+      isOvertaken = isMerge && error.code == .closed && dropSeemsToPay()
+    }
+    return isDone
+  }
+
+  /// Lets cached data go, of a log that is all of caches in steps: where there is no room for one,
+  /// segment by segment.
+  private func purge(from first: UInt64) throws(TidemarkError) -> CompactionReport {
+    var options = automaticOptions(from: first)
+    let (bound, isOver, keepsReserve) = state.withLock {
+      ($0.bound, $0.isOverBound, $0.keepsReserve)
+    }
+    guard let bound else { return try compactor.compact(options) }
+    options.automatic?.stepBytes = min(
+      bound.stepBytes, keepsReserve ? Limits.cacheReserveBytes : freeBytes ?? .max)
+    if isOver { options.automatic?.pace = nil }
+    var report = CompactionReport()
+    do throws(TidemarkError) {
+      report = try compactor.compact(options)
+      guard state.withLock({ $0.neededBytes != nil }) else { return report }
+    } catch {
+      guard error.code == .noSpace else { throw error }
+    }
+    options.automatic?.stepBytes = 0
+    do throws(TidemarkError) {
+      let rest = try compactor.compact(options)
+      report.segmentsRewritten += rest.segmentsRewritten
+      report.bytesFreed += rest.bytesFreed
+    } catch {
+      guard error.code == .noSpace, report.segmentsRewritten > 0 else { throw error }
+    }
+    return report
+  }
+
+  /// Puts segments in the order of keys, on a thread that lets others have the processor first,
+  /// since that gives no space back, and slower while somebody writes. It makes way for what does:
+  /// on a busy machine it takes long.
+  private func merge(from first: UInt64) throws(TidemarkError) -> CompactionReport {
+    let chosen = mergeOptions(from: first)
+    let merging = Deferred(
+      name: "tidemark-merge", usesThread: !configuration.doesBackgroundWorkInline, yields: true
+    ) { [self] () throws(TidemarkError) in try compactor.compact(chosen) }
+    return try merging.value()
+  }
+
+  func mergeOptions(from first: UInt64) -> CompactionOptions {
+    var options = automaticOptions(from: first)
+    options.automatic?.pace?.lastSequence = { [reader] in reader.lastSequence }
+    let mustStop = options.shouldStop
+    options.shouldStop = { [self] in mustStop?() ?? false || dropSeemsToPay() }
+    return options
+  }
+
+  /// Whether a drop might pay by the figures, and was not looked for in vain lately.
+  private func dropSeemsToPay() -> Bool {
+    let (choice, _) = choice()
+    return choice.firstToDrop() != nil && mayDrop(by: choice)
+  }
+
+  /// Whether enough of the active segment is cached data that can go.
+  private func isToPurge(_ id: UInt64, _ rawBytes: Int) -> Bool {
+    // While there is no room to compact, sealing takes more of what there is.
+    guard state.withLock({ $0.neededBytes == nil }) else { return false }
+    let cached = reader.snapshot.usage.rows[id]?.cached ?? 0
+    return CompactionChoice.paysToPurge(cached, of: rawBytes, from: purgeFromBytes)
+  }
+
+  /// Seals the active segment where that lets much cached data go: what is written over and over
+  /// would else wait until the segment is full.
+  private func sealToPurge() throws(TidemarkError) {
+    guard state.withLock({ $0.isIdle }) else { return try writer.checkWritable() }
+    try writer.sealSegments { isToPurge($0, $1) }
+  }
+
+  private func decided(at id: UInt64?, inVain: Bool) {
+    let now = environment.clock.monotonicNanoseconds()
+    state.withLock { $0.decided(at: id, inVain: inVain, now) }
+  }
+
+  func automaticOptions(
+    from first: UInt64, dryRun: Bool = false
+  ) -> CompactionOptions {
+    var options = CompactionOptions(dryRun: dryRun, waits: false) { [self] in
+      state.withLock { $0.mustStop } || writer.isShut
+    }
+    var pace: CompactionPace?
+    if !configuration.doesBackgroundWorkInline {
+      pace = CompactionPace(
+        bytesPerSecond: compactionRate(), clock: environment.clock
+      ) { [self] nanoseconds in pauseCompaction(nanoseconds) }
+    }
+    options.automatic = CompactionOptions.Automatic(first: first, pace: pace)
+    return options
+  }
+
+  /// Sleeps, unless the compaction is to end. It waits for nothing of the writers', who would
+  /// wake it with each commit, and then wait for a thread that lets others go first.
+  private func pauseCompaction(_ nanoseconds: UInt64) {
+    let asleep = Monitor(())
+    var left = nanoseconds
+    while left > 0, !state.withLock({ $0.mustStop }), !writer.isShut {
+      let slice = min(left, Limits.compactionPauseNanoseconds)
+      _ = asleep.wait(timeoutNanoseconds: slice, until: { _ in false })
+      left -= slice
+    }
+  }
+
+  /// Raw bytes a second: more the more there is to do, and the more so for cached data, which comes
+  /// as fast as programs write.
+  private func compactionRate() -> Int {
+    let log = reader.snapshot
+    let rows = log.manifest.segments.filter { $0.kind == .appended && $0.state == .sealed }
+    let waiting = rows.reduce(0) { $0 + $1.rawBytes }
+    let cached = rows.reduce(0) { $0 + (log.usage.rows[$1.id]?.cached ?? 0) }
+    return Limits.compactionBytesPerSecond
+      * (1 + waiting / (4 * mergeFromBytes) + cached / purgeFromBytes)
+  }
+
+  /// Appended segments are merged once they have so many raw bytes: one that was filled has more.
+  private var mergeFromBytes: Int { max(1, configuration.segmentBytes / 2) }
+
+  /// Cached data that was replaced goes once it is so much, also from the active segment.
+  var purgeFromBytes: Int { max(1, configuration.segmentBytes / 8) }
+
+  // MARK: Choice
+
+  /// The use of a compaction: space of cached data, or of all that was superseded, or the order of
+  /// keys.
+  private enum Gain {
+    case cached, superseded, order
+  }
+
+  /// The id of the segment from which on it pays to compact, and for what; nil where it does not
+  /// pay. Whether entries may go is found out before anything is written.
+  private func firstWorthCompacting() throws(TidemarkError) -> (first: UInt64, gain: Gain)? {
+    try compactor.countMissingUsage()
+    let (choice, ids) = choice()
+    let (isOver, mayMerge) = state.withLock { ($0.isOverBound, $0.mayMerge) }
+    if isOver, let first = reader.snapshot.firstWithCached { return (first, .cached) }
+    if !reader.snapshot.keepsCached, let first = choice.firstToPurge() {
+      return (ids[first], .cached)
+    }
+    if let first = choice.firstToDrop(), try paysToDrop(from: first, ids[first], choice) {
+      return (ids[first], .superseded)
+    }
+    return mayMerge ? choice.firstToMerge().map { (ids[$0], .order) } : nil
+  }
+
+  /// The choice between the sealed segments, and their ids.
+  private func choice() -> (CompactionChoice, ids: [UInt64]) {
+    let log = reader.snapshot
+    let sealed = log.manifest.segments.filter { $0.state == .sealed }
+    let rows = sealed.map { row in
+      CompactionChoice.Row(
+        rawBytes: row.rawBytes, isCompacted: row.kind == .compacted,
+        superseded: log.usage.rows[row.id] ?? SpaceUsage.Row(),
+        boundedBytes: CompactionPlan.boundedBytes(row), firstSequence: row.firstSequence,
+        lastSequence: row.lastSequence, isLeftAlone: log.leftAlone.contains(row.id))
+    }
+    return (
+      CompactionChoice(
+        rows: rows, mergeFromBytes: mergeFromBytes, dropFromBytes: mergeFromBytes,
+        purgeFromBytes: purgeFromBytes, keepsAll: log.manifest.retention == .everything),
+      sealed.map(\.id)
+    )
+  }
+
+  private func mayDrop(by choice: CompactionChoice) -> Bool {
+    let now = environment.clock.monotonicNanoseconds()
+    return state.withLock {
+      $0.mayDrop(of: choice.supersededBytes, from: choice.purgeFromBytes, now)
+    }
+  }
+
+  /// Whether at least a third of the bytes from a segment on would go now. The figures of space
+  /// that is superseded do not tell: views, peers and the retention's time may still need it.
+  private func paysToDrop(
+    from first: Int, _ id: UInt64, _ choice: CompactionChoice
+  ) throws(TidemarkError) -> Bool {
+    guard mayDrop(by: choice) else { return false }
+    let forecast = try compactor.compact(automaticOptions(from: id, dryRun: true))
+    let raw = choice.rows[first...].reduce(0) { $0 + $1.rawBytes }
+    let pays = forecast.droppedBytes >= choice.purgeFromBytes && 3 * forecast.droppedBytes >= raw
+    state.withLock { $0.lookedForDrops(among: choice.supersededBytes, inVain: !pays) }
+    return pays
+  }
+}

@@ -1,0 +1,351 @@
+/// The owner of compaction: it rewrites the log, one compaction at a time.
+package final class Compactor: StateOwner {
+  package let store: StoreContext
+  let reader: Reader
+  let writer: LogWriter
+  let checkpointer: Checkpointer
+  let attachments: AttachmentFiles
+  let state: Monitor<CompactorState>
+
+  init(
+    _ reader: Reader, _ writer: LogWriter, _ checkpointer: Checkpointer,
+    _ attachments: AttachmentFiles, isAutomatic: Bool
+  ) {
+    store = reader.store
+    self.reader = reader
+    self.writer = writer
+    self.checkpointer = checkpointer
+    self.attachments = attachments
+    state = Monitor(CompactorState(isAutomatic: isAutomatic))
+  }
+
+  /// Rewrites the log: drops what the retention does not keep, merges small segments, sorts
+  /// and recompresses.
+  ///
+  /// Order, so that a crash at any point leaves a store that is right: MANIFEST says from where
+  /// history is kept; a run of the index that no longer knows dropped tombstones is written, since
+  /// deleted keys could rise from an older one; then the segments are replaced, oldest first, each
+  /// group in one step of MANIFEST, and files go only after that.
+  @discardableResult
+  func compact(_ options: CompactionOptions) throws(TidemarkError) -> CompactionReport {
+    let isAutomatic = options.automatic != nil
+    while try !begin(writes: !options.dryRun, isAutomatic: isAutomatic) {
+      // One that nobody has asked for makes room for this one, unless that is such a one, too.
+      let isEnding = (!isAutomatic || options.waits) && state.withLock { $0.makeRoom() }
+      state.broadcast()
+      guard options.waits || isEnding else {
+        throw TidemarkError(.busy, "a compaction is running already; wait for it to end")
+      }
+      wait()
+      try options.checkStop()
+    }
+    defer { end() }
+    var report = CompactionReport()
+    do throws(TidemarkError) {
+      if options.dryRun || isAutomatic {
+        try rewriteLog(options, &report)
+      } else {
+        defer { writer.provideBallast(mayShrink: true) }
+        try writer.withBallast { () throws(TidemarkError) in
+          do throws(TidemarkError) { try rewriteLog(options, &report) } catch {
+            guard error.code == .noSpace else { throw error }
+            let before = report.segmentsRewritten
+            try rewriteLog(options, singly: true, &report)
+            if report.segmentsRewritten == before { throw error }
+          }
+        }
+      }
+    } catch {
+      guard error.code == .suspended, reader.isClosed else { throw error }
+      throw TidemarkError(.closed, "the store was closed while it was compacted", cause: error)
+    }
+    return report
+  }
+
+  /// One run, which may be made again when it failed; the report then tells of all.
+  /// - Parameter singly: whether segments are rewritten one by one, and only those that lose
+  ///   something: on a disk that is nearly full each of them gives back room for the next.
+  private func rewriteLog(
+    _ options: CompactionOptions, singly: Bool = false, _ report: inout CompactionReport
+  ) throws(TidemarkError) {
+    if !options.dryRun {
+      try writer.markUnclean()
+      if let newKey = options.newKey {
+        try checkpointer.betweenRuns { () throws(TidemarkError) in try writer.adopt(newKey) }
+      }
+      if options.automatic == nil {
+        try writer.sealSegments()
+        try writer.flush()
+      }
+      try changeKeyBesideLog(isAsked: options.automatic == nil)
+    }
+    let isInSteps = options.automatic?.stepBytes != nil
+    let pins = try pinsToHonour(options)
+    var floor = try compactionFloor(options, pins)
+    var groups = compactionGroups(options, &floor)
+    if singly { groups = groups.flatMap(\.singles) }
+    if floor.drops, !options.dryRun { floor = try raiseHistoryFrom(floor) }
+    if report.segmentsBefore == 0 {
+      let log = reader.snapshot
+      report.segmentsBefore = log.segments.count
+      report.bytesBefore = log.usedBytes
+    }
+    let pinned = try PinnedVersions(reader, floor, pins, groups: groups.map(\.range))
+    if floor.drops, !options.dryRun, !reader.hasForgottenDeletes(through: floor.limit) {
+      try checkpointer.writeRun(forgetting: floor.limit, but: pinned.deletes)
+    }
+    report.held = pinned.held
+    var fates = CompactionFates(reader, floor, pinned, isRecordSuperseded: options.isSuperseded)
+    var lack: TidemarkError?
+    while !groups.isEmpty {
+      // A segment that is held keeps its file open, and with it its space on the disk.
+      let group = groups.removeFirst()
+      try options.checkStop()
+      let unit = CompactionUnit(
+        self, group, floor: floor, pinned: pinned, options: options,
+        onlyDrops: singly || isInSteps && group.segments.count == 1)
+      let before = fates
+      do throws(TidemarkError) { try replace(by: unit, &fates, options, &report) } catch {
+        guard singly || isInSteps, error.code == .noSpace else { throw error }
+        lack = error
+        fates = before
+        try unit.passOver(&fates)
+      }
+    }
+    if let lack, !isInSteps || report.segmentsRewritten == 0 { throw lack }
+    if !options.dryRun, options.automatic == nil {
+      try finishChangeOfKeys()
+    }
+    let log = reader.snapshot
+    report.segmentsAfter = log.segments.count
+    report.bytesAfter = log.usedBytes
+    report.historyFrom = log.manifest.historyFrom
+  }
+
+  /// Rewrites one group.
+  private func replace(
+    by unit: CompactionUnit, _ fates: inout CompactionFates, _ options: CompactionOptions,
+    _ report: inout CompactionReport
+  ) throws(TidemarkError) {
+    let outcome = try unit.run(&fates)
+    if let swap = outcome.swap, !options.dryRun {
+      let before = swap.inputs.reduce(0) { $0 + $1.usedLength() }
+      try replace(swap)
+      report.bytesFreed += before - swap.rows.reduce(0) { $0 + $1.length }
+      report.segmentsRewritten += swap.inputs.count
+    }
+    report.droppedEntries += outcome.droppedEntries
+    report.droppedTombstones += outcome.droppedTombstones
+    report.droppedBytes += outcome.droppedBytes
+  }
+
+  /// - Parameter floor: lowered to nothing where older segments do not take part: all versions of a
+  ///   key together tell which of them may go.
+  /// - Returns: what is rewritten together.
+  private func compactionGroups(
+    _ options: CompactionOptions, _ floor: inout CompactionFloor
+  ) -> [CompactionPlan.Group] {
+    let log = reader.snapshot
+    let rows = log.manifest.segments
+    guard let automatic = options.automatic else {
+      return CompactionPlan(log.segments, rows: rows, includesActive: options.dryRun) {
+        log.isDone($0, options, floor)
+      }.groups
+    }
+    let limit = floor
+    floor = CompactionFloor(sequence: 0, cached: limit.cached)
+    // A purge leaves short segments behind, which the next one merges. So it sees all segments.
+    if let step = automatic.stepBytes {
+      return CompactionPlan.purge(log, from: automatic.first, stepBytes: step)
+    }
+    let segments = log.segments.drop { $0.id != automatic.first }
+    if segments.count == log.segments.count { floor = limit }
+    return CompactionPlan(Array(segments), rows: rows).groups
+  }
+
+  /// Merges the small segments at the end of the log, which many short sessions leave behind.
+  func mergeSmallSegments() throws(TidemarkError) {
+    guard try begin() else { return }
+    defer { end() }
+    let log = reader.snapshot
+    var group = CompactionPlan.Group(segments: [], rows: [])
+    for segment in log.segments.reversed() {
+      guard let row = log.manifest.segments.first(where: { $0.id == segment.id }),
+        row.state == .sealed
+      else { continue }
+      guard row.rawBytes < Limits.smallSegmentBytes,
+        CompactionPlan.fits(row.firstSequence, group.segments.last?.lastSequence)
+      else { break }
+      group.segments.insert(segment, at: 0)
+      group.rows.insert(row, at: 0)
+    }
+    guard group.segments.count >= Limits.smallSegments else { return }
+    try changeKeyBesideLog(isAsked: false)
+    let floor = CompactionFloor(sequence: 0)
+    let unit = CompactionUnit(self, group, floor: floor, options: CompactionOptions())
+    var fates = CompactionFates(reader, floor, nil, isRecordSuperseded: nil)
+    if let swap = try unit.run(&fates).swap { try replace(swap) }
+  }
+
+  /// Brings what is beside the log to the key for new files: first, while the files of the log
+  /// still tell that a former key is needed.
+  /// - Parameter isAsked: whether somebody has asked for the compaction. Others look only while
+  ///   files of the log are left.
+  private func changeKeyBesideLog(isAsked: Bool) throws(TidemarkError) {
+    guard try keys.current() != nil, isAsked || reader.manifest.filesToRewrite > 0 else { return }
+    // Which key its pieces have is not known, and without their files nobody can read them.
+    try Quarantine(fileSystem, storePath: path).removeAll()
+    _ = try attachments.rewriteWithCurrentKey()
+  }
+
+  /// Ends a change of keys, after the log was rewritten: runs and hints of other keys go, and
+  /// files that could not be removed when they were replaced.
+  private func finishChangeOfKeys() throws(TidemarkError) {
+    try checkpointer.replaceRunsOfOtherKeys()
+    try removeReplaced(and: HintFile.files(in: store, withoutKey: try keys.current()).map(\.path))
+  }
+
+  /// Removes files of log and index that are listed no more.
+  /// - Parameter others: files that go as well.
+  func removeReplaced(and others: [String] = []) throws(TidemarkError) {
+    try checkpointer.betweenRuns { () throws(TidemarkError) in
+      try writer.discardUnlisted(and: others)
+    }
+  }
+
+  /// Takes note that there was no room; it is looked for again when one is due the next time.
+  func noteLack(of room: CompactionRoom) { state.withLock { $0.neededBytes = room.most } }
+
+  /// Whether small segments may have come together while nobody had the time to merge them; asked
+  /// once.
+  func takeMerge() -> Bool {
+    state.withLock { state in
+      defer { state.noteMerge() }
+      return state.mergeIsDue
+    }
+  }
+
+  /// The state after the log was read anew.
+  func startOver() {
+    state.withLock { state in
+      state = CompactorState(goingOnFrom: state)
+      state.noteSmallSegments()
+    }
+    lookAtCaches()
+  }
+
+  var status: EngineStatus.Compaction {
+    state.withLock { state in
+      EngineStatus.Compaction(
+        isAutomatic: state.isAutomatic, isRunning: state.isRunning, runs: state.runs,
+        bytesFreed: state.bytesFreed, neededBytes: state.neededBytes)
+    }
+  }
+
+  /// Claims the one place for who rewrites the log.
+  /// - Returns: false when somebody else has it.
+  private func begin(
+    writes: Bool = true, isAutomatic: Bool = false
+  ) throws(TidemarkError) -> Bool {
+    guard state.withLock({ $0.begin(byItself: isAutomatic) }) else { return false }
+    do throws(TidemarkError) { if writes { try writer.checkWritable() } } catch {
+      end()
+      throw error
+    }
+    return true
+  }
+
+  private func end() {
+    state.withLock { $0.end() }
+    state.broadcast()
+  }
+
+  /// Waits until no compaction runs.
+  func wait() { state.wait { !$0.isRunning } }
+
+  /// The pins of all peers, where anything may go at all.
+  func pinsToHonour(
+    _ options: CompactionOptions
+  ) throws(TidemarkError) -> [RetentionPin.Named] {
+    let keepsAll = reader.manifest.retention == .everything
+    return keepsAll && !options.dropHistory ? [] : try RetentionPin.all(in: reader)
+  }
+
+  /// The floor that the retention, or the options, set.
+  func compactionFloor(
+    _ options: CompactionOptions, _ pins: [RetentionPin.Named]
+  ) throws(TidemarkError) -> CompactionFloor {
+    let log = reader.snapshot
+    let retention = log.manifest.retention
+    // A compaction flushes first; its forecast takes that as done.
+    var needed = options.dryRun ? min(log.pins.first ?? .max, log.visible) : log.neededFloor
+    let cached = needed
+    // One that cannot be read keeps everything.
+    if pins.contains(where: { $0.pin == nil }) { needed = 0 }
+    if let floor = try ProjectionPin.floor(in: reader) { needed = min(needed, floor) }
+    let deletes = log.deletesKeptAbove
+    if options.dropHistory {
+      return CompactionFloor(
+        sequence: needed, needed: needed, deletes: deletes, cached: cached)
+    }
+    var floor = CompactionFloor(
+      sequence: 0, versionsPerKey: retention.versionsPerKey, needed: needed, deletes: deletes,
+      cached: cached)
+    if let age = retention.ageSeconds {
+      floor.sequence = max(floor.sequence, try lastSequence(olderThan: age))
+    }
+    if let bytes = retention.bytes {
+      floor.sequence = max(floor.sequence, try lastSequence(toKeep: bytes))
+    }
+    floor.sequence = min(floor.sequence, needed)
+    return floor
+  }
+
+  /// The last sequence committed more than `age` seconds ago.
+  private func lastSequence(olderThan age: UInt64) throws(TidemarkError) -> UInt64 {
+    let now = environment.clock.now()
+    let limit = Timestamp(seconds: now.seconds - Int64(clamping: age))
+    var reached: UInt64 = 0
+    for segment in reader.segments {
+      var isPast = false
+      for record in try segment.frames() {
+        let front = try segment.front(record, caches: store.caches)
+        for head in front.entries {
+          if HybridTime(head.commitTime).timestamp <= limit {
+            reached = max(reached, head.sequence)
+          } else {
+            isPast = true
+          }
+        }
+        if isPast, segment.kind == .appended { break }
+      }
+      if isPast { break }
+    }
+    return reached
+  }
+
+  /// The sequence below which superseded entries go so that the log fits into `bytes`.
+  private func lastSequence(toKeep bytes: UInt64) throws(TidemarkError) -> UInt64 {
+    try countMissingUsage()
+    let log = reader.snapshot
+    var excess = log.usedBytes - Int(clamping: bytes)
+    var reached: UInt64 = 0
+    for segment in log.segments where excess > 0 {
+      excess -= log.usage(of: segment)?.superseded ?? 0
+      reached = segment.lastSequence
+    }
+    return reached
+  }
+
+  /// Says from where history is kept.
+  /// - Returns: the floor, lowered to what views need that were opened meanwhile.
+  private func raiseHistoryFrom(
+    _ floor: CompactionFloor
+  ) throws(TidemarkError) -> CompactionFloor {
+    var floor = floor
+    while true {
+      let time = try reader.latestTime(through: floor.limit)
+      if try writer.raiseHistoryFrom(&floor, time: time) { return floor }
+    }
+  }
+}

@@ -1,0 +1,166 @@
+extension EngineScan {
+  /// A scan that has come so far is likely to read what will be read again, so its values are
+  /// kept while the hot cache has room; a shorter one does not pay for them.
+  private static let rowsBeforeFill = 512
+  /// A scan that has come so far is likely to go on, so rows are read ahead where that pays.
+  private static let rowsBeforeGathering = 1_024
+
+  /// Calls `body` with key and value of every row that is left.
+  /// - Parameters:
+  ///   - limit: most rows; nil for all.
+  ///   - values: whether to read values; without, `body` gets empty ones.
+  ///   - body: says whether to go on. Its spans are good for the call only.
+  package func forEach(
+    limit: Int?, values: Bool, _ body: Body
+  ) throws(TidemarkError) {
+    var pages = PageSizes(limit: limit)
+    var found = ScanValues(reader)
+    while let size = pages.next() {
+      // Before the look-up: what is replaced meanwhile must not be kept.
+      let epochs = pages.taken >= Self.rowsBeforeFill ? reader.hotCache.epochs() : []
+      let page = try nextRows(limit: size)
+      if page.isEmpty { return }
+      pages.took(page.count)
+      guard try handOut(page, values ? epochs : nil, &found, body) else { return }
+      if pages.taken >= Self.rowsBeforeGathering, found.wastesDecoding {
+        guard try forEachGathered(&pages, &found.rows, body) else { return }
+      }
+    }
+  }
+
+  package typealias Body =
+    (_ key: RawSpan, _ value: RawSpan) throws(TidemarkError) -> Bool
+
+  /// - Parameter epochs: of the hot cache, which keeps the values; nil where none are wanted.
+  private func handOut(
+    _ page: borrowing ScanPage, _ epochs: [UInt64]?, _ found: inout ScanValues, _ body: Body
+  ) throws(TidemarkError) -> Bool {
+    guard let epochs else {
+      for position in 0..<page.count {
+        guard try body(page.key(at: position), RawSpan()) else { return false }
+      }
+      return true
+    }
+    let fills = !epochs.isEmpty && page.isOfPresent
+    found.beginPage()
+    var goesOn = true
+    for position in 0..<page.count {
+      if let place = try found.place(of: position, in: page) {
+        let value = found.value(at: place)
+        if fills, case .log = place {
+          fill(page.key(at: position), page[position].sequence, value, epochs)
+        }
+        goesOn = try body(page.key(at: position), value)
+      } else {
+        goesOn = try handOut(page, position, fills ? epochs : [], body)
+      }
+      if !goesOn { return false }
+    }
+    if fills { reader.shareCacheBytes() }
+    return true
+  }
+
+  /// Hands out a row whose value is read by itself.
+  private func handOut(
+    _ page: borrowing ScanPage, _ position: Int, _ epochs: [UInt64], _ body: Body
+  ) throws(TidemarkError) -> Bool {
+    let row = page[position]
+    let key = page.key(at: position)
+    var goesOn = true
+    try reader.read(of: row.sequence, isTouch: row.isTouch) {
+      (value, _) throws(TidemarkError) in
+      if !epochs.isEmpty { fill(key, row.sequence, value, epochs) }
+      goesOn = try body(key, value)
+    }
+    return goesOn
+  }
+
+  /// Goes on with rows whose values lie apart, many at a time.
+  /// - Returns: whether there may be more rows.
+  private func forEachGathered(
+    _ pages: inout PageSizes, _ rowReader: inout RowReader, _ body: Body
+  ) throws(TidemarkError) -> Bool {
+    var values = GatheredValues(reader)
+    while values.rowsTogether > 0 {
+      let epochs = reader.hotCache.epochs()
+      let (group, failure) = nextGroup(of: values.rowsTogether, &pages)
+      values.read(group.flatMap { page in (0..<page.count).map { page[$0] } }, by: &rowReader)
+      var number = 0
+      for page in group {
+        let kept = page.isOfPresent ? epochs : []
+        for position in 0..<page.count {
+          // A copy would be served beyond the end of the store's being open.
+          try reader.checkReadable()
+          let key = page.key(at: position)
+          let goesOn: Bool
+          if let value = values.value(of: number) {
+            if !kept.isEmpty { fill(key, page[position].sequence, value, kept) }
+            goesOn = try body(key, value)
+          } else {
+            goesOn = try handOut(page, position, kept, body)
+          }
+          guard goesOn else { return false }
+          number += 1
+        }
+      }
+      if let failure { throw failure }
+      if group.isEmpty { return false }
+      reader.shareCacheBytes()
+    }
+    return true
+  }
+
+  /// The next pages, with some megabytes of keys at most. Groups double, so that finding the rows
+  /// of one takes about as long as all that came before.
+  /// - Returns: also the error with which they ended; rows that were found come first.
+  private func nextGroup(
+    of most: Int, _ pages: inout PageSizes
+  ) -> (pages: [ScanPage], failure: TidemarkError?) {
+    var group: [ScanPage] = []
+    var (rows, bytes) = (0, 0)
+    while rows < most, bytes < Self.keyBytesTogether, let size = pages.next() {
+      do throws(TidemarkError) {
+        let page = try nextRows(limit: size)
+        if page.isEmpty { break }
+        pages.took(page.count)
+        rows += page.count
+        bytes += page.keyBytes
+        group.append(page)
+      } catch { return (group, error) }
+    }
+    return (group, nil)
+  }
+
+  private func fill(_ key: RawSpan, _ sequence: UInt64, _ value: RawSpan, _ epochs: [UInt64]) {
+    reader.hotCache.fill(key, sequence: sequence, value: value, epochs: epochs)
+  }
+}
+
+/// How many rows to read at a time: what is asked for, or ever more.
+package struct PageSizes {
+  private static let first = 32
+  private static let most = 1024
+
+  private var left: Int
+  private var size: Int
+  /// How many rows there were.
+  package private(set) var taken = 0
+
+  /// - Parameter limit: most rows in all; nil for no limit.
+  package init(limit: Int?) {
+    left = max(0, limit ?? .max)
+    size = limit == nil ? Self.first : Self.most
+  }
+
+  /// The size of the next page; nil when there were enough rows.
+  package mutating func next() -> Int? {
+    guard left > 0 else { return nil }
+    defer { size = min(size * 2, Self.most) }
+    return min(size, left)
+  }
+
+  package mutating func took(_ rows: Int) {
+    left -= rows
+    taken += rows
+  }
+}

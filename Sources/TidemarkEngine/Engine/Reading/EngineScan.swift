@@ -1,0 +1,346 @@
+/// The rows to scan for.
+package struct ScanQuery: Sendable {
+  package enum Order: Sendable, Hashable { case key, sequence, time }
+
+  package var from = KeyBound.start
+  package var upTo = KeyBound.end
+  package var labels = LabelQuery()
+  /// Only entries whose own time, or where they have none the commit time, is this or later.
+  package var since: Timestamp?
+  /// Only entries whose time is before this one.
+  package var until: Timestamp?
+  package var order = Order.key
+  package var descending = false
+
+  package init() {}
+
+  /// All keys that begin with a prefix.
+  package init(prefix: [UInt8]) {
+    from = prefix.isEmpty ? .start : .including(prefix)
+    upTo = prefix.isEmpty ? .end : .afterPrefix(prefix)
+  }
+}
+
+extension ScanQuery {
+  /// Whether derived keys are asked for, which other scans pass over.
+  private var isOfDerived: Bool {
+    if case .including(let key) = from { DerivedKeys.contains(key.rawSpan) } else { false }
+  }
+
+  /// How far a scan goes on from a bound without a pause: to its end, or, where derived keys come
+  /// between, to these; then also where it goes on behind them.
+  fileprivate func stretch(from start: KeyBound) -> (last: KeyBound, beyond: KeyBound?) {
+    let last = descending ? from : upTo
+    guard !isOfDerived else { return (last, nil) }
+    // The first key of the derived ones, and the first behind them.
+    guard case .excluding(let behind) = KeyBound.afterPrefix(DerivedKeys.prefix) else {
+      return (last, nil)
+    }
+    let first = DerivedKeys.prefix
+    let lower = (descending ? last : start).cut(isLower: true)
+    let upper = (descending ? start : last).cut(isLower: false)
+    if descending {
+      guard upper.lies(behind: behind), lower.lies(before: behind) else { return (last, nil) }
+      return (.including(behind), lower.lies(before: first) ? .excluding(first) : nil)
+    }
+    guard lower.lies(before: first), upper.lies(behind: first) else { return (last, nil) }
+    return (.excluding(first), upper.lies(behind: behind) ? .including(behind) : nil)
+  }
+}
+
+extension ScanQuery {
+  /// Whether entries are chosen by their times.
+  var isTimed: Bool { since != nil || until != nil }
+}
+
+/// How far a scan has come: enough to go on with it later.
+package enum ScanPosition: Sendable, Hashable {
+  case start
+  case key([UInt8])
+  case sequence(UInt64)
+  case time(Timestamp, UInt64)
+}
+
+/// A scan over one view, in pages, so that no lock is held for long.
+package final class EngineScan {
+  let reader: Reader
+  private let query: ScanQuery
+  private let view: EngineView
+  /// Behind the last row that was returned.
+  package private(set) var position: ScanPosition
+  private var resumption: KeyBound?
+  private var isAtEnd = false
+  /// In orders other than the key's: all rows, in order.
+  private var sorted: [(row: ScanRow, time: Timestamp)]?
+  private var nextSorted = 0
+
+  /// - Parameters:
+  ///   - query: what to scan for.
+  ///   - view: the state to scan.
+  ///   - after: where an earlier scan of the same query stopped.
+  package init(
+    _ reader: Reader, _ query: ScanQuery, view: EngineView, after: ScanPosition = .start
+  ) {
+    self.reader = reader
+    self.query = query
+    self.view = view
+    position = after
+    if case .key(let key) = after { resumption = Self.start(of: query, behind: key) }
+  }
+
+  /// Where a scan goes on behind a key: never before the query's own bound, wherever the key lies.
+  private static func start(of query: ScanQuery, behind key: [UInt8]) -> KeyBound {
+    let bound = query.descending ? query.upTo : query.from
+    let isOutside: Bool
+    switch bound {
+    case .start: isOutside = query.descending
+    case .end: isOutside = !query.descending
+    case .including(let edge), .excluding(let edge):
+      isOutside =
+        query.descending
+        ? edge.lexicographicallyPrecedes(key) : key.lexicographicallyPrecedes(edge)
+    }
+    return isOutside ? bound : .excluding(key)
+  }
+
+  /// The next rows, each with a key of its own.
+  /// - Returns: up to `limit`; none at the end.
+  package func nextPage(limit: Int) throws(TidemarkError) -> [ScanRow] {
+    let page = try nextRows(limit: limit)
+    return (0..<page.count).map { page.row(at: $0) }
+  }
+
+  /// The next rows, as many as are worth reading together, with some megabytes of keys at most.
+  /// - Parameter limit: most rows.
+  /// - Returns: none at the end.
+  package func nextPage(upTo limit: Int) throws(TidemarkError) -> [ScanRow] {
+    let most = min(limit, Reader.entriesTogether)
+    var rows: [ScanRow] = []
+    var bytes = 0
+    while rows.count < most, bytes < Self.keyBytesTogether {
+      let page: [ScanRow]
+      do throws(TidemarkError) {
+        page = try nextPage(limit: min(most - rows.count, Self.rowsAtOnce))
+      } catch {
+        // Rows that were found come first; the next call comes upon the same.
+        if rows.isEmpty { throw error }
+        break
+      }
+      if page.isEmpty { break }
+      for row in page { bytes += row.key.count }
+      rows += page
+    }
+    return rows
+  }
+
+  private static let rowsAtOnce = 1_024
+  static let keyBytesTogether = 4 << 20
+
+  /// Behind one of the rows that the last call returned.
+  package func position(behind index: Int, of rows: [ScanRow]) -> ScanPosition {
+    let row = rows[index]
+    return switch query.order {
+    case .key: .key(row.key)
+    case .sequence: .sequence(row.sequence)
+    case .time:
+      sorted.map { .time($0[nextSorted - rows.count + index].time, row.sequence) } ?? position
+    }
+  }
+
+  /// The next rows.
+  /// - Returns: up to `limit`; none at the end.
+  package func nextRows(limit: Int) throws(TidemarkError) -> ScanPage {
+    query.order == .key ? try nextInKeyOrder(limit: limit) : ScanPage(try nextSorted(limit: limit))
+  }
+
+  private func nextInKeyOrder(limit: Int) throws(TidemarkError) -> ScanPage {
+    while !isAtEnd {
+      let (keys, carries, beyond) = try nextKeys(limit: limit)
+      var rows = ScanPage(keys, isOfPresent: carries == nil)
+      // An error leaves the scan where it is.
+      let wasLast = isAtEnd
+      isAtEnd = false
+      for i in 0..<keys.count {
+        let slot = keys.slot(at: i)
+        if let carries {
+          try appendPast(i, keys.key(at: i), slot, carries: carries[i], to: &rows)
+        } else {
+          rows.append(key: i, sequence: slot.sequence, isTouch: slot.size.isTouched)
+        }
+      }
+      if query.isTimed { rows.filter(try areInTime(rows.sequences)) }
+      isAtEnd = wasLast
+      resumption = beyond ?? keys.resumption
+      if rows.isEmpty { continue }
+      position = .key([UInt8](copying: rows.key(at: rows.count - 1)))
+      return rows
+    }
+    return ScanPage(KeyPage())
+  }
+
+  /// The next keys that the index has.
+  /// - Returns: also, in a view of the past, which of them carry the wanted labels with their
+  ///   newest entries; ids of label sets are good until the next image is installed, so that is
+  ///   judged in the same hold of the lock that reads them. And where the scan goes on behind keys
+  ///   that it passes over, if it has come to these.
+  private func nextKeys(
+    limit: Int
+  ) throws(TidemarkError) -> (keys: KeyPage, carries: [Bool]?, beyond: KeyBound?) {
+    let first = query.descending ? query.upTo : query.from
+    let start = resumption ?? first
+    let (last, beyond) = query.stretch(from: start)
+    var page = KeyPage(room: min(limit, 1_024))
+    let carries = try reader.withIndex { (read) throws(IndexOrStoreError) -> [Bool]? in
+      if read.staleBelow > 0 { throw .store(Reader.possiblyStale(read.staleBelow)) }
+      let isPast =
+        read.visible != view.sequence || view.ownTimeLimit != nil
+        || !read.hasKept(view.sequence, of: view.epoch)
+      do throws(TidemarkError) { if isPast { try Reader.checkStands(view, read) } } catch {
+        throw .store(error)
+      }
+      do throws(IndexError) {
+        isAtEnd =
+          query.labels.isEmpty
+          ? try read.index.page(
+            from: start, upTo: last, descending: query.descending, limit: limit,
+            includeDeleted: isPast, into: &page)
+          : try read.index.page(
+            matching: query.labels, from: start, upTo: last, descending: query.descending,
+            limit: limit, includeFormer: isPast, into: &page)
+        return isPast ? try matches(page, read.index.labelTable) : nil
+      } catch { throw .index(error) }
+    }
+    guard isAtEnd, let beyond else { return (page, carries, nil) }
+    isAtEnd = false
+    return (page, carries, beyond)
+  }
+
+  /// Which entries have a time that is asked for.
+  private func areInTime(_ sequences: [UInt64]) throws(TidemarkError) -> [Bool] {
+    var areInTime = [Bool](repeating: true, count: sequences.count)
+    try reader.forEachInfo(at: sequences) { (index, _, info) throws(TidemarkError) in
+      if let since = query.since, info.time < since { areInTime[index] = false }
+      if let until = query.until, info.time >= until { areInTime[index] = false }
+    }
+    return areInTime
+  }
+
+  /// Which keys of the page carry the wanted labels with their newest entries.
+  private func matches(
+    _ page: KeyPage, _ table: LabelTable
+  ) throws(IndexError) -> [Bool] {
+    guard !query.labels.isEmpty else { return Array(repeating: true, count: page.count) }
+    var known: [UInt32: Bool] = [:]
+    var carries: [Bool] = []
+    carries.reserveCapacity(page.count)
+    for i in 0..<page.count {
+      let set = page.slot(at: i).labelSet
+      if let answer = known[set] {
+        carries.append(answer)
+        continue
+      }
+      let answer = query.labels.matches(try table.labels(ofSet: set))
+      known[set] = answer
+      carries.append(answer)
+    }
+    return carries
+  }
+
+  /// Adds a key as it stood in a view of the past, if it belongs there.
+  private func appendPast(
+    _ number: Int, _ key: RawSpan, _ slot: Slot, carries: Bool, to rows: inout ScanPage
+  ) throws(TidemarkError) {
+    if view.ownTimeLimit == nil, slot.sequence <= view.sequence {
+      guard !slot.isDeleted, carries else { return }
+      return rows.append(key: number, sequence: slot.sequence, isTouch: slot.size.isTouched)
+    }
+    guard let entry = try reader.version(newest: slot.sequence, in: view),
+      !entry.head.kind.removes
+    else { return }
+    if !query.labels.isEmpty {
+      let labels = try reader.info(entry).labels
+      guard query.labels.matches(labels) else { return }
+    }
+    rows.append(key: number, sequence: entry.sequence, isTouch: entry.head.kind == .touch)
+  }
+
+  /// Gathers all rows once and sorts them.
+  private func nextSorted(limit: Int) throws(TidemarkError) -> [ScanRow] {
+    if sorted == nil { sorted = try gather() }
+    let rows = sorted ?? []
+    let end = min(nextSorted + limit, rows.count)
+    let page = rows[nextSorted..<end].map(\.row)
+    nextSorted = end
+    if let last = page.last, end > 0 {
+      position =
+        query.order == .sequence
+        ? .sequence(last.sequence) : .time(rows[end - 1].time, last.sequence)
+    }
+    return page
+  }
+
+  private func gather() throws(TidemarkError) -> [(row: ScanRow, time: Timestamp)] {
+    var byKey = query
+    byKey.order = .key
+    byKey.descending = false
+    let scan = EngineScan(reader, byKey, view: view)
+    var rows: [(row: ScanRow, time: Timestamp)] = []
+    while true {
+      let page = try scan.nextPage(limit: 1024)
+      if page.isEmpty { break }
+      for row in page { rows.append((row, Timestamp(seconds: 0))) }
+    }
+    if query.order == .time {
+      for first in stride(from: 0, to: rows.count, by: Reader.entriesTogether) {
+        let part = rows[first...].prefix(Reader.entriesTogether).map(\.row)
+        try reader.forEachInfo(of: part) { (index, info) throws(TidemarkError) in
+          rows[first + index].time = info.time
+        }
+      }
+    }
+    // Without times they are all equal.
+    rows.sort { ($0.time, $0.row.sequence) < ($1.time, $1.row.sequence) }
+    if query.descending { rows.reverse() }
+    let behind = position
+    let descending = query.descending
+    let start = rows.firstIndex { Self.lies($0, behind: behind, descending: descending) }
+    nextSorted = start ?? rows.count
+    return rows
+  }
+
+  private static func lies(
+    _ row: (row: ScanRow, time: Timestamp), behind position: ScanPosition, descending: Bool
+  ) -> Bool {
+    switch position {
+    case .start, .key: true
+    case .sequence(let sequence):
+      descending ? row.row.sequence < sequence : row.row.sequence > sequence
+    case .time(let time, let sequence):
+      descending
+        ? (row.time, row.row.sequence) < (time, sequence)
+        : (row.time, row.row.sequence) > (time, sequence)
+    }
+  }
+}
+
+extension Reader {
+  /// Calls `body` with all keys of a view that have a value of class `owned`, and with that.
+  /// - Parameter wants: which keys are wanted; the values of others are not read.
+  package func scanOwned(
+    _ view: EngineView, wants: ([UInt8]) -> Bool,
+    _ body: (_ key: [UInt8], EntryInfo, RawSpan) throws(TidemarkError) -> Void
+  ) throws(TidemarkError) {
+    let scan = EngineScan(self, ScanQuery(), view: view)
+    while true {
+      let rows = try scan.nextPage(upTo: Self.entriesTogether)
+      if rows.isEmpty { return }
+      let wanted = rows.filter { wants($0.key) }
+      try forEachInfo(of: wanted) { (index, info) throws(TidemarkError) in
+        guard info.attributes.entryClass == .owned else { return }
+        try withValue(of: info.valueSequence) { (value, _) throws(TidemarkError) in
+          try body(wanted[index].key, info, value)
+        }
+      }
+    }
+  }
+}

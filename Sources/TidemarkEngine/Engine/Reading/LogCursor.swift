@@ -1,0 +1,181 @@
+/// Walks the entries of the log in sequence order, from whichever kind of segment.
+///
+/// Compacted segments are sorted by key; of those a window of sequences is put in order at a
+/// time, so that every frame is decoded once per window and memory stays bounded.
+package struct LogCursor {
+  private let reader: Reader
+  private var upcoming: UInt64
+  private let through: UInt64
+  /// Entries of one frame that come next, of a segment in order of sequence.
+  private var heads: [EntryHead] = []
+  private var frame: (segment: Segment, front: DecodedFront)?
+  /// The next entries of a compacted segment.
+  private var pending: [LogEntry] = []
+  /// The number of the next one, of whichever of both there is.
+  private var position = 0
+  private let includesRecords: Bool
+  /// So many entries of a frame are looked up at once.
+  private static let prefetched = 32
+  private let prefetches: Bool
+  /// The number of the first entry of the frame that was not prefetched.
+  private var prefetchedThrough = 0
+
+  /// - Parameters:
+  ///   - first: the first sequence wanted.
+  ///   - through: the last one wanted.
+  ///   - includesRecords: also the engine's own entries, and those that are derived from others.
+  ///   - prefetches: whether it will be asked of each whether it is the newest of its key.
+  package init(
+    _ reader: Reader, from first: UInt64, through: UInt64, includesRecords: Bool = false,
+    prefetches: Bool = false
+  ) {
+    self.prefetches = prefetches
+    self.reader = reader
+    upcoming = max(first, 1)
+    self.through = through
+    self.includesRecords = includesRecords
+  }
+
+  /// The next entry; nil at the end.
+  package mutating func next() throws(TidemarkError) -> LogEntry? {
+    while let entry = try nextOfLog() {
+      // Compaction may have dropped the cached value that a touch renews before it meets the touch.
+      guard entry.head.kind == .touch, try reader.hasEvicted(entry.head.valueSequence) else {
+        return entry
+      }
+    }
+    return nil
+  }
+
+  private mutating func nextOfLog() throws(TidemarkError) -> LogEntry? {
+    while true {
+      if let entry = nextOfFrame() { return entry }
+      if position < pending.count {
+        position += 1
+        return pending[position - 1]
+      }
+      guard upcoming <= through, try fill() else { return nil }
+    }
+  }
+
+  private mutating func nextOfFrame() -> LogEntry? {
+    while position < heads.count {
+      if prefetches, position >= prefetchedThrough { prefetch() }
+      let head = heads[position]
+      guard head.sequence <= through else { break }
+      position += 1
+      if let frame, includesRecords || Self.isShown(head, frame.front) {
+        return LogEntry(segment: frame.segment, front: frame.front, head: head)
+      }
+    }
+    leaveFrame()
+    return nil
+  }
+
+  /// Whether an entry is neither the engine's own nor derived from others.
+  static func isShown(_ head: EntryHead, _ front: DecodedFront) -> Bool {
+    head.kind != .record && !DerivedKeys.contains(front.key(of: head))
+  }
+
+  private mutating func leaveFrame() {
+    guard frame != nil else { return }
+    frame = nil
+    heads = []
+    position = 0
+  }
+
+  private mutating func prefetch() {
+    guard let front = frame?.front else { return }
+    let end = min(position + Self.prefetched, heads.count)
+    reader.prefetchSlots(of: heads[position..<end], in: front)
+    prefetchedThrough = end
+  }
+
+  /// Loads what comes next; false at the end of the log.
+  private mutating func fill() throws(TidemarkError) -> Bool {
+    pending.removeAll(keepingCapacity: true)
+    position = 0
+    try reader.writeStagedForReading()
+    guard let segment = try reader.segment(atOrAfter: upcoming) else { return false }
+    let first = max(upcoming, segment.firstSequence)
+    guard first <= through else { return false }
+    do throws(TidemarkError) {
+      try fill(from: segment, first)
+    } catch {
+      // A compaction has replaced the segment meanwhile: the next turn finds the new one.
+      guard !reader.isCurrent(segment) else { throw error }
+      pending.removeAll(keepingCapacity: true)
+    }
+    return true
+  }
+
+  private mutating func fill(from segment: Segment, _ first: UInt64) throws(TidemarkError) {
+    if segment.kind == .compacted {
+      try fillWindow(segment, from: first)
+    } else {
+      guard let (record, _) = try segment.frame(holding: first) else {
+        // Beyond what the segment holds so far, or in a gap before the next one.
+        upcoming = max(segment.lastSequence, first) + 1
+        return
+      }
+      let front = try segment.front(record, caches: reader.caches)
+      guard front.header.firstSequence <= first, first < front.header.nextSequence else {
+        throw segment.damage(
+          .format(FormatError("locator points at another frame")), offset: Int(record.offset),
+          sequences: first...first)
+      }
+      // Here the entries of a frame have sequences one behind the other.
+      position = Int(first - front.header.firstSequence)
+      prefetchedThrough = position
+      frame = (segment, front)
+      heads = front.entries
+      upcoming = front.header.nextSequence
+    }
+  }
+
+  /// Loads the next entries in order of sequence, a window of them: a segment may cover far more
+  /// sequences than it holds.
+  private mutating func fillWindow(_ segment: Segment, from first: UInt64) throws(TidemarkError) {
+    let last = min(through, segment.lastSequence)
+    if try SequenceWindow.isBestFoundSingly(first...last, in: segment) {
+      try fillSingly(segment, first...last)
+      return
+    }
+    var window = try SequenceWindow(segment, first...last, includesRecords: includesRecords)
+    try window.gather()
+    pending = window.entries()
+    upcoming = window.last + 1
+  }
+
+  /// The same for a few entries.
+  private mutating func fillSingly(
+    _ segment: Segment, _ range: ClosedRange<UInt64>
+  ) throws(TidemarkError) {
+    var sequences: [UInt64] = []
+    var first = range.lowerBound
+    while first <= range.upperBound,
+      let next = try segment.sequence(atOrAfter: first), next <= range.upperBound
+    {
+      sequences.append(next)
+      first = next + 1
+    }
+    // Entries of one frame share its heads.
+    var found: [LogEntry] = []
+    try reader.forEachEntry(at: sequences) { (_, entry) throws(TidemarkError) in
+      if includesRecords || Self.isShown(entry.head, entry.front) { found.append(entry) }
+    }
+    pending = found.sorted { $0.sequence < $1.sequence }
+    upcoming = range.upperBound + 1
+  }
+}
+
+extension Reader {
+  /// The segment that holds a sequence, or the next one after it.
+  func segment(atOrAfter sequence: UInt64) throws(TidemarkError) -> Segment? {
+    try reading.withLock { (read: inout ReadState) throws(TidemarkError) in
+      try read.checkReadable()
+      for segment in read.segments where segment.lastSequence >= sequence { return segment }
+      return nil
+    }
+  }
+}

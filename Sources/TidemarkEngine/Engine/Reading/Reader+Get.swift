@@ -1,0 +1,292 @@
+/// The entry at a key, without its value.
+package struct EntryInfo: Sendable {
+  /// The sequence of the newest entry.
+  package var sequence: UInt64
+  package var kind: EntryKind
+  /// The sequence of the put that holds the value: another one after a touch.
+  package var valueSequence: UInt64
+  package var valueLength: Int
+  package var labels: [[UInt8]]
+  package var commitTime: UInt64
+  /// Commit time of the put.
+  package var updated: UInt64
+  package var previous: UInt64
+  package var created: UInt64
+  package var endsBatch: Bool
+  /// The attributes of the put, with what a touch has renewed.
+  package var attributes: EntryAttributes
+}
+
+extension Reader {
+  /// Calls `body` with a key's value and sequence.
+  /// - Parameter onlyInMemory: whether a value that is not in the hot cache counts as none.
+  /// - Returns: false when there is no such key.
+  @usableFromInline
+  package func read(
+    forKey key: RawSpan, onlyInMemory: Bool = false,
+    _ body: (RawSpan, UInt64) throws(TidemarkError) -> Void
+  ) throws(TidemarkError) -> Bool {
+    let hash = KeyHash.hash(key, seed: hotCache.seed)
+    if try hotCache.read(key, hash: hash, body) { return true }
+    if onlyInMemory { return false }
+    let epoch = hotCache.epoch(hash)
+    guard let slot = try slot(ofKey: key, hash: hash), !slot.isDeleted else { return false }
+    try read(of: slot.sequence, isTouch: slot.size.isTouched) {
+      (value, _) throws(TidemarkError) in
+      if hotCache.isOn {
+        hotCache.insert(key, hash: hash, sequence: slot.sequence, value: value, epoch: epoch)
+        // Decoded blocks must give what the hot cache has gained; looking takes a while.
+        if hash & 15 == 0 || value.byteCount > Limits.smallBlockBytes { shareCacheBytes() }
+      }
+      try body(value, slot.sequence)
+    }
+    return true
+  }
+
+  /// Gives decoded objects what the hot cache leaves over, and decoded blocks what both leave.
+  func shareCacheBytes() {
+    let hotBytes = hotCache.bytes
+    objects.setLimit(configuration.objectBytes(beside: hotBytes))
+    caches.setBlockBytes(
+      LogCaches.blockBytes(of: configuration.cacheBytes, beside: hotBytes + objects.bytes))
+  }
+
+  /// The ticket with which the cache of objects is asked for a key; taken before any look-up.
+  package func objectTicket(_ key: RawSpan, owner: UInt32) -> ObjectCache.Ticket {
+    let hash = KeyHash.hash(key, seed: hotCache.seed)
+    let check = KeyHash.hash(key, seed: ~hotCache.seed)
+    return objects.ticket(
+      (hash, check), owner: owner, epoch: hotCache.isOn ? hotCache.epoch(hash) : nil)
+  }
+
+  /// Keeps a decoded object.
+  package func keep(_ row: ObjectCache.Row, _ ticket: ObjectCache.Ticket, isNewest: Bool) {
+    objects.keep(row, ticket, isNewest: isNewest)
+    if ticket.address.hash & 15 == 0 || row.bytes > Limits.smallBlockBytes { shareCacheBytes() }
+  }
+
+  /// Calls `body` with a key's value and sequence, and returns its result.
+  /// - Returns: nil when there is no such key.
+  @inlinable
+  package func withValue<R>(
+    forKey key: RawSpan, _ body: (RawSpan, UInt64) throws(TidemarkError) -> R
+  ) throws(TidemarkError) -> R? {
+    var result: R?
+    _ = try read(forKey: key) { (value, sequence) throws(TidemarkError) in
+      result = try body(value, sequence)
+    }
+    return result
+  }
+
+  /// The index's answer for a key; also for one that is deleted.
+  package func slot(ofKey key: RawSpan) throws(TidemarkError) -> Slot? {
+    try slot(ofKey: key, hash: KeyHash.hash(key, seed: hashSeed))
+  }
+
+  /// Whether a put or delete is what its key holds now, untouched: faster than to ask for the slot.
+  /// - Parameters:
+  ///   - sequence: of an entry of the log.
+  ///   - key: the key of that entry.
+  package func isNewest(
+    _ sequence: UInt64, ofKey key: RawSpan
+  ) throws(TidemarkError) -> Bool {
+    try withIndex { (read) throws(IndexOrStoreError) in
+      let isNewest: Bool
+      do throws(IndexError) {
+        isNewest = try read.index.isNewest(sequence, of: key, hash: read.index.hash(key))
+      } catch { throw .index(error) }
+      if isNewest, sequence < read.staleBelow {
+        throw .store(Self.possiblyStale(read.staleBelow))
+      }
+      return isNewest
+    }
+  }
+
+  /// Makes ``isNewest(_:ofKey:)`` faster for entries of a frame that are asked about soon.
+  func prefetchSlots(of entries: ArraySlice<EntryHead>, in front: DecodedFront) {
+    let runs = reading.withLock { $0.index.runs }
+    var hashes: [UInt64] = []
+    hashes.reserveCapacity(entries.count)
+    for entry in entries { hashes.append(KeyHash.hash(front.key(of: entry), seed: hashSeed)) }
+    runs.prefetch(hashes)
+  }
+
+  /// Makes ``slot(ofKey:)`` faster for keys that are asked for soon: a few dozen, so that what is
+  /// fetched for the first is still there when the last is looked up.
+  package func prefetchSlots(ofKeys keys: ArraySlice<[UInt8]>) {
+    var hashes: [UInt64] = []
+    hashes.reserveCapacity(keys.count)
+    for key in keys { hashes.append(KeyHash.hash(key.rawSpan, seed: hashSeed)) }
+    reading.withLock { $0.index.prefetch(hashes) }
+  }
+
+  /// Seeds hashes of keys; nobody who chooses keys knows it.
+  package var hashSeed: UInt64 { hotCache.seed }
+
+  func slot(ofKey key: RawSpan, hash: UInt64) throws(TidemarkError) -> Slot? {
+    try withIndex { (read) throws(IndexOrStoreError) in
+      let slot: Slot?
+      do throws(IndexError) { slot = try read.index.lookup(key, hash: hash) } catch {
+        throw .index(error)
+      }
+      if read.staleBelow > 0, slot?.sequence ?? 0 < read.staleBelow {
+        throw .store(Self.possiblyStale(read.staleBelow))
+      }
+      return slot
+    }
+  }
+
+  /// - Parameter below: see `ReadState.staleBelow`.
+  static func possiblyStale(_ below: UInt64) -> TidemarkError {
+    guard below < .max else {
+      return TidemarkError(
+        .poisoned,
+        "a batch failed midway, and the index could not be made anew without it; close and reopen "
+          + "the store")
+    }
+    return TidemarkError(
+      .possiblyStale,
+      "the key may have been written in a damaged part of the log; repair into a new store",
+      sequences: 1...max(1, below - 1))
+  }
+
+  /// Calls `body` with the value of a sequence, and with the sequence of the put that holds it.
+  /// - Parameters:
+  ///   - isTouch: whether the entry is a touch, whose value lies at an older put.
+  /// - Throws: `damaged` when the log lacks it.
+  @usableFromInline
+  package func read(
+    of sequence: UInt64, isTouch: Bool = false,
+    _ body: (RawSpan, UInt64) throws(TidemarkError) -> Void
+  ) throws(TidemarkError) {
+    var sequence = sequence
+    if isTouch { sequence = try entry(at: sequence).head.valueSequence }
+    // Compaction may replace the segment in between: then the second look finds the new one.
+    for attempt in 0..<3 {
+      var wasRead = false
+      switch try place(of: sequence) {
+      case .staged(let bytes): return try body(bytes.rawSpan, sequence)
+      case .segment(let segment):
+        do {
+          guard let location = try segment.locate(sequence) else { break }
+          return try segment.readValue(at: location, sequence: sequence, caches: caches) {
+            (value) throws(TidemarkError) in
+            wasRead = true
+            try body(value, sequence)
+          }
+        } catch {
+          guard !wasRead, attempt < 2, !isCurrent(segment) else { throw error }
+          continue
+        }
+      case .nowhere: break
+      }
+    }
+    throw missing(sequence)
+  }
+
+  /// Calls `body` with the value of a sequence, and returns its result; see
+  /// ``read(of:isTouch:_:)``.
+  @inlinable
+  package func withValue<R>(
+    of sequence: UInt64, isTouch: Bool = false,
+    _ body: (RawSpan, UInt64) throws(TidemarkError) -> R
+  ) throws(TidemarkError) -> R {
+    var result: R?
+    try read(of: sequence, isTouch: isTouch) { (value, sequence) throws(TidemarkError) in
+      result = try body(value, sequence)
+    }
+    guard let result else { throw missing(sequence) }
+    return result
+  }
+
+  @usableFromInline
+  package func missing(_ sequence: UInt64) -> TidemarkError {
+    TidemarkError(
+      .damaged, "the log lacks an entry that the index knows; run verify",
+      sequences: sequence...sequence)
+  }
+
+  enum Place {
+    case staged([UInt8])
+    case segment(Segment)
+    case nowhere
+  }
+
+  func place(of sequence: UInt64) throws(TidemarkError) -> Place {
+    try reading.withLock { (read: inout ReadState) throws(TidemarkError) in
+      try read.checkReadable()
+      for frame in read.staged
+      where frame.firstSequence <= sequence && sequence <= frame.lastSequence {
+        let range = frame.valueRange(of: Int(sequence - frame.firstSequence))
+        return .staged(Array(frame.values[range]))
+      }
+      if let entry = read.underWay, entry.sequence == sequence {
+        return .staged(Array(entry.value))
+      }
+      guard let segment = read.segment(covering: sequence) else { return .nowhere }
+      return .segment(segment)
+    }
+  }
+
+  /// An entry of the log without its value. What is staged goes to the log first.
+  package func entry(at sequence: UInt64) throws(TidemarkError) -> LogEntry {
+    guard let entry = try entryIfKept(at: sequence) else { throw missing(sequence) }
+    return entry
+  }
+
+  /// An entry of the log; nil when compaction dropped it.
+  package func entryIfKept(at sequence: UInt64) throws(TidemarkError) -> LogEntry? {
+    for attempt in 0..<3 {
+      switch try place(of: sequence) {
+      case .nowhere: return nil
+      case .staged:
+        try withAllInLog()
+      case .segment(let segment):
+        do {
+          if let entry = try segment.head(of: sequence, caches: caches) { return entry }
+          // A compaction may just have replaced the segment that was looked at.
+          if isCurrent(segment) { return nil }
+        } catch {
+          guard attempt < 2, !isCurrent(segment) else { throw error }
+          continue
+        }
+      }
+    }
+    return nil
+  }
+
+  /// All that is known of an entry.
+  package func info(_ entry: LogEntry) throws(TidemarkError) -> EntryInfo {
+    let info = try info(ofOwn: entry)
+    guard info.kind == .touch else { return info }
+    return try info.renewing(try self.entry(at: info.valueSequence))
+  }
+
+  /// The part that stands in the entry itself: a touch tells only which put it renews.
+  func info(ofOwn entry: LogEntry) throws(TidemarkError) -> EntryInfo {
+    let head = entry.head
+    return EntryInfo(
+      sequence: head.sequence, kind: head.kind,
+      valueSequence: head.kind == .touch ? head.valueSequence : head.sequence,
+      valueLength: head.valueLength, labels: entry.labels, commitTime: head.commitTime,
+      updated: head.commitTime, previous: head.previous, created: head.created,
+      endsBatch: head.endsBatch, attributes: try entry.attributes())
+  }
+}
+
+extension EntryInfo {
+  /// The same of a touch, with what it renews.
+  func renewing(_ put: LogEntry) throws(TidemarkError) -> EntryInfo {
+    var info = self
+    let renewed = info.attributes
+    info.attributes = try put.attributes()
+    if let maxAge = renewed.maxAge { info.attributes.maxAge = maxAge }
+    if let hash = renewed.hash { info.attributes.hash = hash }
+    info.labels = put.labels
+    info.valueSequence = put.sequence
+    info.valueLength = put.head.valueLength
+    info.updated = put.head.commitTime
+    info.created = put.head.created != 0 ? put.head.created : created
+    return info
+  }
+}

@@ -1,0 +1,84 @@
+/// Keys and their newest entries, for those who hold the writer's lock as well.
+extension Reader {
+  /// The newest entry of a key that is there; 0 for none. For a ``DerivedChange``, which holds the
+  /// writer's lock, so that a damaged index is an error and is not made anew.
+  package func newestEntry(ofKey key: RawSpan) throws(TidemarkError) -> UInt64 {
+    do {
+      return try newestSlot(ofKey: key).flatMap { $0.isDeleted ? nil : $0.sequence } ?? 0
+    } catch { throw TidemarkError(error) }
+  }
+
+  /// The index's answer for a key; a damaged index is not made anew.
+  func newestSlot(ofKey key: RawSpan) throws(IndexError) -> Slot? {
+    try reading.withLock { (read: inout ReadState) throws(IndexError) in
+      try read.index.lookup(key, hash: read.index.hash(key))
+    }
+  }
+
+  /// The first keys with a prefix, or the last; for a ``DerivedChange`` as well.
+  package func firstKeys(
+    withPrefix prefix: [UInt8], limit: Int, fromEnd: Bool = false
+  ) throws(TidemarkError) -> [[UInt8]] {
+    var page = KeyPage(room: min(limit, 64))
+    var keys: [[UInt8]] = []
+    let bounds = (KeyBound.including(prefix), KeyBound.afterPrefix(prefix))
+    var from = fromEnd ? bounds.1 : bounds.0
+    do {
+      while keys.count < limit {
+        let isAtEnd = try reading.withLock { (read: inout ReadState) throws(IndexError) in
+          try read.index.page(
+            from: from, upTo: fromEnd ? bounds.0 : bounds.1, descending: fromEnd,
+            limit: min(1_024, limit - keys.count), into: &page)
+        }
+        for number in 0..<page.count { keys.append([UInt8](copying: page.key(at: number))) }
+        if isAtEnd { break }
+        from = page.resumption
+      }
+    } catch { throw TidemarkError(error) }
+    return keys
+  }
+
+  /// How many keys begin with a prefix, and about how many bytes their entries have before they are
+  /// compressed.
+  package func extent(ofPrefix prefix: [UInt8]) throws(TidemarkError) -> (keys: Int, bytes: Int) {
+    var page = KeyPage(room: 64)
+    var (keys, bytes) = (0, 0)
+    var from = KeyBound.including(prefix)
+    do {
+      while true {
+        let isAtEnd = try reading.withLock { (read: inout ReadState) throws(IndexError) in
+          try read.index.page(
+            from: from, upTo: .afterPrefix(prefix), descending: false, limit: 1_024, into: &page)
+        }
+        keys += page.count
+        for number in 0..<page.count { bytes += page.slot(at: number).size.approximateBytes }
+        if isAtEnd { return (keys, bytes) }
+        from = page.resumption
+      }
+    } catch { throw TidemarkError(error) }
+  }
+
+  /// How many keys there are; unlike ``liveKeys`` this is sure.
+  package func countKeys() throws(TidemarkError) -> Int {
+    try withIndex { (read) throws(IndexOrStoreError) in
+      if read.staleBelow > 0 { throw .store(Self.possiblyStale(read.staleBelow)) }
+      return read.index.liveKeys
+    }
+  }
+
+  /// All labels in byte order, with how many keys carry each.
+  package func labelCounts() throws(TidemarkError) -> [(label: [UInt8], count: Int)] {
+    try withIndex { (read) throws(IndexOrStoreError) in
+      if read.staleBelow > 0 { throw .store(Self.possiblyStale(read.staleBelow)) }
+      do throws(IndexError) { return try read.index.labelCounts() } catch { throw .index(error) }
+    }
+  }
+
+  /// The log and how large the index is, in one hold: it changes with every write.
+  func figures() throws(TidemarkError) -> (LogSnapshot, index: (liveKeys: Int, bytes: Int)) {
+    try reading.withLock { (read: inout ReadState) throws(TidemarkError) in
+      try read.checkReadable()
+      return (LogSnapshot(read), (read.index.liveKeys, read.index.memoryBytes))
+    }
+  }
+}

@@ -1,0 +1,339 @@
+// SAFETY: a value lies in a block that the reader keeps, and changes only in calls that mutate it.
+
+/// Reads the values of many entries one behind the other, some rows ahead.
+///
+/// Rows need what lies all over memory. So for some of them together it is worked out where they
+/// lie, then their blocks are found, then their bytes are asked for: the processor waits for many
+/// at a time. Neighbours in one block cost one decoding and one look-up, whatever
+/// the caches hold.
+package struct RowReader {
+  /// As many as a scan by key is likely to go back and forth between.
+  private static let heldMost = 16
+  private static let firstAhead = 4
+  private static let mostAhead = 32
+  /// Rows ahead end here: blocks may be long.
+  private static let aheadBytes = 1 << 20
+  private static let noBlock = -2
+
+  /// A segment that was met.
+  private final class Held {
+    let segment: Segment
+    var range: ClosedRange<UInt64>
+    /// The locator of a segment that was sealed when it was met: asked without a lock.
+    let locator: SealedLocator?
+    var sequences: SlotSequences?
+    /// The slot that was found last.
+    var slot = -1
+    /// How often a neighbour of that slot was searched for, as if it could be anywhere.
+    var searches = 0
+    /// Which of `blocks` was met last; -1 for none.
+    var block = -1
+    /// The row of that block in the locator, and where it lies in the raw values.
+    var row = -1
+    var values: Range<UInt64> = 0..<0
+
+    init(_ segment: Segment, _ range: ClosedRange<UInt64>, _ locator: SealedLocator?) {
+      self.segment = segment
+      self.range = range
+      self.locator = locator
+    }
+  }
+
+  private struct Block {
+    let segment: Segment
+    let record: BlockRecord
+    /// Empty until it was read, and where that failed.
+    var bytes: [UInt8] = []
+  }
+
+  private struct Row {
+    var sequence: UInt64
+    /// Which of `blocks`; `noBlock` for an empty value, -1 for what is read by itself.
+    var block = -1
+    var start = 0
+    var count = 0
+  }
+
+  /// Where a value lies among the blocks that are at hand.
+  struct Place {
+    fileprivate var block: Int
+    fileprivate var range: Range<Int>
+  }
+
+  private let reader: Reader
+  /// The opening of the store in which everything here was found.
+  private var opening: UInt64 = 0
+  private var held: [Held] = []
+  private var rows: [Row] = []
+  private var next = 0
+  private var blocks: [Block] = []
+  private var ahead = Self.firstAhead
+  /// Bytes of the blocks that were decoded, but for those of compacted data, which lies in the
+  /// order of keys already.
+  private(set) var decodedBytes = 0
+  /// Bytes of the values that lie in blocks.
+  private(set) var wantedBytes = 0
+
+  package init(_ reader: Reader) { self.reader = reader }
+
+  /// Where the value of the next row lies.
+  /// - Parameter sequence: the row's.
+  /// - Returns: nil for what ``Reader/read(of:isTouch:_:)`` is to read.
+  /// - Throws: `closed`, `suspended`.
+  mutating func next(_ sequence: UInt64) throws(TidemarkError) -> Place? {
+    guard next < rows.count, rows[next].sequence == sequence else { return nil }
+    let row = rows[next]
+    next += 1
+    guard
+      row.block == Self.noBlock
+        || row.block >= 0 && row.start <= blocks[row.block].bytes.count - row.count
+    else { return nil }
+    // A block that is at hand would be served beyond the end of the store's being open.
+    try reader.checkReadable()
+    guard reader.opening.value == opening else { return nil }
+    return Place(block: row.block, range: row.start..<(row.start + row.count))
+  }
+
+  /// The bytes at a place, until the next rows are prepared.
+  @_lifetime(borrow self)
+  func value(at place: Place) -> RawSpan {
+    if place.block == Self.noBlock { return RawSpan() }
+    // A span lends the block, where the array would retain it for each row.
+    let blocks = blocks.span
+    let bytes = blocks[place.block].bytes.rawSpan.extracting(place.range)
+    return unsafe _overrideLifetime(bytes, borrowing: self)
+  }
+
+  /// Calls `body` with the value of an entry.
+  /// - Parameters:
+  ///   - sequence: the entry's.
+  ///   - isTouch: whether it is a touch, whose value lies at an older put.
+  /// - Throws: what ``Reader/read(of:isTouch:_:)`` throws.
+  package mutating func read(
+    _ sequence: UInt64, isTouch: Bool, _ body: (RawSpan) throws(TidemarkError) -> Void
+  ) throws(TidemarkError) {
+    if let place = try next(sequence) { return try body(value(at: place)) }
+    try reader.read(of: sequence, isTouch: isTouch) { (value, _) throws(TidemarkError) in
+      try body(value)
+    }
+  }
+
+  /// The value of a put by itself: fast where it stands near one of those before.
+  /// - Throws: what ``Reader/read(of:isTouch:_:)`` throws.
+  package mutating func value(of sequence: UInt64) throws(TidemarkError) -> [UInt8] {
+    _ = prepare(1) { _ in (sequence, false) }
+    var bytes: [UInt8] = []
+    try read(sequence, isTouch: false) { bytes = [UInt8](copying: $0) }
+    return bytes
+  }
+
+  /// Finds the blocks of rows that are about to be read, in this order.
+  /// - Parameters:
+  ///   - most: how many there are; at least one.
+  ///   - row: tells of each its sequence, and whether it is a touch.
+  /// - Returns: how many of them were taken in: one at least.
+  package mutating func prepare(
+    _ most: Int, _ row: (Int) -> (sequence: UInt64, isTouch: Bool)
+  ) -> Int {
+    next = 0
+    rows.removeAll(keepingCapacity: true)
+    let now = reader.opening.value
+    // The files of a former opening are closed, and others may have written since.
+    if now != opening { (opening, held, blocks) = (now, [], []) }
+    keepLastBlocks()
+    let kept = blocks.count
+    placeRows(min(most, ahead), row)
+    ahead = min(2 * ahead, Self.mostAhead)
+    loadBlocks(from: kept)
+    for row in rows where row.block >= 0 { wantedBytes += row.count }
+    let all = blocks.span
+    for row in rows where row.block >= 0 {
+      let bytes = all[row.block].bytes.rawSpan
+      guard row.start <= bytes.byteCount - row.count else { continue }
+      bytes.extracting(row.start..<(row.start + row.count)).prefetch()
+    }
+    for segment in held where segment.searches > 0 { noteSearches(in: segment) }
+    return rows.count
+  }
+
+  /// Forgets all blocks but those that may hold the next rows, too.
+  private mutating func keepLastBlocks() {
+    var kept: [Block] = []
+    for segment in held where segment.block >= 0 {
+      kept.append(blocks[segment.block])
+      segment.block = kept.count - 1
+    }
+    blocks = kept
+  }
+
+  /// Reads the blocks behind those that are there.
+  private mutating func loadBlocks(from first: Int) {
+    guard first < blocks.count else { return }
+    var addresses: [BlockAddress] = []
+    addresses.reserveCapacity(blocks.count - first)
+    for block in blocks[first...] {
+      addresses.append(reader.caches.address(of: block.record, in: block.segment))
+    }
+    var found: [[UInt8]?] = []
+    reader.caches.blocks.values(for: addresses, into: &found)
+    for number in first..<blocks.count {
+      let record = blocks[number].record
+      // Two records of a bad locator may name one place and differ in the length.
+      if let bytes = found[number - first], bytes.count == Int(record.rawLength) {
+        blocks[number].bytes = bytes
+      } else {
+        let bytes = try? blocks[number].segment.block(
+          record, sequence: 0, caches: reader.caches, keepsRaw: true)
+        blocks[number].bytes = bytes ?? []
+        if blocks[number].segment.kind != .compacted { decodedBytes += blocks[number].bytes.count }
+      }
+    }
+  }
+
+  /// The order in which each block that was not compacted is decoded once for all rows of it: that
+  /// of the log. Rows of compacted data stay in their order and come first.
+  /// - Returns: indices of rows.
+  mutating func readingOrder(_ rows: [(sequence: UInt64, isTouch: Bool)]) -> [Int] {
+    var compacted: [Int] = []
+    var appended: [Int] = []
+    for (index, row) in rows.enumerated() {
+      if hold(row.sequence)?.segment.kind == .compacted {
+        compacted.append(index)
+      } else {
+        appended.append(index)
+      }
+    }
+    appended.sort { rows[$0].sequence < rows[$1].sequence }
+    return compacted + appended
+  }
+
+  // MARK: Finding
+
+  /// The segment that covers a sequence; nil when none does.
+  private mutating func hold(_ sequence: UInt64) -> Held? {
+    if let known = held.first(where: { $0.range.contains(sequence) }) { return known }
+    guard case .segment(let segment) = try? reader.place(of: sequence) else { return nil }
+    let range = segment.range
+    guard range.contains(sequence) else { return nil }
+    // The segment that is appended to covers more than it did.
+    if let known = held.first(where: { $0.segment === segment }) {
+      known.range = range
+      return known
+    }
+    let locator = segment.isSealed ? (try? segment.sealedLocator()) ?? nil : nil
+    let new = Held(segment, range, locator)
+    if let locator, locator.footer.sequenceCount > 0 {
+      new.sequences = reader.caches.sequences.value(
+        for: reader.caches.address(of: .none, in: segment))
+    }
+    if held.count == Self.heldMost { held.removeFirst() }
+    held.append(new)
+    return new
+  }
+
+  /// Finds where the values of the next rows lie.
+  private mutating func placeRows(
+    _ count: Int, _ row: (Int) -> (sequence: UInt64, isTouch: Bool)
+  ) {
+    var bytes = 0
+    while rows.count < count, bytes < Self.aheadBytes {
+      let (sequence, isTouch) = row(rows.count)
+      guard !isTouch, let here = hold(sequence) else {
+        rows.append(Row(sequence: sequence))
+        continue
+      }
+      let (locator, sequences) = (here.locator, here.sequences)
+      // Constants for all rows in the segment: to load a reference of an object counts it.
+      while rows.count < count, bytes < Self.aheadBytes {
+        let (sequence, isTouch) = row(rows.count)
+        guard here.range.contains(sequence) else { break }
+        let known = blocks.count
+        var found: Row?
+        if !isTouch {
+          if let locator {
+            found = place(of: sequence, in: here, locator, sequences)
+          } else {
+            found = placeAppended(sequence, in: here)
+          }
+        }
+        rows.append(found ?? Row(sequence: sequence))
+        if blocks.count > known { bytes += Int(blocks[known].record.rawLength) }
+      }
+    }
+  }
+
+  /// Where a value lies.
+  /// - Returns: nil for what is better read by itself, and for what cannot be read here, since a
+  ///   compaction may have replaced the segment.
+  private mutating func place(
+    of sequence: UInt64, in held: Held, _ locator: SealedLocator, _ sequences: SlotSequences?
+  ) -> Row? {
+    guard let slot = Self.slot(of: sequence, in: held, locator, sequences),
+      let value = try? locator.valueRange(ofSlot: slot)
+    else { return nil }
+    if value.isEmpty { return Row(sequence: sequence, block: Self.noBlock) }
+    if held.block < 0 || !held.values.contains(value.lowerBound) {
+      // A value of several blocks is read by itself, which reads them all.
+      guard let found = try? locator.block(holding: value.lowerBound, near: held.row + 1),
+        value.upperBound <= found.range.upperBound
+      else { return nil }
+      held.block = blocks.count
+      held.row = found.row
+      held.values = found.range
+      blocks.append(Block(segment: held.segment, record: found.record))
+    }
+    guard value.upperBound <= held.values.upperBound else { return nil }
+    return Row(
+      sequence: sequence, block: held.block,
+      start: Int(value.lowerBound - held.values.lowerBound), count: value.count)
+  }
+
+  private mutating func placeAppended(_ sequence: UInt64, in held: Held) -> Row? {
+    guard let location = (try? held.segment.locate(sequence)) ?? nil, location.more.isEmpty
+    else { return nil }
+    if location.length == 0 { return Row(sequence: sequence, block: Self.noBlock) }
+    if held.block < 0 || blocks[held.block].record != location.first {
+      held.block = blocks.count
+      blocks.append(Block(segment: held.segment, record: location.first))
+    }
+    return Row(
+      sequence: sequence, block: held.block, start: location.position, count: location.length)
+  }
+
+  /// The slot of an entry: in the order of keys mostly the one beside the last.
+  private static func slot(
+    of sequence: UInt64, in held: Held, _ locator: SealedLocator, _ sequences: SlotSequences?
+  ) -> Int? {
+    let last = held.slot
+    if let sequences {
+      let slot = sequences.holds(sequence, at: last + 1) ? last + 1 : last - 1
+      if sequences.holds(sequence, at: slot) {
+        held.slot = slot
+        return slot
+      }
+    }
+    guard let slot = (try? locator.slot(of: sequence)) ?? nil else { return nil }
+    if slot == last + 1 || slot == last - 1 { held.searches += 1 }
+    held.slot = slot
+    return slot
+  }
+
+  /// Lists the sequences of all slots, once searching has cost as much.
+  private func noteSearches(in held: Held) {
+    let searches = held.searches
+    held.searches = 0
+    guard let locator = held.locator, locator.footer.sequenceCount > 0,
+      locator.noteSearches(searches)
+    else { return }
+    let address = reader.caches.address(of: .none, in: held.segment)
+    let bytes = SlotSequences.memoryBytes(slots: locator.footer.slotCount)
+    // Somebody else may have made it meanwhile.
+    if let known = reader.caches.sequences.value(for: address) {
+      held.sequences = known
+    } else if reader.caches.hasRoom(forSequences: bytes),
+      let all = try? SlotSequences(locator), reader.caches.keep(all, for: address, bytes: bytes)
+    {
+      held.sequences = all
+    }
+  }
+}

@@ -1,0 +1,83 @@
+extension LogWriter {
+  /// Commits a put or delete of bytes alone, without labels, attributes and conditions, up to
+  /// `buffered`; `durable` remains to be awaited by `sync(through:of:)`.
+  ///
+  /// The entry goes from the caller's bytes into the log's frame, or into the one that waits in
+  /// memory, with nothing in between.
+  /// - Parameters:
+  ///   - kind: a put or a delete.
+  ///   - key: 1 to 65,535 bytes.
+  ///   - value: of a put.
+  ///   - durability: when the caller is to be answered.
+  ///   - waitsForRoom: whether to block while too much of the log is not synced.
+  /// - Returns: nil when nothing was done, and a batch has to be made of it: it is long, or what
+  ///   was staged before waits for company, or the log is encrypted, or the index is damaged, or
+  ///   the disk is full, or hardly larger than its caches.
+  func stage(
+    _ kind: EntryKind, key: RawSpan, value: RawSpan?, _ durability: Durability, waitsForRoom: Bool
+  ) throws(TidemarkError) -> CommitResult? {
+    try OperationBatch.check(key: key.byteCount, value: value?.byteCount ?? 0, kind: kind)
+    let version = derivationVersion
+    guard SingleFrame.fits(keyBytes: key.byteCount, valueBytes: value?.byteCount ?? 0),
+      derivation.object.map({ $0.isIdle(at: version) || !$0.concerns(key) }) ?? true
+    else { return nil }
+    if waitsForRoom { try waitForRoom() }
+    return try writing.withLock { (state: inout WriterState) throws(TidemarkError) in
+      guard version == derivationVersion else { return nil }
+      return try stage(kind, key, value, durability, &state)
+    }
+  }
+
+  private func stage(
+    _ kind: EntryKind, _ key: RawSpan, _ value: RawSpan?, _ durability: Durability,
+    _ state: inout WriterState
+  ) throws(TidemarkError) -> CommitResult? {
+    try state.checkWritable()
+    guard durability == .async || state.stagedBytes == 0, !state.limits.keepsReserve else {
+      return nil
+    }
+    let rawBytes = key.byteCount + (value?.byteCount ?? 0)
+    do throws(TidemarkError) {
+      try makeRoom(for: OperationBatch.storedBound(bytes: rawBytes, operations: 1), &state)
+    } catch {
+      guard error.code == .noSpace else { throw error }
+      return nil
+    }
+    guard let appender = state.appender, appender.takesSingleFrames else { return nil }
+    let commitTime = state.commitTime.next(wallClock: environment.clock.now())
+    let next = state.sequence + 1
+    let entry = SingleEntry(
+      kind: kind, sequence: next, commitTime: commitTime, durableThrough: state.durable)
+    switch reader.stage(entry, key, value, into: durability == .async ? nil : appender) {
+    case .notFound: return CommitResult(of: next..<next, in: state, at: commitTime)
+    case .failed: return nil
+    case .staged: break
+    }
+    state.sequence = next
+    state.commitTime = commitTime
+    appender.note(
+      rawBytes: rawBytes + 16, time: commitTime.timestamp, commitTime: commitTime.rawValue)
+    if durability == .async {
+      if state.stagedBytes == 0 { state.stagedSince = environment.clock.monotonicNanoseconds() }
+      state.stagedBytes += rawBytes + 16
+      if state.stagedBytes >= Limits.stagedBytes {
+        try writeStaged(&state, mayCompress: true, keepsFrame: true)
+      }
+    } else {
+      try writeSingle(appender, &state)
+    }
+    return CommitResult(of: next..<(next + 1), in: state)
+  }
+
+  private func writeSingle(
+    _ appender: SegmentAppender, _ state: inout WriterState
+  ) throws(TidemarkError) {
+    if state.unsyncedBytes == 0 { try checkLock(&state) }
+    let before = appender.length
+    do { try appender.writeSingle() } catch {
+      throw poison(&state, TidemarkError(error), reason: "writing to the log failed midway")
+    }
+    reader.noteSingleWritten()
+    noteWritten(appender.length - before, &state)
+  }
+}

@@ -1,0 +1,62 @@
+// SAFETY: a WriterState is touched only under the monitor that holds it.
+
+/// The state that writers change, under the writer's lock.
+struct WriterState: @unchecked Sendable {
+  var manifest: Manifest
+  var lock: (any FileLock)?
+  /// The segment that is appended to; nil until the first write of this opening.
+  var appender: SegmentAppender?
+  /// The last sequence given out.
+  var sequence: UInt64
+  var commitTime: HybridTime
+  /// The highest sequence known to be synced.
+  var durable: UInt64
+  /// The highest sequence whose bytes are with the kernel.
+  var written: UInt64
+  var canWrite: Bool
+  var isClosed = false
+  var isSuspended = false
+  /// Why nothing can be written until the store is reopened.
+  var poison: TidemarkError?
+  var isSyncing = false
+  /// Bytes of frames that no sync has covered yet, and since when.
+  var unsyncedBytes = 0
+  var unsyncedSince: UInt64 = 0
+  /// Raw bytes that are in no frame yet (`async`), and since when.
+  var stagedBytes = 0
+  var stagedSince: UInt64 = 0
+  /// `durable` as the last frame says.
+  var durableInLog: UInt64 = 0
+  var ballast = BallastState()
+  /// Bytes of log that were written since the store was opened.
+  var loggedBytes = 0
+  var limits = SegmentLimits()
+
+  init(_ opened: borrowing Opened) {
+    manifest = opened.manifest
+    lock = opened.lock
+    sequence = opened.lastSequence
+    commitTime = HybridTime(opened.latestCommitTime)
+    durable = opened.durable
+    canWrite = opened.canWrite
+    written = opened.lastSequence
+    durableInLog = opened.durable
+  }
+
+  func checkWritable() throws(TidemarkError) {
+    if isClosed { throw TidemarkError(.closed, "the store is closed") }
+    if isSuspended { throw .suspended }
+    guard canWrite else {
+      throw TidemarkError(.readOnly, "the store is open for reading only")
+    }
+    if let poison { throw .poisoned(by: poison) }
+  }
+
+  /// Through which sequence the log must be synced before more is written.
+  var goalForRoom: (sequence: UInt64, epoch: UInt64)? {
+    guard unsyncedBytes >= Limits.unsyncedBytesBeforeWait, poison == nil, !isClosed,
+      durable < written
+    else { return nil }
+    return (written, manifest.epoch(of: written))
+  }
+}
