@@ -9,7 +9,8 @@ extension StoreFeed {
     states.reserveCapacity(keys.count)
     while states.count < keys.count {
       let next = keys[states.count...].prefix(Self.keysAtOnce)
-      engine.reader.prefetchSlots(ofKeys: next)
+      engine.reader.prefetchSlots(
+        next.map { KeyHash.hash($0.rawSpan, seed: engine.reader.hashSeed) })
       for key in next { states.append(try state(of: key)) }
     }
     return states
@@ -145,7 +146,7 @@ extension StoreFeed {
     wants: ([UInt8]) -> Bool, _ body: (FeedKey, RawSpan) throws(TidemarkError) -> Void
   ) throws(TidemarkError) -> UInt64 {
     let view = try engine.reader.view()
-    try engine.reader.scanOwned(view, wants: wants) { (key, info, value) throws(TidemarkError) in
+    try view.scanOwned(wants: wants) { (key, info, value) throws(TidemarkError) in
       let found = (
         key: key, labels: info.labels, attachment: info.attributes.attachment,
         offset: info.valueSequence

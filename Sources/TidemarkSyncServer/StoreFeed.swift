@@ -149,7 +149,7 @@ package final class StoreFeed: Feed {
     readers.withLock { $0 = [] }
     // So that the next opening has little to read.
     try? records.withLock { (table: inout RecordTable) throws(TidemarkError) in
-      if table.isWorthListing { try table.writeCheckpoint(in: engine, durability: .buffered) }
+      if table.isWorthListing { try list(&table) }
     }
     if let store { try store.blocking.close() } else { try engine.close() }
   }
@@ -219,11 +219,17 @@ extension StoreFeed {
     }
   }
 
+  /// Lists the newest records. Buffered: it says nothing that the log would not say, too.
+  private func list(_ records: inout RecordTable) throws(TidemarkError) {
+    try records.writeCheckpoint { (batch) throws(TidemarkError) in
+      try engine.commit(batch, durability: .buffered)
+    }
+  }
+
   /// Lists the records anew when so many have come that the next opening would be slow.
   func writeCheckpointIfDue() throws(TidemarkError) {
     try records.withLock { (table: inout RecordTable) throws(TidemarkError) in
-      // Buffered: it says nothing that the log would not say, too.
-      if table.isCheckpointDue { try table.writeCheckpoint(in: engine, durability: .buffered) }
+      if table.isCheckpointDue { try list(&table) }
     }
   }
 

@@ -73,16 +73,6 @@ enum LayerRules {
     return result
   }
 
-  /// Folders whose code knows a store by its `ReplicationLog` alone.
-  private static let overLog = ["Session", "Records", "Merge"].map { "Sources/TidemarkSync/\($0)/" }
-
-  /// Places where such code names the engine.
-  static func besideLog(_ files: [SourceFile]) -> [String] {
-    files.filter { file in overLog.contains { file.path.hasPrefix($0) } }.flatMap { file in
-      file.places { token, _ in token.text == "Engine" || token.text == "engine" }
-    }
-  }
-
   /// The files of the command line that look below a store: the log entry by entry with its epochs,
   /// content by its name, a key that is about to change. All else is what any program can do.
   private static let belowStore: Set<String> = [

@@ -23,8 +23,14 @@ struct RepositoryTests {
   @Test("no folders of the engine and of replication lean on each other in a circle")
   func circles() { #expect(LayerRules.circles(sources) == []) }
 
-  @Test("sessions of replication know the store by its log alone")
-  func besideLog() { #expect(LayerRules.besideLog(sources) == []) }
+  @Test("no lock of an owner is taken outside of its folder, nor its state handled there")
+  func owners() {
+    #expect(OwnerRules.count(sources) == 6)
+    #expect(OwnerRules.breaches(sources) == [])
+  }
+
+  @Test("no type of the engine has more than 900 lines with all its extensions")
+  func typeLength() { #expect(OwnerRules.longTypes(sources, most: 900) == []) }
 
   @Test("the command line does through the store what any program can do through it")
   func besideStore() { #expect(LayerRules.besideStore(sources) == []) }
@@ -50,31 +56,11 @@ struct RepositoryTests {
   @Test("nothing is left for later")
   func leftovers() { #expect(StyleRules.leftovers(all) == []) }
 
-  @Test("comments and names of tests begin with their subject")
-  func sentences() throws {
-    let others = try Repository.others.get()
-    try #require(others.count > 40, "the scripts were not found")
-    #expect(SentenceRules.comments(all + others) == [])
-    #expect(SentenceRules.testNames(all) == [])
-  }
-
   @Test("no planted bug is in a build that does not ask for them")
   func plantedBugs() {
     #expect(PlantedRules.uses(sources) == [])
     #expect(PlantedRules.conditions(sources) == [])
     #expect(sources.contains { $0.tokens.contains { $0.text == "PlantedBug" } })
-  }
-
-  @Test("the paths of a put and of a get that README shows pass twelve files each, which exist")
-  func paths() throws {
-    let columns = try ReadmeRules.paths()
-    try #require(columns.count == 2 && columns.allSatisfy { $0.count > 5 }, "no table was found")
-    for column in columns { #expect(column.count <= 12, "\(column)") }
-    let known = Set(sources.map(\.path))
-    let missing = try ReadmeRules.files().filter { file in
-      !known.contains { $0.hasSuffix("/" + file) }
-    }
-    #expect(missing == [])
   }
 
   @Test("the paths that documents show exist")

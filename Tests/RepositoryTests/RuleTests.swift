@@ -107,15 +107,40 @@ struct RuleTests {
     #expect(found("Engine/A.swift", "let x: KeyMap, y: Frame, z: Writer") == 0)
   }
 
-  @Test("code of a session that names the engine is seen, and a module's name is not it")
-  func besideLog() {
-    func found(_ place: String, _ text: String) -> [String] {
-      LayerRules.besideLog([SourceFile("Sources/TidemarkSync/" + place, text)])
+  @Test("a lock that is taken outside of its owner's folder is seen, and a state that is handled")
+  func owners() {
+    let owner = engine(
+      "Engine/Low/A.swift",
+      """
+      final class A: StateOwner {
+        let reading: Lock<AState>
+        let others = Monitor(BState())
+        private let tail = Lock(CState())
+        let plain = 1
+      }
+      struct AState { var value = 1 }
+      """)
+    #expect(OwnerRules.count([owner, engine("Engine/B.swift", "final class B {}")]) == 1)
+    func found(_ path: String, _ text: String) -> Int {
+      OwnerRules.breaches([owner, engine(path, text)]).count
     }
-    #expect(found("Session/A.swift", "import TidemarkEngine\nlet log: ReplicationLog") == [])
-    #expect(found("Session/A.swift", "let a = log.engine").count == 1)
-    #expect(found("Records/A.swift", "let a: Engine").count == 1)
-    #expect(found("Log/A.swift", "let a: Engine") == [])
+    #expect(found("Engine/High/B.swift", "a.reading.withLock { $0.value }") == 1)
+    #expect(found("Engine/B.swift", "a.others.wait { true }") == 1)
+    #expect(found("Engine/High/B.swift", "func f(_ state: inout AState) {}") == 1)
+    #expect(found("Engine/Low/B.swift", "a.reading.withLock { $0.value }") == 0)
+    #expect(found("Engine/High/B.swift", "reading.count; a.tail.words; // a.reading.x") == 0)
+    #expect(found("Engine/High/B.swift", "let state = CState()") == 1)
+  }
+
+  @Test("a type is as long as its declaration and all its extensions together")
+  func typeLength() {
+    let files = [
+      engine("Engine/A.swift", "struct A {\n  var a = 1\n}\n\nstruct B { var b = 1 }\n"),
+      SourceFile("Sources/Other/A.swift", "extension A {\n  func f() {\n  }\n}\n"),
+    ]
+    #expect(OwnerRules.longTypes(files, most: 7) == [])
+    #expect(OwnerRules.longTypes(files, most: 6) == ["A: 7 lines"])
+    #expect(OwnerRules.longTypes(files, most: 0) == ["A: 7 lines", "B: 1 lines"])
   }
 
   @Test("a command that goes past the store is seen, and one that is listed is not")
@@ -176,34 +201,6 @@ struct RuleTests {
     #expect(functions("init(a: Int) {\n\(lines(59))}") == 1)
     #expect(functions("func f(\n  a: Int = { 1 }()\n) -> Int\n{\n\(lines(56))}") == 1)
     #expect(functions("func f()\nvar a: Int {\n\(lines(70))}") == 0)
-  }
-
-  @Test("a comment or a test that does not begin with its subject is seen")
-  func sentences() {
-    func comments(_ text: String, path: String = "A.swift") -> [String] {
-      SentenceRules.comments([SourceFile(path, text)])
-    }
-    for text in [
-      "/// What it does.", "  // Of a key.", "let a = 1  // Those beneath.", "//\n// whoever asks",
-      "/// A key.\n///\n/// Who wrote it.",
-    ] {
-      #expect(comments(text).count == 1, "\(text)")
-    }
-    for text in [
-      "/// The key.\n/// What follows goes on.", "// Whatsoever", "let a = \"// What\"", "#if Of",
-      "let what = 1", "f(\"http:// What\")",
-    ] {
-      #expect(comments(text) == [], "\(text)")
-    }
-    #expect(comments("#!/bin/sh\n# What it does.") == ["A.swift:2"])
-    #expect(comments("  # Of a key.\n\"\"\"Who asks.\"\"\"", path: "a.py").count == 2)
-    #expect(comments("\"\"\"A key.\"\"\"  # a key", path: "a.py") == [])
-    func names(_ text: String) -> Int {
-      SentenceRules.testNames([SourceFile("A.swift", text)]).count
-    }
-    #expect(names("  @Test(\"what was put is there\")") == 1)
-    #expect(names("@Suite(\n  \"Of keys\", .serialized)") == 1)
-    #expect(names("@Test(\"a key that was put is there\")\nlet a = \"what\"") == 0)
   }
 
   @Test("the length of a function is not that of its type or of its neighbours")

@@ -14,9 +14,6 @@ struct SourceFile {
     tokens = Token.tokens(of: SwiftScanner.code(of: text))
   }
 
-  /// Whether comments begin with a hash.
-  var isScript: Bool { path.hasSuffix(".py") || text.hasPrefix("#!") }
-
   var lines: [Substring] { text.split(separator: "\n", omittingEmptySubsequences: false) }
 
   /// The modules that it imports.
@@ -60,12 +57,6 @@ enum Repository {
   /// The articles of the modules.
   static let articles = Result { try files(in: "Sources") { $0.hasSuffix(".md") } }
 
-  /// Programs in other languages, with comments of their own.
-  static let others = Result {
-    try files(in: "Sources") { $0.hasSuffix(".c") || $0.hasSuffix(".h") }
-      + files(in: "Tools") { $0.hasSuffix(".py") || namesInterpreter("Tools/" + $0) }
-  }
-
   /// The articles and the documents at the top level.
   static let documents = Result {
     try files(in: "Sources") { $0.hasSuffix(".md") }
@@ -108,15 +99,6 @@ enum Repository {
             ? name.hasPrefix(parts[0]) && name.hasSuffix(parts[1]) : name == pattern
         }
     }.sorted()
-  }
-
-  /// Whether a file's first line says what runs it.
-  private static func namesInterpreter(_ path: String) -> Bool {
-    guard let file = try? FileHandle(forReadingFrom: root.appending(path: path)) else {
-      return false
-    }
-    defer { try? file.close() }
-    return (try? file.read(upToCount: 2)) == Data("#!".utf8)
   }
 
   static let root = URL(filePath: #filePath).deletingLastPathComponent()

@@ -31,7 +31,7 @@ struct LogFollower {
     self.position = position
     printer = EntryPrinter(console: console, keys: options.keys)
     list = try ListPrinter(console, "entries")
-    epoch = try engine.epoch(of: position)
+    epoch = try epochOfPosition()
   }
 
   /// Prints what is there and was not printed.
@@ -45,7 +45,7 @@ struct LogFollower {
       try print(entry)
     }
     position = last
-    epoch = try engine.epoch(of: position)
+    epoch = try epochOfPosition()
   }
 
   /// Sleeps a little, then takes up what was written meanwhile.
@@ -61,15 +61,21 @@ struct LogFollower {
     try checkEpoch()
   }
 
+  /// The epoch that the position was given out in; nil when the store has none that old.
+  private func epochOfPosition() throws(TidemarkError) -> UInt64? {
+    let epoch = try engine.reader.bounds().epoch(of: max(position, 1))
+    return epoch == 0 ? nil : epoch
+  }
+
   /// Sequences that a crash took back are given out again, in another epoch.
   private mutating func checkEpoch() throws {
-    let now = try engine.epoch(of: position)
+    let now = try epochOfPosition()
     guard let epoch, now != epoch || engine.reader.lastSequence < position else { return }
-    let start = try engine.lastSequence(before: epoch)
+    let start = try engine.reader.bounds().lastSequence(before: epoch)
     console.warn(
       "the store lost its newest entries in a crash; going on behind sequence \(start)")
     position = start
-    self.epoch = try engine.epoch(of: position)
+    self.epoch = try epochOfPosition()
   }
 
   /// Ends the list.
@@ -95,18 +101,11 @@ struct LogFollower {
   }
 }
 
-extension Engine {
-  /// The epoch that a sequence was given out in; nil when the store has none that old.
-  func epoch(of sequence: UInt64) throws(TidemarkError) -> UInt64? {
-    try reader.bounds().epochs.last { $0.firstSequence <= max(sequence, 1) }?.epoch
-  }
-
+extension LogBounds {
   /// The last sequence that an epoch and those before it are sure of.
-  func lastSequence(before epoch: UInt64) throws(TidemarkError) -> UInt64 {
-    let bounds = try reader.bounds()
-    let epochs = bounds.epochs
+  fileprivate func lastSequence(before epoch: UInt64) -> UInt64 {
     guard let index = epochs.firstIndex(where: { $0.epoch == epoch }) else { return 0 }
-    guard index + 1 < epochs.count else { return bounds.visible }
-    return min(epochs[index + 1].firstSequence - 1, bounds.visible)
+    guard index + 1 < epochs.count else { return visible }
+    return min(epochs[index + 1].firstSequence - 1, visible)
   }
 }

@@ -81,7 +81,7 @@ final class CacheRegion: Sendable {
     flights = Flights(questions ?? Questions(engine))
     self.prefix = prefix
     state = Lock(State(policy: policy))
-    hints = HintFile(engine, name: UseOrder.fileName(prefix))
+    hints = HintFile(engine.writer, name: UseOrder.fileName(prefix))
   }
 
   /// Finds the entries of the cache and the order in which they were used, unless that was done.

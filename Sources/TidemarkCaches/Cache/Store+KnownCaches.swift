@@ -30,9 +30,9 @@ extension Store {
 
   private func savedCaches() throws(TidemarkError) -> [SavedCache] {
     var caches: [SavedCache] = []
-    for name in try HintFile.names(engine) where name.hasPrefix(UseOrder.filePrefix) {
+    for name in try HintFile.names(engine.writer) where name.hasPrefix(UseOrder.filePrefix) {
       guard caches.count < Self.mostKnown else { break }
-      guard let bytes = HintFile(engine, name: name).read(),
+      guard let bytes = HintFile(engine.writer, name: name).read(),
         let saved = SavedOrder(decoding: bytes.rawSpan, of: nil, isPresent: { _ in false })
       else { continue }
       caches.append(saved.cache)

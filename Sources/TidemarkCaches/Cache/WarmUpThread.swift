@@ -48,8 +48,8 @@ final class WarmUpThread: Sendable {
 
   private func savedUses() throws(TidemarkError) -> [UseOrder.Use] {
     var uses: [UseOrder.Use] = []
-    for name in try HintFile.names(engine) where name.hasPrefix(UseOrder.filePrefix) {
-      guard let bytes = HintFile(engine, name: name).read() else { continue }
+    for name in try HintFile.names(engine.writer) where name.hasPrefix(UseOrder.filePrefix) {
+      guard let bytes = HintFile(engine.writer, name: name).read() else { continue }
       uses += SavedOrder(decoding: bytes.rawSpan, of: nil) { _ in true }?.uses ?? []
     }
     return uses

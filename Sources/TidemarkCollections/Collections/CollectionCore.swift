@@ -150,7 +150,7 @@ public final class CollectionCore<Object: Sendable, ID: CollectionID>: Sendable 
       }
     }
     let view = try source.pinned()
-    guard let entry = try engine.reader.entry(forKey: key.rawSpan, in: view) else { return nil }
+    guard let entry = try view.entry(forKey: key.rawSpan) else { return nil }
     return try stored(entry, source)
   }
 

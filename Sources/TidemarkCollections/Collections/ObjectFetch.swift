@@ -104,7 +104,7 @@ struct ObjectFetch: Sendable {
     _ id: [UInt8], _ newest: KeyedEntry, _ view: EngineView
   ) throws(TidemarkError) -> KeyedEntry {
     let key = prefix + id
-    let found = try engine.reader.entry(forKey: key.rawSpan, in: view)
+    let found = try view.entry(forKey: key.rawSpan)
     var entry = KeyedEntry(hash: newest.hash, sequence: found?.sequence ?? 0)
     entry.isTouch = found?.head.kind == .touch
     return entry
@@ -189,7 +189,7 @@ struct ObjectFetch: Sendable {
   private func versions(_ wanted: ArraySlice<Wanted>) -> [UInt32?] {
     guard needsVersions else { return Array(repeating: 0, count: wanted.count) }
     var versions = [UInt32?](repeating: nil, count: wanted.count)
-    try? engine.reader.forEachInfo(at: wanted.map(\.entry.sequence)) {
+    try? engine.reader.entries.forEachInfo(at: wanted.map(\.entry.sequence)) {
       (index, _, info) throws(TidemarkError) in
       versions[index] = info.attributes.schemaVersion
     }

@@ -11,7 +11,7 @@ extension ObjectReader {
   /// Whether there is an object with an id.
   public func contains(_ id: ID) throws(TidemarkError) -> Bool {
     let key = try core.key(id)
-    return try source.engine.reader.entry(forKey: key.rawSpan, in: source.pinned()) != nil
+    return try source.pinned().entry(forKey: key.rawSpan) != nil
   }
 
   /// How many objects there are, also those that cannot be read.

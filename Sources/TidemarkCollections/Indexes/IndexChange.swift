@@ -78,7 +78,7 @@ struct IndexChange: DerivedChange {
       guard places[key] == nil, let indexes = members.indexes(of: key.rawSpan) else { continue }
       var object = Object(indexes: indexes, state: indexes.now, key: key, rows: [])
       object.source = 0
-      if let entry = try engine.reader.newestPut(ofKey: key) {
+      if let entry = try engine.reader.view().put(ofKey: key) {
         object.source = entry.sequence
         object.rows = Self.evaluated(object, entry.value, entry.version)
       }
@@ -289,15 +289,15 @@ private struct RowSet {
   func contains(_ row: DerivedRow) -> Bool { set?.contains(row) ?? rows.contains(row) }
 }
 
-extension Reader {
+extension EngineView {
   /// The value of a key and its schema; nil when it is absent or cached.
-  func newestPut(
+  func put(
     ofKey key: [UInt8]
   ) throws(TidemarkError) -> (value: [UInt8], sequence: UInt64, version: UInt32)? {
-    let view = try view()
-    guard let entry = try entry(forKey: key.rawSpan, in: view) else { return nil }
-    let info = try info(entry)
-    let value = try withValue(of: info.valueSequence) { (value, _) in [UInt8](copying: value) }
+    guard let entry = try entry(forKey: key.rawSpan) else { return nil }
+    let info = try reader.info(entry)
+    let value = try reader.withValue(of: info.valueSequence) { (value, _) in [UInt8](copying: value)
+    }
     return (value, info.sequence, info.attributes.schemaVersion)
   }
 }

@@ -76,7 +76,7 @@ extension IndexRegistry {
     of key: [UInt8], _ member: CollectionIndexes, _ state: CollectionIndexes.State,
     _ evaluate: CollectionIndexes.Evaluation
   ) throws(TidemarkError) -> (stored: [DerivedRow], now: [DerivedRow])? {
-    guard let entry = try engine.reader.newestPut(ofKey: key) else { return nil }
+    guard let entry = try engine.reader.view().put(ofKey: key) else { return nil }
     let id = member.id(of: key)
     let now = try state.rows(evaluate(entry.value, entry.version, key), id: id.count)
     let stored = try engine.reader.withValue(forKey: member.rowsKey(id, state).rawSpan) {

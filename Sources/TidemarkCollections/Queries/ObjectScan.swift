@@ -73,7 +73,8 @@ extension CollectionCore {
   /// The labels of rows.
   fileprivate func labels(of rows: ArraySlice<ScanRow>) throws(TidemarkError) -> [[[UInt8]]] {
     var labels = [[[UInt8]]](repeating: [], count: rows.count)
-    try store.engine.reader.forEachInfo(of: Array(rows)) { (index, info) throws(TidemarkError) in
+    try store.engine.reader.entries.forEachInfo(of: Array(rows)) {
+      (index, info) throws(TidemarkError) in
       labels[index] = info.labels
     }
     return labels

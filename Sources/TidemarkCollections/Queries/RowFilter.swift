@@ -41,14 +41,12 @@ struct RowFilter {
 
   /// The rows of an object; nil where it is marked: no query finds what is in no index.
   func rows(_ id: ArraySlice<UInt8>) throws(TidemarkError) -> [DerivedRow]? {
-    let rows = try engine.reader.derivedValue(
-      IndexKeys.objects(ofCollection: number) + id, in: view
-    ) {
+    let rows = try view.derivedValue(IndexKeys.objects(ofCollection: number) + id) {
       (value) throws(TidemarkError) in try IndexKeys.decode(value)
     }
     if let rows { return rows }
     let mark = IndexKeys.marks(ofCollection: number) + id
-    guard mayHaveMarks, try engine.reader.derivedValue(mark, in: view, { _ in true }) == true else {
+    guard mayHaveMarks, try view.derivedValue(mark, { _ in true }) == true else {
       return []
     }
     return nil
@@ -82,7 +80,7 @@ struct RowFilter {
       try values(target, known)
     } labels: { (labels) throws(TidemarkError) in
       let key = prefix + id
-      guard let entry = try engine.reader.entry(forKey: key.rawSpan, in: view) else { return false }
+      guard let entry = try view.entry(forKey: key.rawSpan) else { return false }
       return labels.query.matches(try engine.reader.info(entry).labels)
     }
   }

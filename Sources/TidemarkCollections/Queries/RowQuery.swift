@@ -238,20 +238,20 @@ struct RowQuery {
   }
 }
 
-extension Reader {
-  /// The value of a derived key as a state has it.
+extension EngineView {
+  /// The value of a derived key as the state has it.
   func derivedValue<Result>(
-    _ key: [UInt8], in view: EngineView,
-    _ decode: (RawSpan) throws(TidemarkError) -> Result
+    _ key: [UInt8], _ decode: (RawSpan) throws(TidemarkError) -> Result
   ) throws(TidemarkError) -> Result? {
-    let newest = try withValue(forKey: key.rawSpan) {
+    let newest = try reader.withValue(forKey: key.rawSpan) {
       (value, sequence) throws(TidemarkError) -> Result? in
-      sequence <= view.sequence ? try decode(value) : nil
+      sequence <= self.sequence ? try decode(value) : nil
     }
     if case .some(.some(let found)) = newest { return found }
     // The key was written or removed since, unless it was never there.
-    guard let entry = try self.entry(forKey: key.rawSpan, in: view) else { return nil }
-    return try withValue(of: info(entry).valueSequence) { (value, _) throws(TidemarkError) in
+    guard let entry = try self.entry(forKey: key.rawSpan) else { return nil }
+    return try reader.withValue(of: reader.info(entry).valueSequence) {
+      (value, _) throws(TidemarkError) in
       try decode(value)
     }
   }

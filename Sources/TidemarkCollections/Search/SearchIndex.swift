@@ -160,7 +160,7 @@ final class SearchIndex: Sendable {
     try EngineScan(engine.reader, query, view: view).forEach(limit: limit) {
       (row) throws(TidemarkError) in
       let number = SearchKeys.document(try IndexKeys.parts(ofRow: row.key).term)
-      let vector = try engine.reader.derivedValue(row.key, in: view) {
+      let vector = try view.derivedValue(row.key) {
         (value) throws(TidemarkError) in
         try WordVector(decoding: value)
       }

@@ -140,8 +140,7 @@ struct TextSearch {
   func accepts(_ document: UInt64) throws(TidemarkError) -> [UInt8]? {
     guard let (key, id) = try index.row(document, in: view) else { return nil }
     guard parts.contains(where: { $0.count > 1 }) else { return id }
-    let engine = index.engine
-    let isThere = try engine.reader.derivedValue(key, in: view) { (value) throws(TidemarkError) in
+    let isThere = try view.derivedValue(key) { (value) throws(TidemarkError) in
       let vector = try WordVector(decoding: value)
       func holds(_ number: Int) -> Bool {
         vector.holds(

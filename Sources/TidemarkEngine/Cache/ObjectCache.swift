@@ -70,6 +70,15 @@ package final class ObjectCache: Sendable {
     }
   }
 
+  /// The ticket with which a key is asked for.
+  /// - Parameter hotCache: the cache that counts writes of the key.
+  func ticket(_ key: RawSpan, owner: UInt32, beside hotCache: HotCache) -> Ticket {
+    let hash = KeyHash.hash(key, seed: hotCache.seed)
+    let check = KeyHash.hash(key, seed: ~hotCache.seed)
+    return ticket(
+      (hash, check), owner: owner, epoch: hotCache.isOn ? hotCache.epoch(hash) : nil)
+  }
+
   /// - Parameters:
   ///   - hashes: two of the key.
   ///   - epoch: the hot cache's; nil where that is off.

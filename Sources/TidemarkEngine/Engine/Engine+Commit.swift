@@ -63,7 +63,7 @@ extension Engine {
   /// times a second, or inline in simulations.
   package func doBackgroundWork() throws(TidemarkError) {
     if try writer.doTimedWork() {
-      if writer.ballastIsDue { writer.provideBallast() }
+      if writer.ballast.isDue(at: writer.loggedBytes) { writer.provideBallast() }
       // A store in which nobody writes stays closed cleanly.
       if writer.active != nil, compactor.takeMerge() { try compactor.mergeSmallSegments() }
       try checkpointer.writeRunIfDue()

@@ -39,7 +39,7 @@ extension StoreReader {
     let last = sequence.map { min($0, pin.sequence + 1) } ?? (pin.sequence + 1)
     guard last > 1 else { return [] }
     let historyFrom = try source.engine.reader.bounds().historyFrom
-    return try source.engine.reader.commits(through: last - 1, limit: limit).map {
+    return try source.engine.reader.history.commits(through: last - 1, limit: limit).map {
       Commit($0, historyFrom: historyFrom)
     }
   }
@@ -52,7 +52,8 @@ extension StoreReader {
     let pin = try source.pinned()
     guard sequence > 0, sequence <= pin.sequence else { return nil }
     let historyFrom = try source.engine.reader.bounds().historyFrom
-    guard let found = try source.engine.reader.commit(holding: sequence), found.count > 0 else {
+    guard let found = try source.engine.reader.history.commit(holding: sequence), found.count > 0
+    else {
       return nil
     }
     return Commit(found, historyFrom: historyFrom)
@@ -80,7 +81,7 @@ extension Store {
   /// - Throws: `invalidArgument` when an undo up to or from behind a sequence would take one part
   ///   of a commit back and leave the other.
   func checkNoCommitCrosses(_ sequence: UInt64) throws(TidemarkError) {
-    guard sequence > 0, let cut = try engine.reader.commit(across: sequence) else { return }
+    guard sequence > 0, let cut = try engine.reader.history.commit(across: sequence) else { return }
     // Derived entries at a commit's end are none of the caller's.
     var rest = LogCursor(engine.reader, from: sequence + 1, through: cut.upperBound - 1)
     guard try rest.next() != nil else { return }

@@ -37,8 +37,8 @@ extension Store {
     let (before, after) = (try engine.reader.view(at: first), try engine.reader.view(at: second))
     var differences: [Difference] = []
     for key in try keysChanged(after: min(first, second), through: max(first, second)) {
-      let old = try engine.reader.entry(forKey: key.rawSpan, in: before)?.sequence
-      let new = try engine.reader.entry(forKey: key.rawSpan, in: after)?.sequence
+      let old = try before.entry(forKey: key.rawSpan)?.sequence
+      let new = try after.entry(forKey: key.rawSpan)?.sequence
       if old != new { differences.append(Difference(key: Key(key), before: old, after: new)) }
     }
     return differences.sorted { $0.key < $1.key }

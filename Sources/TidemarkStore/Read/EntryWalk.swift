@@ -58,7 +58,7 @@ struct EntryWalk: ~Copyable {
     defer { next += 1 }
     let row = rows[next]
     guard var entry = entries[next].take() else {
-      return try source.entry(source.engine.reader.entry(of: row), values: values)
+      return try source.entry(source.engine.reader.entries.entry(of: row), values: values)
     }
     if let content = contents[next].take() {
       entry.value = content
@@ -86,7 +86,7 @@ struct EntryWalk: ~Copyable {
     ranks = Array(repeating: 0, count: rows.count)
     var rank = 0
     var bytes = 1
-    try? source.engine.reader.forEachInfo(of: rows) { (index, info) throws(TidemarkError) in
+    try? source.engine.reader.entries.forEachInfo(of: rows) { (index, info) throws(TidemarkError) in
       entries[index] = Entry(
         key: rows[index].key, value: [], info: info,
         created: try source.created(info, walks: false))
@@ -96,7 +96,7 @@ struct EntryWalk: ~Copyable {
     }
     // Labels take memory, too.
     let most = max(Self.first, Self.bytesTogether * max(1, rows.count) / bytes)
-    size = min(size * Self.growth, most, Reader.entriesTogether)
+    size = min(size * Self.growth, most, LogEntries.mostTogether)
   }
 
   /// Reads the values of the next rows, as many as fit.

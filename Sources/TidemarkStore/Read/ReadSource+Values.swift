@@ -51,6 +51,6 @@ extension ReadSource {
     if info.kind == .delete || info.kind == .evict { return nil }
     if info.created != 0 { return HybridTime(info.created).timestamp }
     if info.previous == 0 { return HybridTime(info.commitTime).timestamp }
-    return walks ? HybridTime(try engine.reader.created(info)).timestamp : nil
+    return walks ? HybridTime(try engine.reader.history.created(info)).timestamp : nil
   }
 }

@@ -86,7 +86,7 @@ extension StoreReader {
     let source = source
     let view = try source.pinned()
     return try key.withBytes { (key) throws(TidemarkError) in
-      guard let found = try source.engine.reader.entry(forKey: key, in: view) else { return nil }
+      guard let found = try view.entry(forKey: key) else { return nil }
       return try source.entry(found, values: values, walks: walks)
     }
   }
@@ -96,7 +96,7 @@ extension StoreReader {
     let source = source
     return try key.withBytes { (key) throws(TidemarkError) in
       if let view = source.view {
-        return try source.engine.reader.entry(forKey: key, in: view) != nil
+        return try view.entry(forKey: key) != nil
       }
       return try source.engine.reader.slot(ofKey: key).map { !$0.isDeleted } ?? false
     }

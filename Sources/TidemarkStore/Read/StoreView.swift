@@ -19,7 +19,7 @@ public struct StoreView: StoreReader {
   public func read(
     _ key: RawSpan, _ body: (RawSpan) throws(TidemarkError) -> Void
   ) throws(TidemarkError) -> Bool {
-    guard let view = source.view, let entry = try source.engine.reader.entry(forKey: key, in: view)
+    guard let view = source.view, let entry = try view.entry(forKey: key)
     else { return false }
     try source.engine.reader.read(of: entry.sequence, isTouch: entry.head.kind == .touch) {
       (value, _) throws(TidemarkError) in try body(value)
@@ -64,7 +64,7 @@ extension Store {
     switch kind {
     case .commitTime: return try view(at: sequence(at: date))
     case .ownTime:
-      let view = try engine.reader.view(ofOwnTimesThrough: date)
+      let view = try engine.reader.history.view(ofOwnTimesThrough: date)
       return StoreView(source: ReadSource(store: self, view: view), sequence: view.sequence)
     }
   }
@@ -76,6 +76,6 @@ extension Store {
   /// ```
   /// - Throws: `historyGone` when what stood at that date is no longer kept.
   public func sequence(at date: Timestamp) throws(TidemarkError) -> UInt64 {
-    try engine.reader.sequence(at: date)
+    try engine.reader.history.sequence(at: date)
   }
 }

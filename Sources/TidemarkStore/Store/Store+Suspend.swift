@@ -16,8 +16,8 @@ extension Store {
   /// are put to sleep.
   ///
   /// A commit group that is under way ends first; a compaction, an index image or a backup under
-  /// way fails with `suspended`, and so do all reads and writes from then on, also of what is in
-  /// memory, since another process may write meanwhile. Views stay, and sequences of changes
+  /// way fails with `suspended`, and so do all reads and writes from then on, since another process
+  /// may write meanwhile. Memory for index and caches goes. Views stay, and sequences of changes
   /// wait for ``resume()``. Further calls do nothing; a suspended store can be closed.
   /// - Throws: `closed`; why something could not be made durable or sealed, `unknownOutcome`
   ///   when it may be lost. The store is suspended all the same, and resuming recovers it as an
@@ -26,11 +26,9 @@ extension Store {
     try await offPool("tidemark-suspend") { (store) throws(TidemarkError) in try store.suspend() }
   }
 
-  /// Takes the store's lock again and goes on where ``suspend()`` left off; does nothing when the
-  /// store is not suspended.
+  /// Opens a suspended store again, beneath the same object; does nothing when it is not suspended.
   ///
-  /// When nobody has written meanwhile, index and caches in memory are still good, and files are
-  /// opened as they are needed. Else the store is opened anew beneath the same object: views
+  /// Where another process has written meanwhile, views
   /// throw `historyGone` where another process has dropped what they show, and views and changes
   /// throw `historyDiverged` where they have come to entries that are gone.
   /// - Throws: `locked` when another process has the store, and what opening throws. The store

@@ -29,10 +29,10 @@ extension Store {
   ) throws(TidemarkError) -> WriteBatch {
     var batch = WriteBatch()
     for key in try keysChanged(after: before.sequence, through: after.sequence) {
-      let old = try engine.reader.entry(forKey: key.rawSpan, in: before)
-      let new = try engine.reader.entry(forKey: key.rawSpan, in: now)
+      let old = try before.entry(forKey: key.rawSpan)
+      let new = try now.entry(forKey: key.rawSpan)
       if after.sequence < now.sequence,
-        try engine.reader.entry(forKey: key.rawSpan, in: after)?.sequence != new?.sequence
+        try after.entry(forKey: key.rawSpan)?.sequence != new?.sequence
       {
         throw TidemarkError(
           .conflict, "a key was written again since; undo that first, or write what you want",

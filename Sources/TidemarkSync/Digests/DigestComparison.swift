@@ -85,8 +85,8 @@ private struct DigestComparison {
 
   private func gather(_ paths: [[UInt8]], _ view: EngineView) throws -> DigestTable {
     var table = DigestTable(paths: paths, limit: Self.rowLimit)
-    try engine.reader.scanOwned(
-      view, wants: { table.covers(hash: ContentFingerprint.keyHash($0.rawSpan)) }
+    try view.scanOwned(
+      wants: { table.covers(hash: ContentFingerprint.keyHash($0.rawSpan)) }
     ) { (key, info, value) throws(TidemarkError) in
       guard scope.contains(key: key, labels: info.labels) else { return }
       table.add(

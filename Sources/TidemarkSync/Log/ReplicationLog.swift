@@ -51,7 +51,7 @@ package struct ReplicationLog {
 
   /// Lists the newest records, so that the next opening has little to read.
   func list(_ records: inout RecordTable) throws(TidemarkError) {
-    try records.writeCheckpoint(in: engine)
+    try records.writeCheckpoint { (batch) throws(TidemarkError) in try engine.commit(batch) }
   }
 
   /// - Parameters:

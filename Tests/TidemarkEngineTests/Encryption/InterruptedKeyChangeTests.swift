@@ -40,7 +40,7 @@
       try engine.checkpointer.writeRun()
       try engine.compact()
       for i in 0..<40 { try engine.put("SECRET/\(i)", "SECRET newer \(i)", labels: ["SECRET"]) }
-      for _ in 0..<2 { try HintFile(engine, name: "hint").write(secret) }
+      for _ in 0..<2 { try HintFile(engine.writer, name: "hint").write(secret) }
       try engine.close()
       engine = try store.open(seed: seed + 1)
       try attach(3_000)
@@ -119,9 +119,7 @@
         store.configuration.newKey = TestKeys.encryption(2)
         store.configuration.encryption = nil
         let manifest = try ManifestStore(store.disk, storePath: store.path).load()?.manifest
-        if manifest?.isEncrypted == true {
-          store.configuration.encryption = TestKeys.encryption(2)
-        }
+        if manifest?.isEncrypted == true { store.configuration.encryption = TestKeys.encryption(2) }
       }
       engine = try store.open(.write)
       let wasBegun = try engine.status().keyIDs.first == TestKeys.id(2) || key != nil
@@ -141,8 +139,8 @@
       store.configuration.encryption = TestKeys.encryption(2)
       engine = try store.open(.write)
       for name in 0..<4 {
-        let slot = try #require(
-          try engine.reader.slot(ofKey: bytes("SECRET/attached/\(name)").rawSpan))
+        let key = bytes("SECRET/attached/\(name)")
+        let slot = try #require(try engine.reader.slot(ofKey: key.rawSpan))
         let id = try #require(try engine.reader.entry(at: slot.sequence).attributes().attachment)
         try #require(try engine.openAttachment(id)).verify()
       }

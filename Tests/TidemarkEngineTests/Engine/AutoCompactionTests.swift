@@ -39,7 +39,7 @@ struct AutoCompactionTests {
     }
     let live = try engine.status().bytes.live
     #expect(longest < 2 * live + 2 * store.configuration.segmentBytes)
-    let runs = engine.compactor.state.withLock { $0.runs }
+    let runs = engine.compactor.compacting.withLock { $0.runs }
     #expect(runs > 3)
     #expect(engine.reader.liveKeys == keys)
     try engine.close()
@@ -212,7 +212,7 @@ struct AutoCompactionTests {
     // It has merged nothing, and it is due again at once.
     #expect(try !engine.autoCompactor.compactIfWorthwhile())
     #expect(failure.withLock { $0 } == nil)
-    #expect(engine.compactor.state.withLock { $0.runs } == 0)
+    #expect(engine.compactor.compacting.withLock { $0.runs } == 0)
     #expect(engine.reader.reading.withLock { $0.segments.count } == sealed)
     #expect(engine.autoCompactor.isDue())
     #expect(try engine.autoCompactor.compactIfWorthwhile())

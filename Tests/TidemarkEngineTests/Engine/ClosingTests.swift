@@ -107,14 +107,14 @@ struct ClosingTests {
     try engine.put("last", "1")
     try engine.writer.sealSegments()
     let before = engine.reader.reading.withLock { $0.segments.count }
-    #expect(engine.compactor.state.withLock { $0.begin() })
+    #expect(engine.compactor.compacting.withLock { $0.begin() })
     // It ends once it is refused what it wants to write.
     let compaction = try WorkerThread(name: "compacts") {
       while !engine.reader.isClosed {
         _ = Monitor(()).wait(timeoutNanoseconds: 100_000) { _ in false }
       }
-      engine.compactor.state.withLock { $0.end() }
-      engine.compactor.state.broadcast()
+      engine.compactor.compacting.withLock { $0.end() }
+      engine.compactor.compacting.broadcast()
     }
     try engine.close()
     compaction.join()

@@ -110,7 +110,7 @@ struct CompactionRaceTests {
             let thread = try WorkerThread(name: "closes") {
               do {
                 try engine.close()
-                #expect(engine.compactor.state.withLock { !$0.isRunning })
+                #expect(engine.compactor.compacting.withLock { !$0.isRunning })
                 let next = try store.open(.write)
                 try next.put("next", "1", durability: .durable)
                 // Its files get the names that the other compaction is about to take.

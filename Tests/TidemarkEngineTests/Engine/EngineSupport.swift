@@ -60,7 +60,7 @@ extension Engine {
   }
 
   func get(_ key: String, in view: EngineView) throws -> String? {
-    guard let entry = try reader.entry(forKey: bytes(key).rawSpan, in: view) else { return nil }
+    guard let entry = try view.entry(forKey: bytes(key).rawSpan) else { return nil }
     return try reader.withValue(of: entry.sequence, isTouch: entry.head.kind == .touch) {
       (value, _) throws(TidemarkError) in
       String(decoding: [UInt8](copying: value), as: UTF8.self)

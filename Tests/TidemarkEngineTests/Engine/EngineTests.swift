@@ -138,7 +138,8 @@ struct EngineTests {
     query.labels = LabelQuery(all: [bytes("l")])
     #expect(try engine.keys(query, in: view) == ["a", "b"])
     #expect(try engine.keys(query) == ["c"])
-    #expect(try engine.reader.history(ofKey: bytes("a").rawSpan).map(\.sequence) == [3, 1])
+    #expect(
+      try engine.reader.history.versions(ofKey: bytes("a").rawSpan).map(\.sequence) == [3, 1])
     try engine.close()
   }
 

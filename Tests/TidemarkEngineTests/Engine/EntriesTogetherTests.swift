@@ -58,7 +58,7 @@ struct EntriesTogetherTests {
     let wanted = (sequences + sequences.prefix(50)).shuffled(using: &random)
     try #require(wanted.count > 600)
     var told: [Int: String] = [:]
-    try engine.reader.forEachInfo(at: wanted) { (index, key, info) in
+    try engine.reader.entries.forEachInfo(at: wanted) { (index, key, info) in
       told[index] = "\([UInt8](copying: key)) \(info)"
     }
     #expect(told.count == wanted.count)
@@ -75,7 +75,7 @@ struct EntriesTogetherTests {
     var random = SeededGenerator(seed: 1)
     let sequences = all.shuffled(using: &random)
     engine.reader.caches.removeAll()
-    let together = try reads { try engine.reader.forEachEntry(at: sequences) { (_, _) in } }
+    let together = try reads { try engine.reader.entries.forEach(at: sequences) { (_, _) in } }
     engine.reader.caches.removeAll()
     let alone = try reads {
       for sequence in sequences { _ = try engine.reader.entry(at: sequence) }
@@ -124,7 +124,9 @@ struct EntriesTogetherTests {
       try EngineScan(engine.reader, ScanQuery(), view: try engine.reader.view()).nextPage(upTo: 5)
         .first)
     row.key = bytes("another")
-    #expect(throws: TidemarkError.self) { try engine.reader.forEachInfo(of: [row]) { (_, _) in } }
+    #expect(throws: TidemarkError.self) {
+      try engine.reader.entries.forEachInfo(of: [row]) { (_, _) in }
+    }
     try engine.close()
   }
 }

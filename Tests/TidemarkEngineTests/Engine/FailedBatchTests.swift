@@ -92,7 +92,7 @@ struct FailedBatchTests {
     #expect(engine.reader.liveKeys == 20_005)
     #expect(try engine.get("new4") == "value 4")
     try engine.put("new0", "again")
-    #expect(try engine.reader.history(ofKey: bytes("new0").rawSpan).count == 2)
+    #expect(try engine.reader.history.versions(ofKey: bytes("new0").rawSpan).count == 2)
     try engine.close()
     #expect(try store.open(.write).reader.liveKeys == 20_005)
   }

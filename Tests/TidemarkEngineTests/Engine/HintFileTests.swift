@@ -12,7 +12,7 @@ struct HintFileTests {
   @Test("the content that was written last is read, also after the store was opened again")
   func roundTrip() throws {
     var engine = try store.open()
-    let hints = HintFile(engine, name: "test")
+    let hints = HintFile(engine.writer, name: "test")
     #expect(hints.read() == nil)
     for round in 1...5 {
       let content = [UInt8](repeating: UInt8(round), count: 100 * (6 - round))
@@ -20,17 +20,17 @@ struct HintFileTests {
       #expect(hints.read() == content)
     }
     #expect(try files() == ["test.0", "test.1"])
-    #expect(HintFile(engine, name: "other").read() == nil)
+    #expect(HintFile(engine.writer, name: "other").read() == nil)
     try engine.close()
     engine = try store.open(.write)
-    #expect(HintFile(engine, name: "test").read()?.count == 100)
+    #expect(HintFile(engine.writer, name: "test").read()?.count == 100)
     try engine.close()
   }
 
   @Test("a copy that is torn leaves the one before it, and no bytes of a file make reading fail")
   func torn() throws {
     let engine = try store.open()
-    let hints = HintFile(engine, name: "test")
+    let hints = HintFile(engine.writer, name: "test")
     try hints.write([1])
     try hints.write([2])
     let path = "/store/hints/test.1"
@@ -56,7 +56,7 @@ struct HintFileTests {
   func refused() throws {
     let engine = try store.open()
     try engine.put("k", "1")
-    let hints = HintFile(engine, name: "test")
+    let hints = HintFile(engine.writer, name: "test")
     store.disk.plan = [
       FaultRule(.error(.ENOSPC), .call(1), calls: .only([.write]), path: "hints", times: .max)
     ]
@@ -69,7 +69,7 @@ struct HintFileTests {
     #expect(closed?.code == .closed)
     let reader = try store.open(.readOnly)
     let refused = #expect(throws: TidemarkError.self) {
-      try HintFile(reader, name: "test").write([1])
+      try HintFile(reader.writer, name: "test").write([1])
     }
     #expect(refused?.code == .readOnly)
     try reader.close()
@@ -81,7 +81,7 @@ struct HintFileTests {
       let store = TestStore.encrypted()
       let text = Array("articles/ that somebody has read".utf8)
       let engine = try store.open()
-      let hints = HintFile(engine, name: "test")
+      let hints = HintFile(engine.writer, name: "test")
       try hints.write(text)
       #expect(hints.read() == text)
       let file = try store.disk.open("/store/hints/test.0", .read)

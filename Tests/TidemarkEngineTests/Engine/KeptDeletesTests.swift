@@ -38,7 +38,8 @@ struct KeptDeletesTests {
       try engine.compact(CompactionOptions(dropHistory: true))
       #expect(try deletes(engine) == [10, 12])
       #expect(try engine.reader.bounds().droppedThrough == 7)
-      #expect(try engine.reader.history(ofKey: bytes("hot").rawSpan).map(\.sequence) == [5])
+      #expect(
+        try engine.reader.history.versions(ofKey: bytes("hot").rawSpan).map(\.sequence) == [5])
       #expect(try engine.get("back") == "2" && engine.get("gone") == nil)
       try engine.close()
       let report = try StoreVerifier.verify(store.path, environment: store.environment())

@@ -12,7 +12,7 @@ struct RetentionTests {
   }
 
   private func versions(_ engine: Engine, _ key: String) throws -> [UInt64] {
-    try engine.reader.history(ofKey: bytes(key).rawSpan).map(\.sequence)
+    try engine.reader.history.versions(ofKey: bytes(key).rawSpan).map(\.sequence)
   }
 
   @Test("the newest versions of every key stay, as many as the retention says")
@@ -193,7 +193,7 @@ struct RetentionTests {
       try put(key, year: year)
     }
     func keys(_ engine: Engine, _ year: Int64) throws -> [String] {
-      try engine.keys(in: engine.reader.view(ofOwnTimesThrough: date(year)))
+      try engine.keys(in: engine.reader.history.view(ofOwnTimesThrough: date(year)))
     }
     #expect(try keys(engine, 2020) == ["a"] && keys(engine, 2031) == ["a", "b", "c"])
     try engine.compact(CompactionOptions(dropHistory: true))

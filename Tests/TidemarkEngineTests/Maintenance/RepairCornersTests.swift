@@ -108,7 +108,9 @@ struct RepairCornersTests {
     #expect(report.losses.map(\.keys) == [[bytes("key")]])
     let repaired = try StoreFiles.open(damaged, .write, path: RepairTests.target)
     #expect(try repaired.get("key") == "three")
-    #expect(throws: TidemarkError.self) { try repaired.reader.history(ofKey: bytes("key").rawSpan) }
+    #expect(throws: TidemarkError.self) {
+      try repaired.reader.history.versions(ofKey: bytes("key").rawSpan)
+    }
     #expect(throws: TidemarkError.self) {
       try repaired.get("key", in: try repaired.reader.view(at: second))
     }

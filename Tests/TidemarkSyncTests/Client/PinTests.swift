@@ -18,7 +18,7 @@ struct PinTests {
   /// How many versions of a key a device has on its disk, deletes included.
   private func versions(_ world: SyncWorld, _ key: String) throws -> Int {
     let engine = world.devices[0].engine
-    return try engine.reader.history(ofKey: Array(key.utf8).rawSpan).count
+    return try engine.reader.history.versions(ofKey: Array(key.utf8).rawSpan).count
   }
 
   /// How many entries a device has on its disk, without records.

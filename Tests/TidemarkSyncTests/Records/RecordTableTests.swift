@@ -223,3 +223,10 @@ struct RecordTableTests {
     }
   }
 }
+
+extension RecordTable {
+  @discardableResult
+  mutating func writeCheckpoint(in engine: Engine) throws(TidemarkError) -> Bool {
+    try writeCheckpoint { (batch) throws(TidemarkError) in try engine.commit(batch) }
+  }
+}

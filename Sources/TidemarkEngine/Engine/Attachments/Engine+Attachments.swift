@@ -14,7 +14,7 @@ extension Engine {
   }
 
   /// How many bytes a sweep has kept, for the next opening.
-  private var keptHint: HintFile { HintFile(self, name: "attachments") }
+  private var keptHint: HintFile { HintFile(writer, name: "attachments") }
 
   private func noteCached(_ ids: [AttachmentID]) throws(TidemarkError) {
     let bytes = ids.reduce(0) { $0 + AttachmentHeader(id: $1, number: 0).fileBytes }

@@ -1,14 +1,14 @@
 extension AutoCompactor {
   /// Takes note how much the caches of the store may keep.
   package func noteCacheBound(_ bytes: Int) {
-    state.withLock { $0.cacheBytes = bytes }
+    compacting.withLock { $0.cacheBytes = bytes }
     compactor.lookAtCaches()
   }
 
   /// Looks at the bound again where the log has other segments than at the last look.
   func lookForNewSegments() {
-    let (isBound, last) = state.withLock { ($0.cacheBytes > 0, $0.lookedAt) }
-    if isBound, last != reader.lastSegmentID { compactor.lookAtCaches() }
+    let (isBound, last) = compacting.withLock { ($0.cacheBytes > 0, $0.lookedAt) }
+    if isBound, last != reader.segments.last?.id { compactor.lookAtCaches() }
   }
 
   /// Whether open views or damage keep cached data that was given up, whatever the figures say.
@@ -17,7 +17,7 @@ extension AutoCompactor {
   /// Whether those who write to caches are to wait: see ``keepCachesWithinBound()``.
   package var cachesAreFarOverBound: Bool {
     lookForNewSegments()
-    return state.withLock { $0.isFarOverBound && $0.isAutomatic } && !writer.isShut
+    return compacting.withLock { $0.isFarOverBound && $0.isAutomatic } && !writer.isShut
   }
 
   /// Waits until a log of caches has given back what it takes too much: whoever writes faster than
@@ -25,13 +25,13 @@ extension AutoCompactor {
   /// than a segment, whose length may be written before it is looked again.
   package func keepCachesWithinBound() {
     while cachesAreFarOverBound {
-      if state.withLock({ $0.isRunning }) {
-        state.wait { !$0.isRunning || !$0.isFarOverBound }
+      if compacting.withLock({ $0.isRunning }) {
+        compacting.wait { !$0.isRunning || !$0.isFarOverBound }
       } else if isDue() {
         // The put tells what keeps it from being written.
         _ = try? compactIfWorthwhile()
       } else {
-        state.withLock { if !$0.isRunning { $0.acceptExcess() } }
+        compacting.withLock { if !$0.isRunning { $0.acceptExcess() } }
       }
     }
   }
@@ -41,7 +41,7 @@ extension AutoCompactor {
   /// - Parameter bytes: how much the write appends to the log at most.
   package func lackingBytes(for bytes: Int) -> Int {
     lookForNewSegments()
-    guard state.withLock({ $0.keepsReserve }), !keepsCached, let free = freeBytes else {
+    guard compacting.withLock({ $0.keepsReserve }), !keepsCached, let free = freeBytes else {
       return 0
     }
     return max(0, bytes + Limits.cacheReserveBytes - free)
@@ -69,7 +69,7 @@ extension AutoCompactor {
       if try purgeSealed() { return true }
       guard seals else { return false }
       // The segment that is being written is the last to take some room.
-      try writer.withBallast { () throws(TidemarkError) in try writer.sealSegments() }
+      try writer.ballast.give { () throws(TidemarkError) in try writer.sealSegments() }
       try writer.flush()
       return try purgeSealed()
     } catch {
@@ -85,7 +85,7 @@ extension AutoCompactor {
     options.automatic = CompactionOptions.Automatic(first: first, stepBytes: 0)
     let purge = options
     do throws(TidemarkError) {
-      return try writer.withBallast { () throws(TidemarkError) in try compactor.compact(purge) }
+      return try writer.ballast.give { () throws(TidemarkError) in try compactor.compact(purge) }
         .bytesFreed > 0
     } catch {
       guard error.code == .noSpace else { throw error }
@@ -118,7 +118,7 @@ extension LogSnapshot {
 extension Compactor {
   /// Looks whether the log may be all of caches with bounds, and takes more than these allow.
   func lookAtCaches() {
-    let bytes = state.withLock { $0.cacheBytes }
+    let bytes = compacting.withLock { $0.cacheBytes }
     let log = reader.snapshot
     let bound = bytes > 0 ? cacheBound(bytes, log) : nil
     let length = log.usedBytes
@@ -129,11 +129,11 @@ extension Compactor {
       } ?? false
     let excess = bound.map { log.keepsCached ? 0 : length - $0.logBytes } ?? 0
     let keepsReserve = isTight && length < configuration.ballastFromLogBytes
-    state.withLock { state in
+    compacting.withLock { state in
       state.lookedAt = log.segments.last?.id
       state.note(bound, excess: isTight ? max(1, excess) : excess, keepsReserve: keepsReserve)
     }
-    state.broadcast()
+    compacting.broadcast()
     writer.bound(
       SegmentLimits(segmentBytes: bound?.segmentBytes ?? .max, keepsReserve: keepsReserve))
   }

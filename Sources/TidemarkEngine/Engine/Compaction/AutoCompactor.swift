@@ -39,7 +39,7 @@ package final class AutoCompactor: StateOwner {
   let compactor: Compactor
   let reader: Reader
   let writer: LogWriter
-  var state: Monitor<CompactorState> { compactor.state }
+  var compacting: Monitor<CompactorState> { compactor.compacting }
 
   init(_ compactor: Compactor) {
     self.compactor = compactor
@@ -51,23 +51,25 @@ package final class AutoCompactor: StateOwner {
   package func isDue() -> Bool {
     lookForNewSegments()
     // A store in which nobody writes stays closed cleanly.
-    guard let active = writer.active, state.withLock({ $0.isIdle }) else { return false }
-    if state.withLock({ $0.isOverBound }) || isToPurge(active.id, active.rawBytes) { return true }
+    guard let active = writer.active, compacting.withLock({ $0.isIdle }) else { return false }
+    if compacting.withLock({ $0.isOverBound }) || isToPurge(active.id, active.rawBytes) {
+      return true
+    }
     let sealed = reader.manifest.segments.last { $0.state == .sealed }
     let now = environment.clock.monotonicNanoseconds()
-    return sealed.map { last in state.withLock { $0.isDue(at: last.id, now) } } ?? false
+    return sealed.map { last in compacting.withLock { $0.isDue(at: last.id, now) } } ?? false
   }
 
   /// Switches compactions by itself on or off. One that is running is broken off.
   package func setAutomatic(_ isOn: Bool) {
-    state.withLock { $0.setAutomatic(isOn) }
-    state.broadcast()
+    compacting.withLock { $0.setAutomatic(isOn) }
+    compacting.broadcast()
   }
 
   /// Breaks off a compaction that nobody has asked for.
   func stop() {
-    state.withLock { $0.stopAutomatic() }
-    state.broadcast()
+    compacting.withLock { $0.stopAutomatic() }
+    compacting.broadcast()
   }
 
   /// Makes a compaction if one pays: a step of what is done in the background.
@@ -77,7 +79,7 @@ package final class AutoCompactor: StateOwner {
     guard isDue() else { return false }
     var isBusy = false
     var freed = 0
-    defer { if !isBusy { state.withLock { $0.acceptExcess(after: freed) } } }
+    defer { if !isBusy { compacting.withLock { $0.acceptExcess(after: freed) } } }
     try sealToPurge()
     let id = reader.manifest.segments.last { $0.state == .sealed }?.id
     var isDone = false
@@ -87,7 +89,7 @@ package final class AutoCompactor: StateOwner {
     do throws(TidemarkError) {
       guard let (first, gain) = try firstWorthCompacting() else { return false }
       isMerge = gain == .order
-      state.withLock { $0.neededBytes = nil }
+      compacting.withLock { $0.neededBytes = nil }
       let report =
         switch gain {
         case .cached: try purge(from: first)
@@ -96,10 +98,10 @@ package final class AutoCompactor: StateOwner {
         }
       isDone = report.segmentsRewritten > 0
       freed = report.bytesFreed
-      state.withLock { $0.count(hasRewritten: isDone, bytesFreed: freed) }
+      compacting.withLock { $0.count(hasRewritten: isDone, bytesFreed: freed) }
     } catch {
       // Somebody wants to compact, to close or to pause, or there is no room now.
-      let isLacking = error.code == .noSpace && state.withLock { $0.neededBytes != nil }
+      let isLacking = error.code == .noSpace && compacting.withLock { $0.neededBytes != nil }
       guard isLacking || [.closed, .suspended, .busy].contains(error.code) else { throw error }
       isBusy = error.code == .busy
       isOvertaken = isMerge && error.code == .closed && dropSeemsToPay()
@@ -111,7 +113,7 @@ package final class AutoCompactor: StateOwner {
   /// segment by segment.
   private func purge(from first: UInt64) throws(TidemarkError) -> CompactionReport {
     var options = automaticOptions(from: first)
-    let (bound, isOver, keepsReserve) = state.withLock {
+    let (bound, isOver, keepsReserve) = compacting.withLock {
       ($0.bound, $0.isOverBound, $0.keepsReserve)
     }
     guard let bound else { return try compactor.compact(options) }
@@ -121,7 +123,7 @@ package final class AutoCompactor: StateOwner {
     var report = CompactionReport()
     do throws(TidemarkError) {
       report = try compactor.compact(options)
-      guard state.withLock({ $0.neededBytes != nil }) else { return report }
+      guard compacting.withLock({ $0.neededBytes != nil }) else { return report }
     } catch {
       guard error.code == .noSpace else { throw error }
     }
@@ -164,7 +166,7 @@ package final class AutoCompactor: StateOwner {
   /// Whether enough of the active segment is cached data that can go.
   private func isToPurge(_ id: UInt64, _ rawBytes: Int) -> Bool {
     // While there is no room to compact, sealing takes more of what there is.
-    guard state.withLock({ $0.neededBytes == nil }) else { return false }
+    guard compacting.withLock({ $0.neededBytes == nil }) else { return false }
     let cached = reader.snapshot.usage.rows[id]?.cached ?? 0
     return CompactionChoice.paysToPurge(cached, of: rawBytes, from: purgeFromBytes)
   }
@@ -172,20 +174,20 @@ package final class AutoCompactor: StateOwner {
   /// Seals the active segment where that lets much cached data go: what is written over and over
   /// would else wait until the segment is full.
   private func sealToPurge() throws(TidemarkError) {
-    guard state.withLock({ $0.isIdle }) else { return try writer.checkWritable() }
+    guard compacting.withLock({ $0.isIdle }) else { return try writer.checkWritable() }
     try writer.sealSegments { isToPurge($0, $1) }
   }
 
   private func decided(at id: UInt64?, inVain: Bool) {
     let now = environment.clock.monotonicNanoseconds()
-    state.withLock { $0.decided(at: id, inVain: inVain, now) }
+    compacting.withLock { $0.decided(at: id, inVain: inVain, now) }
   }
 
   func automaticOptions(
     from first: UInt64, dryRun: Bool = false
   ) -> CompactionOptions {
     var options = CompactionOptions(dryRun: dryRun, waits: false) { [self] in
-      state.withLock { $0.mustStop } || writer.isShut
+      compacting.withLock { $0.mustStop } || writer.isShut
     }
     var pace: CompactionPace?
     if !configuration.doesBackgroundWorkInline {
@@ -202,7 +204,7 @@ package final class AutoCompactor: StateOwner {
   private func pauseCompaction(_ nanoseconds: UInt64) {
     let asleep = Monitor(())
     var left = nanoseconds
-    while left > 0, !state.withLock({ $0.mustStop }), !writer.isShut {
+    while left > 0, !compacting.withLock({ $0.mustStop }), !writer.isShut {
       let slice = min(left, Limits.compactionPauseNanoseconds)
       _ = asleep.wait(timeoutNanoseconds: slice, until: { _ in false })
       left -= slice
@@ -239,7 +241,7 @@ package final class AutoCompactor: StateOwner {
   private func firstWorthCompacting() throws(TidemarkError) -> (first: UInt64, gain: Gain)? {
     try compactor.countMissingUsage()
     let (choice, ids) = choice()
-    let (isOver, mayMerge) = state.withLock { ($0.isOverBound, $0.mayMerge) }
+    let (isOver, mayMerge) = compacting.withLock { ($0.isOverBound, $0.mayMerge) }
     if isOver, let first = reader.snapshot.firstWithCached { return (first, .cached) }
     if !reader.snapshot.keepsCached, let first = choice.firstToPurge() {
       return (ids[first], .cached)
@@ -271,7 +273,7 @@ package final class AutoCompactor: StateOwner {
 
   private func mayDrop(by choice: CompactionChoice) -> Bool {
     let now = environment.clock.monotonicNanoseconds()
-    return state.withLock {
+    return compacting.withLock {
       $0.mayDrop(of: choice.supersededBytes, from: choice.purgeFromBytes, now)
     }
   }
@@ -285,7 +287,7 @@ package final class AutoCompactor: StateOwner {
     let forecast = try compactor.compact(automaticOptions(from: id, dryRun: true))
     let raw = choice.rows[first...].reduce(0) { $0 + $1.rawBytes }
     let pays = forecast.droppedBytes >= choice.purgeFromBytes && 3 * forecast.droppedBytes >= raw
-    state.withLock { $0.lookedForDrops(among: choice.supersededBytes, inVain: !pays) }
+    compacting.withLock { $0.lookedForDrops(among: choice.supersededBytes, inVain: !pays) }
     return pays
   }
 }

@@ -5,7 +5,7 @@ package final class Compactor: StateOwner {
   let writer: LogWriter
   let checkpointer: Checkpointer
   let attachments: AttachmentFiles
-  let state: Monitor<CompactorState>
+  let compacting: Monitor<CompactorState>
 
   init(
     _ reader: Reader, _ writer: LogWriter, _ checkpointer: Checkpointer,
@@ -16,7 +16,7 @@ package final class Compactor: StateOwner {
     self.writer = writer
     self.checkpointer = checkpointer
     self.attachments = attachments
-    state = Monitor(CompactorState(isAutomatic: isAutomatic))
+    compacting = Monitor(CompactorState(isAutomatic: isAutomatic))
   }
 
   /// Rewrites the log: drops what the retention does not keep, merges small segments, sorts
@@ -31,8 +31,8 @@ package final class Compactor: StateOwner {
     let isAutomatic = options.automatic != nil
     while try !begin(writes: !options.dryRun, isAutomatic: isAutomatic) {
       // One that nobody has asked for makes room for this one, unless that is such a one, too.
-      let isEnding = (!isAutomatic || options.waits) && state.withLock { $0.makeRoom() }
-      state.broadcast()
+      let isEnding = (!isAutomatic || options.waits) && compacting.withLock { $0.makeRoom() }
+      compacting.broadcast()
       guard options.waits || isEnding else {
         throw TidemarkError(.busy, "a compaction is running already; wait for it to end")
       }
@@ -46,7 +46,7 @@ package final class Compactor: StateOwner {
         try rewriteLog(options, &report)
       } else {
         defer { writer.provideBallast(mayShrink: true) }
-        try writer.withBallast { () throws(TidemarkError) in
+        try writer.ballast.give { () throws(TidemarkError) in
           do throws(TidemarkError) { try rewriteLog(options, &report) } catch {
             guard error.code == .noSpace else { throw error }
             let before = report.segmentsRewritten
@@ -69,7 +69,7 @@ package final class Compactor: StateOwner {
     _ options: CompactionOptions, singly: Bool = false, _ report: inout CompactionReport
   ) throws(TidemarkError) {
     if !options.dryRun {
-      try writer.markUnclean()
+      try markUnclean()
       if let newKey = options.newKey {
         try checkpointer.betweenRuns { () throws(TidemarkError) in try writer.adopt(newKey) }
       }
@@ -209,17 +209,40 @@ package final class Compactor: StateOwner {
   /// - Parameter others: files that go as well.
   func removeReplaced(and others: [String] = []) throws(TidemarkError) {
     try checkpointer.betweenRuns { () throws(TidemarkError) in
-      try writer.discardUnlisted(and: others)
+      try writer.changeManifest { (manifest) throws(TidemarkError) in
+        do throws(FileSystemError) {
+          for path in others { try fileSystem.remove(path) }
+          try removeUnlisted(manifest)
+        } catch { throw TidemarkError(error, while: "removing what a compaction has replaced") }
+        return false
+      }
+    }
+  }
+
+  private func removeUnlisted(_ manifest: Manifest) throws(FileSystemError) {
+    let listed = Set(manifest.segments.map(\.fileName) + manifest.images.map(\.fileName))
+    for folder in [StoreLayout.logDirectory, StoreLayout.indexDirectory] {
+      for name in try fileSystem.list(path + "/" + folder) where !listed.contains(name) {
+        try fileSystem.remove(path + "/" + folder + "/" + name)
+      }
+    }
+  }
+
+  /// From here on a crash leaves files behind, which only an unclean opening clears away.
+  func markUnclean() throws(TidemarkError) {
+    try writer.changeManifest { manifest in
+      defer { manifest.isClosedCleanly = false }
+      return manifest.isClosedCleanly
     }
   }
 
   /// Takes note that there was no room; it is looked for again when one is due the next time.
-  func noteLack(of room: CompactionRoom) { state.withLock { $0.neededBytes = room.most } }
+  func noteLack(of room: CompactionRoom) { compacting.withLock { $0.neededBytes = room.most } }
 
   /// Whether small segments may have come together while nobody had the time to merge them; asked
   /// once.
   func takeMerge() -> Bool {
-    state.withLock { state in
+    compacting.withLock { state in
       defer { state.noteMerge() }
       return state.mergeIsDue
     }
@@ -227,7 +250,7 @@ package final class Compactor: StateOwner {
 
   /// The state after the log was read anew.
   func startOver() {
-    state.withLock { state in
+    compacting.withLock { state in
       state = CompactorState(goingOnFrom: state)
       state.noteSmallSegments()
     }
@@ -235,7 +258,7 @@ package final class Compactor: StateOwner {
   }
 
   var status: EngineStatus.Compaction {
-    state.withLock { state in
+    compacting.withLock { state in
       EngineStatus.Compaction(
         isAutomatic: state.isAutomatic, isRunning: state.isRunning, runs: state.runs,
         bytesFreed: state.bytesFreed, neededBytes: state.neededBytes)
@@ -247,7 +270,7 @@ package final class Compactor: StateOwner {
   private func begin(
     writes: Bool = true, isAutomatic: Bool = false
   ) throws(TidemarkError) -> Bool {
-    guard state.withLock({ $0.begin(byItself: isAutomatic) }) else { return false }
+    guard compacting.withLock({ $0.begin(byItself: isAutomatic) }) else { return false }
     do throws(TidemarkError) { if writes { try writer.checkWritable() } } catch {
       end()
       throw error
@@ -256,12 +279,12 @@ package final class Compactor: StateOwner {
   }
 
   private func end() {
-    state.withLock { $0.end() }
-    state.broadcast()
+    compacting.withLock { $0.end() }
+    compacting.broadcast()
   }
 
   /// Waits until no compaction runs.
-  func wait() { state.wait { !$0.isRunning } }
+  func wait() { compacting.wait { !$0.isRunning } }
 
   /// The pins of all peers, where anything may go at all.
   func pinsToHonour(
@@ -344,7 +367,7 @@ package final class Compactor: StateOwner {
   ) throws(TidemarkError) -> CompactionFloor {
     var floor = floor
     while true {
-      let time = try reader.latestTime(through: floor.limit)
+      let time = try reader.history.latestTime(through: floor.limit)
       if try writer.raiseHistoryFrom(&floor, time: time) { return floor }
     }
   }

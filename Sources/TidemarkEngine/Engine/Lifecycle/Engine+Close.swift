@@ -30,13 +30,12 @@ extension Engine {
     autoCompactor.stop()
     repeat {
       do throws(TidemarkError) {
-        try writer.withBallast { () throws(TidemarkError) in try finishWriting() }
+        try writer.ballast.give { () throws(TidemarkError) in try finishWriting() }
       } catch { failure = error }
     } while !writer.refuseWrites(isSuspended: isSuspended, hasFailed: failure != nil)
     if failure == nil || failure?.code == .noSpace { writer.provideBallast() }
-    writer.waitForBallast()
+    writer.ballast.wait()
     reader.letGo(isSuspended: isSuspended)
-    writer.waitForSync()
     // Whoever rewrites the log on another thread meets the refusal and clears up behind himself:
     // while the lock is held, since the names that he takes away may be those of the next opening.
     files.stopWriting(beneath: path)

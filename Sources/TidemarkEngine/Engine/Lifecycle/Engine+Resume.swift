@@ -16,11 +16,11 @@ extension Engine {
     var beneath = environment
     beneath.fileSystem = files.base
     try StoreDirectory.check(path, beneath.fileSystem, creates: false)
-    let lock = writer.mayWrite ? try StoreDirectory.lock(path, beneath) : nil
+    var opener = reopener()
+    let lock = opener.writes ? try StoreDirectory.lock(path, beneath) : nil
     files.reopen()
     do throws(TidemarkError) {
       try checkSameStore()
-      var opener = reopener()
       let opened = try opener.reopen(lock)
       // The opener has written MANIFEST through an object of its own.
       _ = try writer.manifests.load()

@@ -143,7 +143,7 @@ extension Engine {
 
   /// Makes the index anew from the log and writes a fresh run; older ones go.
   package func reindex() throws(TidemarkError) {
-    try writer.markUnclean()
+    try compactor.markUnclean()
     try checkpointer.rebuild()
   }
 }

@@ -157,9 +157,22 @@ package struct OperationBatch: Sendable {
     return conditions.count - 1
   }
 
-  /// Puts another condition in the place of one that was added.
-  mutating func replaceCondition(_ index: Int, with condition: Condition) {
-    conditions[index] = condition
+  /// Turns conditions on validator hashes into conditions on the sequences that carry them now.
+  /// - Parameter newest: the newest entry of a key and its hash; nil where there is none.
+  /// - Throws: `conflict` where a key has another hash, and what `newest` throws.
+  mutating func resolveHashes(
+    _ newest: (RawSpan) throws(TidemarkError) -> (sequence: UInt64, hash: [UInt8]?)?
+  ) throws(TidemarkError) {
+    for (index, operation) in operations.enumerated() {
+      guard operation.condition >= 0, case .hash(let hash) = conditions[operation.condition]
+      else { continue }
+      guard let found = try newest(key(of: operation)), found.hash == hash else {
+        throw TidemarkError(
+          .conflict, "the key does not have this validator hash; read it again and decide",
+          operation: index)
+      }
+      conditions[operation.condition] = .sequence(found.sequence)
+    }
   }
 
   /// Adds a change.

@@ -114,7 +114,7 @@ package final class EngineScan {
   /// - Parameter limit: most rows.
   /// - Returns: none at the end.
   package func nextPage(upTo limit: Int) throws(TidemarkError) -> [ScanRow] {
-    let most = min(limit, Reader.entriesTogether)
+    let most = min(limit, LogEntries.mostTogether)
     var rows: [ScanRow] = []
     var bytes = 0
     while rows.count < most, bytes < Self.keyBytesTogether {
@@ -218,7 +218,7 @@ package final class EngineScan {
   /// Which entries have a time that is asked for.
   private func areInTime(_ sequences: [UInt64]) throws(TidemarkError) -> [Bool] {
     var areInTime = [Bool](repeating: true, count: sequences.count)
-    try reader.forEachInfo(at: sequences) { (index, _, info) throws(TidemarkError) in
+    try reader.entries.forEachInfo(at: sequences) { (index, _, info) throws(TidemarkError) in
       if let since = query.since, info.time < since { areInTime[index] = false }
       if let until = query.until, info.time >= until { areInTime[index] = false }
     }
@@ -254,7 +254,7 @@ package final class EngineScan {
       guard !slot.isDeleted, carries else { return }
       return rows.append(key: number, sequence: slot.sequence, isTouch: slot.size.isTouched)
     }
-    guard let entry = try reader.version(newest: slot.sequence, in: view),
+    guard let entry = try view.version(newest: slot.sequence),
       !entry.head.kind.removes
     else { return }
     if !query.labels.isEmpty {
@@ -291,9 +291,9 @@ package final class EngineScan {
       for row in page { rows.append((row, Timestamp(seconds: 0))) }
     }
     if query.order == .time {
-      for first in stride(from: 0, to: rows.count, by: Reader.entriesTogether) {
-        let part = rows[first...].prefix(Reader.entriesTogether).map(\.row)
-        try reader.forEachInfo(of: part) { (index, info) throws(TidemarkError) in
+      for first in stride(from: 0, to: rows.count, by: LogEntries.mostTogether) {
+        let part = rows[first...].prefix(LogEntries.mostTogether).map(\.row)
+        try reader.entries.forEachInfo(of: part) { (index, info) throws(TidemarkError) in
           rows[first + index].time = info.time
         }
       }
@@ -323,21 +323,21 @@ package final class EngineScan {
   }
 }
 
-extension Reader {
-  /// Calls `body` with all keys of a view that have a value of class `owned`, and with that.
+extension EngineView {
+  /// Calls `body` with all keys that have a value of class `owned`, and with that.
   /// - Parameter wants: which keys are wanted; the values of others are not read.
   package func scanOwned(
-    _ view: EngineView, wants: ([UInt8]) -> Bool,
+    wants: ([UInt8]) -> Bool,
     _ body: (_ key: [UInt8], EntryInfo, RawSpan) throws(TidemarkError) -> Void
   ) throws(TidemarkError) {
-    let scan = EngineScan(self, ScanQuery(), view: view)
+    let scan = EngineScan(reader, ScanQuery(), view: self)
     while true {
-      let rows = try scan.nextPage(upTo: Self.entriesTogether)
+      let rows = try scan.nextPage(upTo: LogEntries.mostTogether)
       if rows.isEmpty { return }
       let wanted = rows.filter { wants($0.key) }
-      try forEachInfo(of: wanted) { (index, info) throws(TidemarkError) in
+      try reader.entries.forEachInfo(of: wanted) { (index, info) throws(TidemarkError) in
         guard info.attributes.entryClass == .owned else { return }
-        try withValue(of: info.valueSequence) { (value, _) throws(TidemarkError) in
+        try reader.withValue(of: info.valueSequence) { (value, _) throws(TidemarkError) in
           try body(wanted[index].key, info, value)
         }
       }

@@ -87,7 +87,8 @@ package struct LogCursor {
   private mutating func prefetch() {
     guard let front = frame?.front else { return }
     let end = min(position + Self.prefetched, heads.count)
-    reader.prefetchSlots(of: heads[position..<end], in: front)
+    reader.prefetchSlots(
+      heads[position..<end].map { KeyHash.hash(front.key(of: $0), seed: reader.hashSeed) })
     prefetchedThrough = end
   }
 
@@ -96,7 +97,10 @@ package struct LogCursor {
     pending.removeAll(keepingCapacity: true)
     position = 0
     try reader.writeStagedForReading()
-    guard let segment = try reader.segment(atOrAfter: upcoming) else { return false }
+    try reader.checkReadable()
+    guard let segment = reader.segments.first(where: { $0.lastSequence >= upcoming }) else {
+      return false
+    }
     let first = max(upcoming, segment.firstSequence)
     guard first <= through else { return false }
     do throws(TidemarkError) {
@@ -161,21 +165,10 @@ package struct LogCursor {
     }
     // Entries of one frame share its heads.
     var found: [LogEntry] = []
-    try reader.forEachEntry(at: sequences) { (_, entry) throws(TidemarkError) in
+    try reader.entries.forEach(at: sequences) { (_, entry) throws(TidemarkError) in
       if includesRecords || Self.isShown(entry.head, entry.front) { found.append(entry) }
     }
     pending = found.sorted { $0.sequence < $1.sequence }
     upcoming = range.upperBound + 1
-  }
-}
-
-extension Reader {
-  /// The segment that holds a sequence, or the next one after it.
-  func segment(atOrAfter sequence: UInt64) throws(TidemarkError) -> Segment? {
-    try reading.withLock { (read: inout ReadState) throws(TidemarkError) in
-      try read.checkReadable()
-      for segment in read.segments where segment.lastSequence >= sequence { return segment }
-      return nil
-    }
   }
 }

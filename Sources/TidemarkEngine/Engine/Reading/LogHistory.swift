@@ -9,7 +9,14 @@ package struct LoggedCommit: Sendable, Hashable {
   package var count: Int
 }
 
-extension Reader {
+/// The log in the order of time: commits, dates, and the entries beside a sequence.
+package struct LogHistory: Sendable {
+  let reader: Reader
+
+  init(_ reader: Reader) {
+    self.reader = reader
+  }
+
   /// The commits that ended by a sequence, the newest first; those of records alone are left out.
   ///
   /// The log is read backwards in windows, since a compacted segment has to be put in order first.
@@ -50,7 +57,7 @@ extension Reader {
   ) throws(TidemarkError) -> [LoggedCommit] {
     var commits: [LoggedCommit] = []
     var cursor = LogCursor(
-      self, from: range.lowerBound, through: range.upperBound, includesRecords: true)
+      reader, from: range.lowerBound, through: range.upperBound, includesRecords: true)
     while let entry = try cursor.next() {
       let count = LogCursor.isShown(entry.head, entry.front) ? 1 : 0
       if commits.last?.commitTime == entry.head.commitTime {
@@ -80,14 +87,14 @@ extension Reader {
 
   /// The sequences of the commit that holds a sequence; nil when the entry is not kept.
   package func commit(holding sequence: UInt64) throws(TidemarkError) -> LoggedCommit? {
-    guard let entry = try entryIfKept(at: sequence) else { return nil }
+    guard let entry = try reader.entryIfKept(at: sequence) else { return nil }
     let range = try sequences(committedAt: entry.head.commitTime)
     return try commits(in: range.lowerBound...(range.upperBound - 1), most: 1).last
   }
 
   private func sequences(committedAt time: UInt64) throws(TidemarkError) -> Range<UInt64> {
     let first = time > 0 ? try firstSequence(committedAfter: time - 1) ?? 1 : 1
-    let next = try firstSequence(committedAfter: time) ?? lastSequence + 1
+    let next = try firstSequence(committedAfter: time) ?? reader.lastSequence + 1
     return first..<max(first + 1, next)
   }
 
@@ -97,7 +104,7 @@ extension Reader {
   /// - Parameter time: a hybrid time.
   package func firstSequence(committedAfter time: UInt64) throws(TidemarkError) -> UInt64? {
     var low: UInt64 = 1
-    var high = lastSequence + 1
+    var high = reader.lastSequence + 1
     var found: UInt64?
     while low < high {
       let middle = low + (high - low) / 2
@@ -133,23 +140,23 @@ extension Reader {
   private func nearestEntry(
     in order: ([Segment]) -> [Segment], _ look: (Segment) throws(TidemarkError) -> UInt64?
   ) throws(TidemarkError) -> LogEntry? {
-    try writeStagedForReading()
+    try reader.writeStagedForReading()
     var attempt = 0
     while true {
-      try checkReadable()
-      let segments = order(segments)
+      try reader.checkReadable()
+      let segments = order(reader.segments)
       var current: Segment?
       do throws(TidemarkError) {
         for segment in segments {
           current = segment
           guard let sequence = try look(segment) else { continue }
-          return try segment.head(of: sequence, caches: caches)
+          return try segment.head(of: sequence, caches: reader.caches)
         }
         return nil
       } catch {
         // A compaction has replaced the segment meanwhile.
         attempt += 1
-        guard attempt < 3, let current, !isCurrent(current) else { throw error }
+        guard attempt < 3, let current, !reader.isCurrent(current) else { throw error }
       }
     }
   }

@@ -53,10 +53,7 @@ extension Reader {
 
   /// The ticket with which the cache of objects is asked for a key; taken before any look-up.
   package func objectTicket(_ key: RawSpan, owner: UInt32) -> ObjectCache.Ticket {
-    let hash = KeyHash.hash(key, seed: hotCache.seed)
-    let check = KeyHash.hash(key, seed: ~hotCache.seed)
-    return objects.ticket(
-      (hash, check), owner: owner, epoch: hotCache.isOn ? hotCache.epoch(hash) : nil)
+    objects.ticket(key, owner: owner, beside: hotCache)
   }
 
   /// Keeps a decoded object.
@@ -102,21 +99,10 @@ extension Reader {
     }
   }
 
-  /// Makes ``isNewest(_:ofKey:)`` faster for entries of a frame that are asked about soon.
-  func prefetchSlots(of entries: ArraySlice<EntryHead>, in front: DecodedFront) {
-    let runs = reading.withLock { $0.index.runs }
-    var hashes: [UInt64] = []
-    hashes.reserveCapacity(entries.count)
-    for entry in entries { hashes.append(KeyHash.hash(front.key(of: entry), seed: hashSeed)) }
-    runs.prefetch(hashes)
-  }
-
-  /// Makes ``slot(ofKey:)`` faster for keys that are asked for soon: a few dozen, so that what is
-  /// fetched for the first is still there when the last is looked up.
-  package func prefetchSlots(ofKeys keys: ArraySlice<[UInt8]>) {
-    var hashes: [UInt64] = []
-    hashes.reserveCapacity(keys.count)
-    for key in keys { hashes.append(KeyHash.hash(key.rawSpan, seed: hashSeed)) }
+  /// Makes ``slot(ofKey:)`` and ``isNewest(_:ofKey:)`` faster for keys that are asked about soon: a
+  /// few dozen, so that what is fetched for the first is still there when the last is looked up.
+  /// - Parameter hashes: of the keys, by ``hashSeed``.
+  package func prefetchSlots(_ hashes: [UInt64]) {
     reading.withLock { $0.index.prefetch(hashes) }
   }
 

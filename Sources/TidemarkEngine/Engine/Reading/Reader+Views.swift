@@ -1,36 +1,3 @@
-/// The store as it was after one sequence, or what entries with certain times of their own make of
-/// it; what it needs stays until it goes.
-package final class EngineView: Sendable {
-  package let reader: Reader
-  package let sequence: UInt64
-  /// Entries with a later time of their own do not count; nil when all do.
-  package let ownTimeLimit: Timestamp?
-  /// The epoch of the sequence.
-  package let epoch: UInt64
-  /// The state of this sequence, and all behind it, is kept for the view.
-  let pinned: UInt64
-
-  init(
-    _ reader: Reader, sequence: UInt64, epoch: UInt64, pinned: UInt64? = nil,
-    ownTimeLimit: Timestamp? = nil
-  ) {
-    self.reader = reader
-    self.epoch = epoch
-    self.sequence = sequence
-    self.pinned = pinned ?? sequence
-    self.ownTimeLimit = ownTimeLimit
-  }
-
-  deinit { reader.unpin(pinned) }
-
-  /// Whether an entry of the log counts.
-  package func shows(_ entry: LogEntry) throws(TidemarkError) -> Bool {
-    guard entry.sequence <= sequence else { return false }
-    guard let ownTimeLimit else { return true }
-    return try entry.time() <= ownTimeLimit
-  }
-}
-
 extension Reader {
   /// A view as of a sequence.
   /// - Parameter sequence: nil is the newest.
@@ -83,28 +50,6 @@ extension Reader {
     reading.withLock { $0.views.unpin(sequence) }
   }
 
-  /// The newest entry of a key that counts in a view.
-  /// - Parameters:
-  ///   - newest: the key's newest sequence.
-  ///   - view: the view.
-  /// - Returns: nil when the key had no entry yet.
-  func version(
-    newest: UInt64, in view: EngineView
-  ) throws(TidemarkError) -> LogEntry? {
-    var candidate = newest
-    // Links lead strictly downward, so this ends.
-    while true {
-      guard let entry = try linkedEntry(candidate) else {
-        let manifest = manifest
-        try Self.checkKept(view.pinned, manifest)
-        return nil
-      }
-      if try view.shows(entry) { return entry }
-      guard entry.head.previous > 0 else { return nil }
-      candidate = entry.head.previous
-    }
-  }
-
   /// The entry that a link names.
   /// - Returns: nil when compaction dropped it.
   /// - Throws: `damaged` when it must be there and is not.
@@ -131,21 +76,6 @@ extension Reader {
     return try entryIfKept(at: sequence) == nil
   }
 
-  /// The entry of a key in a view; nil when the key was absent or deleted then.
-  package func entry(
-    forKey key: RawSpan, in view: EngineView
-  ) throws(TidemarkError) -> LogEntry? {
-    // Also when the key is not found: its tombstone may have gone with the history.
-    try checkStands(view)
-    guard let slot = try slot(ofKey: key) else { return nil }
-    if view.ownTimeLimit == nil, slot.sequence <= view.sequence, slot.isDeleted { return nil }
-    guard let entry = try version(newest: slot.sequence, in: view),
-      !entry.head.kind.removes
-    else { return nil }
-    try check(entry, isOf: key)
-    return entry
-  }
-
   /// An index image or a link that names an entry of another key must not pass for an answer.
   func check(_ entry: LogEntry, isOf key: RawSpan) throws(TidemarkError) {
     guard entry.front.key(of: entry.head).isEqual(to: key) else {
@@ -153,19 +83,5 @@ extension Reader {
         .format(FormatError("an entry of another key than the index or a link says")),
         offset: entry.front.offset, sequences: entry.sequence...entry.sequence)
     }
-  }
-
-  /// The versions of a key that are kept, newest first, deletes among them.
-  /// - Parameters:
-  ///   - sequence: newer versions are passed over.
-  ///   - limit: so many at most; older ones are not looked at.
-  package func history(
-    ofKey key: RawSpan, upTo sequence: UInt64 = .max, limit: Int = .max
-  ) throws(TidemarkError) -> [LogEntry] {
-    var entries: [LogEntry] = []
-    guard limit > 0 else { return entries }
-    var walk = try VersionWalk(self, ofKey: key, upTo: sequence)
-    while entries.count < limit, let entry = try walk.next() { entries.append(entry) }
-    return entries
   }
 }

@@ -1,5 +1,3 @@
-// SAFETY: the state, and the index in it, which is not Sendable, do not leave the lock.
-
 /// The owner of what readers see of a store: the index, the segments of the log, entries that are
 /// on their way there, and what of that is visible and durable.
 ///
@@ -29,6 +27,11 @@ package final class Reader: StateOwner {
     reading = Lock(ReadState(opened, staleBelow: staleBelow))
     isOpen.isSet = true
   }
+
+  /// Entries of the log, many at a time.
+  package var entries: LogEntries { LogEntries(reader: self) }
+  /// The log in the order of time.
+  package var history: LogHistory { LogHistory(self) }
 
   /// Sets who writes the log.
   func follow(_ tail: any LogTail) { self.tail.withLock { $0.tail = tail } }
@@ -79,10 +82,8 @@ package final class Reader: StateOwner {
     }
   }
 
-  /// The store's id, 16 bytes.
-  package var storeID: [UInt8] { reading.withLock { $0.manifest.storeID } }
-  /// The replica's id, 16 bytes.
-  package var replicaID: [UInt8] { reading.withLock { $0.manifest.replicaID } }
+  package var storeID: [UInt8] { manifest.storeID }
+  package var replicaID: [UInt8] { manifest.replicaID }
   /// The highest sequence that readers see.
   package var lastSequence: UInt64 { reading.withLock { $0.visible } }
   /// The highest sequence known to be on the disk.
@@ -100,9 +101,6 @@ package final class Reader: StateOwner {
   func segment(covering sequence: UInt64) -> Segment? {
     reading.withLock { $0.segment(covering: sequence) }
   }
-
-  /// The id of the last segment; nil where there is none.
-  var lastSegmentID: UInt64? { reading.withLock { $0.segments.last?.id } }
 
   /// Whether an entry was lost in damage that is on record.
   func isDamaged(_ sequence: UInt64) -> Bool {

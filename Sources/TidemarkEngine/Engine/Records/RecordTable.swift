@@ -142,10 +142,11 @@ package struct RecordTable: Sendable {
   }
 
   /// Writes a checkpoint.
+  /// - Parameter commit: commits the batch that it gets.
   /// - Returns: false when the list is too long for one record; then the table goes on without.
   @discardableResult
   package mutating func writeCheckpoint(
-    in engine: Engine, durability: Durability? = nil
+    _ commit: (OperationBatch) throws(TidemarkError) -> CommitResult
   ) throws(TidemarkError) -> Bool {
     try catchUp()
     var rows: [RecordCheckpoint.Row] = []
@@ -160,7 +161,7 @@ package struct RecordTable: Sendable {
     var batch = OperationBatch()
     try Self.add(.checkpoint, key: [], value: value, to: &batch)
     let listed = through
-    let result = try engine.commit(batch, durability: durability)
+    let result = try commit(batch)
     listedThrough = listed
     recordsSinceCheckpoint = 0
     try note(batch, result)

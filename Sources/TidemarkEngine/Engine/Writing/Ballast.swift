@@ -65,101 +65,100 @@ struct Ballast: Sendable {
   }
 }
 
-/// The ballast's part of the writer's state: when it is to be looked at, and who is using it up.
-struct BallastState {
-  /// Bytes of log written since the ballast was looked at.
-  private var bytesSince = 0
-  /// Whether this opening has set aside what the ballast holds.
-  private(set) var isProven = false
-  /// How many are at a step for which the ballast was given up.
-  private var users = 0
-  /// Whether space is being set aside beside those who write.
-  var isBeingProvided = false
+/// The owner of the ballast: it is given up for steps that a full disk would keep from being taken,
+/// and set aside again.
+final class BallastKeeper: StateOwner {
+  let store: StoreContext
+  private let keeping = Monitor(State())
+  /// Whether somebody is at a step for which the ballast was given up: ordinary writes, which would
+  /// take that space, are refused meanwhile.
+  let isInUse = AtomicFlag()
 
-  init() {}
-
-  /// The state after the store was read anew: somebody else may have set aside what is there.
-  init(goingOnFrom former: BallastState) { bytesSince = former.bytesSince }
-
-  /// Whether nobody has to do with it.
-  var isFree: Bool { !isInUse && !isBeingProvided }
-  var isInUse: Bool { users > 0 }
-
-  func isDue(from bytes: Int) -> Bool { bytesSince >= bytes }
-
-  mutating func noteWritten(_ bytes: Int) { bytesSince += bytes }
-
-  mutating func noteProven() { isProven = true }
-
-  /// - Returns: whether anything was written since the last turn.
-  mutating func takeTurn() -> Bool {
-    defer { bytesSince = 0 }
-    return bytesSince > 0
+  private struct State {
+    /// Bytes of log that had been written when the ballast was looked at.
+    var loggedBefore = 0
+    /// Whether there may be space to be set aside again.
+    var mayLack = false
+    /// Whether this opening has set aside what the ballast holds.
+    var isProven = false
+    /// How many are at a step for which the ballast was given up.
+    var users = 0
+    /// Whether space is being set aside beside those who write.
+    var isBeingProvided = false
   }
 
-  mutating func beginUse() { users += 1 }
+  init(_ store: StoreContext) { self.store = store }
 
-  /// Bytes left over are to be set aside again.
-  mutating func endUse(dueFrom bytes: Int) {
-    users -= 1
-    bytesSince = max(bytesSince, bytes, 1)
-  }
-}
+  private var ballast: Ballast { Ballast(fileSystem: fileSystem, storePath: path) }
 
-extension LogWriter {
-  /// Gives some of the space back that is set aside for a full disk.
+  /// Bytes that are set aside now.
+  var bytes: Int { ballast.bytes }
+
+  /// Gives space back to the disk.
   /// - Returns: whether there was any.
-  package func releaseBallast(_ bytes: Int) -> Bool { ballast.release(bytes) }
-
-  var ballast: Ballast { Ballast(fileSystem: fileSystem, storePath: path) }
+  func release(_ bytes: Int = .max) -> Bool { ballast.release(bytes) }
 
   /// Takes a step, and takes it once more with the ballast's space when the disk is full.
-  ///
-  /// Meanwhile ordinary writes are refused, which would take that space.
-  func withBallast<R>(
-    _ step: () throws(TidemarkError) -> R
-  ) throws(TidemarkError) -> R {
+  func give<R>(to step: () throws(TidemarkError) -> R) throws(TidemarkError) -> R {
     do { return try step() } catch {
       guard error.code == .noSpace else { throw error }
-      writing.withLock { $0.ballast.beginUse() }
-      defer { writing.withLock { $0.ballast.endUse(dueFrom: configuration.ballastFromLogBytes) } }
+      use(1)
+      defer { use(-1) }
       guard ballast.release() else { throw error }
       return try step()
     }
   }
 
-  /// Sets as much space aside as the log calls for, when something was written since the last
-  /// time. That there is none is no error.
-  /// - Parameter mayShrink: whether there may be more set aside than the log calls for.
-  func provideBallast(mayShrink: Bool = false) {
-    let log = reader.snapshot.usedBytes
+  private func use(_ change: Int) {
+    keeping.withLock { state in
+      state.users += change
+      isInUse.isSet = state.users > 0
+      state.mayLack = true
+    }
+  }
+
+  /// Whether so much was written that more space is to be set aside.
+  /// - Parameter logged: bytes of log that were written so far.
+  func isDue(at logged: Int) -> Bool {
+    keeping.withLock { state in
+      state.mayLack || logged - state.loggedBefore >= configuration.ballastFromLogBytes
+    }
+  }
+
+  /// Sets as much space aside as a log calls for, when something was written since the last time.
+  /// That there is none is no error.
+  /// - Parameters:
+  ///   - log: bytes of the log.
+  ///   - logged: bytes of log that were written so far.
+  ///   - mayShrink: whether there may be more set aside than the log calls for.
+  ///   - exclusively: calls its argument while nobody writes, who could take what is given back for
+  ///     a moment.
+  func provide(
+    forLog log: Int, logged: Int, mayShrink: Bool, exclusively: (() -> Void) -> Void
+  ) {
     let wanted = Ballast.wanted(forLog: log, from: configuration.ballastFromLogBytes)
-    let free = freeBytes ?? 0
-    let isProven = writing.withLock { state -> Bool? in
-      guard state.lock != nil, !state.isSuspended, state.ballast.isFree else { return nil }
-      // Once a store is closed nothing is allocated any more, also not what was given back.
-      guard state.ballast.takeTurn() || (mayShrink && !state.isClosed) else { return nil }
+    let isProven = keeping.withLock { state -> Bool? in
+      guard state.users == 0, !state.isBeingProvided else { return nil }
+      guard logged > state.loggedBefore || state.mayLack || mayShrink else { return nil }
+      (state.loggedBefore, state.mayLack) = (logged, false)
       guard wanted > 0 || mayShrink else { return nil }
-      defer { state.ballast.noteProven() }
-      guard free < Ballast.plenty + wanted else {
-        state.ballast.isBeingProvided = true
-        return state.ballast.isProven
-      }
-      // Nobody writes meanwhile, who could take what is given back for a moment.
-      ballast.provide(wanted, isProven: state.ballast.isProven)
-      return nil
+      defer { state.isProven = true }
+      state.isBeingProvided = true
+      return state.isProven
     }
     guard let isProven else { return }
-    ballast.provide(wanted, isProven: isProven)
-    writing.withLock { $0.ballast.isBeingProvided = false }
-    writing.broadcast()
+    if freeBytes ?? 0 < Ballast.plenty + wanted {
+      exclusively { ballast.provide(wanted, isProven: isProven) }
+    } else {
+      ballast.provide(wanted, isProven: isProven)
+    }
+    keeping.withLock { $0.isBeingProvided = false }
+    keeping.broadcast()
   }
 
   /// Waits until nobody sets space aside: with the store's lock others may do that.
-  func waitForBallast() { writing.wait { !$0.ballast.isBeingProvided } }
+  func wait() { keeping.wait { !$0.isBeingProvided } }
 
-  /// Whether so much was written that more space is to be set aside.
-  var ballastIsDue: Bool {
-    writing.withLock { $0.ballast.isDue(from: configuration.ballastFromLogBytes) }
-  }
+  /// The store was read anew: somebody else may have set aside what is there.
+  func startOver() { keeping.withLock { $0.isProven = false } }
 }

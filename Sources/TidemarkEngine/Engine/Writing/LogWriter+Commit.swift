@@ -99,30 +99,18 @@ extension LogWriter {
   ) throws(TidemarkError) -> OperationBatch {
     try writeStaged(&state, mayCompress: false)
     var batch = batch
-    for (index, operation) in batch.operations.enumerated() {
-      guard operation.condition >= 0, case .hash(let hash) = batch.conditions[operation.condition]
-      else { continue }
-      let slot = try newestSlot(of: batch.key(of: operation), &state)
-      guard let slot, !slot.isDeleted,
-        try reader.info(try reader.entry(at: slot.sequence)).attributes.hash == hash
-      else {
-        throw TidemarkError(
-          .conflict, "the key does not have this validator hash; read it again and decide",
-          operation: index)
+    try batch.resolveHashes { (key) throws(TidemarkError) in
+      let slot: Slot?
+      do throws(IndexError) { slot = try reader.newestSlot(ofKey: key) } catch {
+        try reader.rebuildIndex(after: error)
+        do throws(IndexError) { slot = try reader.newestSlot(ofKey: key) } catch {
+          throw TidemarkError(error)
+        }
       }
-      batch.replaceCondition(operation.condition, with: .sequence(slot.sequence))
+      guard let slot, !slot.isDeleted else { return nil }
+      return (slot.sequence, try reader.info(reader.entry(at: slot.sequence)).attributes.hash)
     }
     return batch
-  }
-
-  /// The index's answer for a key, to a caller who holds the writer's lock.
-  private func newestSlot(
-    of key: RawSpan, _ state: inout WriterState
-  ) throws(TidemarkError) -> Slot? {
-    do { return try reader.newestSlot(ofKey: key) } catch {
-      try reader.rebuildIndex(after: error)
-    }
-    do { return try reader.newestSlot(ofKey: key) } catch { throw TidemarkError(error) }
   }
 
   /// Takes sequences, makes the entries visible and leaves them in frames to be written.
@@ -206,7 +194,6 @@ extension LogWriter {
     state.unsyncedBytes += bytes
     lookForRoom(state)
     state.loggedBytes += bytes
-    state.ballast.noteWritten(bytes)
     state.written = state.sequence
     if PlantedBug.isOn(.durableTooSoon) { advanceDurable(to: state.written, &state) }
     state.durableInLog = state.durable

@@ -2,7 +2,7 @@ extension LogWriter {
   /// Makes sure that a batch has its place: a segment of this opening, space on the disk.
   /// - Throws: `noSpace` and the like; then nothing has changed.
   func makeRoom(for bytes: Int, _ state: inout WriterState) throws(TidemarkError) {
-    guard !state.ballast.isInUse else {
+    guard !ballast.isInUse.isSet else {
       throw TidemarkError(
         .noSpace,
         "the disk is full, and its last space is needed to close or compact the store; free "

@@ -154,7 +154,7 @@ extension LogWriter {
         try carryDurableForward(&state)
       }
       // The last space of a full disk is for those who have asked for it.
-      return !state.ballast.isInUse
+      return !ballast.isInUse.isSet
     }
     if let syncGoal { try sync(through: syncGoal) }
     return hasSpace

@@ -1,5 +1,3 @@
-// SAFETY: a WriterState is touched only under the monitor that holds it.
-
 /// The owner of the end of the log: it gives out sequences, makes entries visible, writes and syncs
 /// them, and says in MANIFEST what the store consists of.
 ///
@@ -11,6 +9,7 @@ package final class LogWriter: StateOwner, LogTail {
   /// Compresses blocks of batches on a thread of its own; nil where writers do all work themselves.
   package let packer: BlockPacker?
   let derivation = OnceReference<Derivation>()
+  let ballast: BallastKeeper
   let writing: Monitor<WriterState>
   /// Whether so much is not synced that those who write must wait.
   let isCrowded = AtomicFlag()
@@ -21,6 +20,7 @@ package final class LogWriter: StateOwner, LogTail {
     manifests = opened.manifests
     packer =
       store.configuration.doesBackgroundWorkInline ? nil : BlockPacker(contexts: store.contexts)
+    ballast = BallastKeeper(store)
     writing = Monitor(WriterState(opened))
     reader.follow(self)
   }
@@ -39,9 +39,6 @@ package final class LogWriter: StateOwner, LogTail {
   /// Whether the store was closed or suspended, or is about to be.
   var isShut: Bool { writing.withLock { $0.isClosed || $0.isSuspended } }
 
-  /// Whether the store was opened for writing.
-  var mayWrite: Bool { writing.withLock { $0.canWrite } }
-
   /// Bytes of log that were written since the store was opened.
   var loggedBytes: Int { writing.withLock { $0.loggedBytes } }
 
@@ -49,7 +46,7 @@ package final class LogWriter: StateOwner, LogTail {
   /// opening, or nothing more can be.
   var active: (id: UInt64, rawBytes: Int)? {
     writing.withLock { state in
-      guard !state.isClosed, !state.isSuspended, state.poison == nil, !state.ballast.isInUse
+      guard !state.isClosed, !state.isSuspended, state.poison == nil, !ballast.isInUse.isSet
       else { return nil }
       return state.appender.map { ($0.row.id, $0.rawBytes) }
     }
@@ -83,14 +80,6 @@ package final class LogWriter: StateOwner, LogTail {
       try updateManifest(manifest, &state)
       try then(state.manifest)
       return true
-    }
-  }
-
-  /// From here on a crash leaves files behind, which only an unclean opening clears away.
-  func markUnclean() throws(TidemarkError) {
-    try changeManifest { manifest in
-      defer { manifest.isClosedCleanly = false }
-      return manifest.isClosedCleanly
     }
   }
 
@@ -151,24 +140,6 @@ package final class LogWriter: StateOwner, LogTail {
     }
   }
 
-  /// Removes files of log and index that MANIFEST does not list: those that could not be removed
-  /// when they were replaced.
-  /// - Parameter others: paths of files that go as well.
-  func discardUnlisted(and others: [String]) throws(TidemarkError) {
-    try writing.withLock { (state: inout WriterState) throws(TidemarkError) in
-      let listed = Set(
-        (state.manifest.segments.map(\.fileName) + state.manifest.images.map(\.fileName)))
-      do throws(FileSystemError) {
-        for path in others { try fileSystem.remove(path) }
-        for folder in [StoreLayout.logDirectory, StoreLayout.indexDirectory] {
-          for name in try fileSystem.list(path + "/" + folder) where !listed.contains(name) {
-            try fileSystem.remove(path + "/" + folder + "/" + name)
-          }
-        }
-      } catch { throw TidemarkError(error, while: "removing what a compaction has replaced") }
-    }
-  }
-
   /// Begins a change of keys: from here on everything new is encrypted with another key.
   ///
   /// MANIFEST lists both keys until nothing is left that needs the old one, so that a crash
@@ -189,6 +160,24 @@ package final class LogWriter: StateOwner, LogTail {
   /// Bounds the segments that are written from now on.
   func bound(_ limits: SegmentLimits) { writing.withLock { $0.limits = limits } }
 
+  /// Sets as much space aside for a full disk as the log calls for.
+  /// - Parameter mayShrink: whether there may be more set aside than that.
+  func provideBallast(mayShrink: Bool = false) {
+    // Once a store is closed nothing is allocated any more, also not what was given back.
+    let logged = writing.withLock { state -> Int? in
+      state.lock == nil || state.isSuspended || mayShrink && state.isClosed
+        ? nil : state.loggedBytes
+    }
+    guard let logged else { return }
+    ballast.provide(
+      forLog: reader.snapshot.usedBytes, logged: logged, mayShrink: mayShrink
+    ) { provide in writing.withLock { _ in provide() } }
+  }
+
+  /// Gives some of the space back that is set aside for a full disk.
+  /// - Returns: whether there was any.
+  package func releaseBallast(_ bytes: Int) -> Bool { ballast.release(bytes) }
+
   // MARK: Opening and closing
 
   /// Takes over what resuming has found.
@@ -196,13 +185,14 @@ package final class LogWriter: StateOwner, LogTail {
     try writing.withLock { (state: inout WriterState) throws(TidemarkError) in
       var next = WriterState(opened)
       next.commitTime = max(next.commitTime, state.commitTime)
-      next.ballast = BallastState(goingOnFrom: state.ballast)
       next.limits = state.limits
       next.loggedBytes = state.loggedBytes
       try reader.takeUp(opened, staleBelow: staleBelow, resumes: true)
+      let isOwn = state.poison == nil && state.manifest.generation == opened.manifest.generation
       state = next
+      ballast.startOver()
       lookForRoom(state)
-      derivation.object?.noteTakeover()
+      if !isOwn { derivation.object?.noteTakeover() }
     }
   }
 
@@ -249,20 +239,19 @@ package final class LogWriter: StateOwner, LogTail {
     }
   }
 
-  /// Refuses writes from now on.
+  /// Refuses writes from now on, and waits for a sync that is under way.
   /// - Returns: false when something was written meanwhile, which is to be sealed first.
   func refuseWrites(isSuspended: Bool, hasFailed: Bool) -> Bool {
-    writing.withLock { state in
+    let isRefused = writing.withLock { state in
       guard hasFailed || state.poison != nil || state.appender == nil else { return false }
       state.isClosed = !isSuspended
       state.isSuspended = isSuspended
       state.appender = nil
       return true
     }
+    if isRefused { writing.wait { !$0.isSyncing } }
+    return isRefused
   }
-
-  /// Waits for a sync that is under way.
-  func waitForSync() { writing.wait { !$0.isSyncing } }
 
   /// Gives the store's lock up.
   func takeLock() -> (any FileLock)? {

@@ -27,7 +27,6 @@ struct WriterState: @unchecked Sendable {
   var stagedSince: UInt64 = 0
   /// `durable` as the last frame says.
   var durableInLog: UInt64 = 0
-  var ballast = BallastState()
   /// Bytes of log that were written since the store was opened.
   var loggedBytes = 0
   var limits = SegmentLimits()

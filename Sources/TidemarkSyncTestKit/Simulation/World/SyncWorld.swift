@@ -147,8 +147,9 @@ final class SyncWorld {
     if !disk.isRunning {
       try comeBack(device)
     } else if let device {
-      try oracle.observe(device)
-    } else {
+      // One that was closed is looked at when it is open again.
+      if !device.engine.reader.isClosed { try oracle.observe(device) }
+    } else if !server.feed.isClosed {
       try oracle.observe(server)
     }
   }

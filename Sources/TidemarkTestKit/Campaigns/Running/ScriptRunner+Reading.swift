@@ -84,7 +84,7 @@ extension ScriptRunner {
     let passing = model.cachedKeys.contains(key) ? model.passingSequences() : []
     let all = model.history(ofKey: key).map(\.sequence)
     let expected = all.filter { !passing.contains($0) }
-    let found = try opened().reader.history(ofKey: key.rawSpan).map(\.sequence)
+    let found = try opened().reader.history.versions(ofKey: key.rawSpan).map(\.sequence)
     // Compaction may keep more than it must, never less and nothing out of order.
     guard Set(found).isSuperset(of: expected.filter({ $0 > viewableFrom })),
       found == found.sorted(by: >),

@@ -17,19 +17,19 @@ package struct HintFile: Sendable {
   /// Longest content.
   package static let mostBytes = 64 << 20
 
-  private let engine: Engine
+  private let writer: LogWriter
   private let paths: [String]
 
   /// - Parameters:
-  ///   - engine: the store that it is about.
+  ///   - writer: that of the store that it is about.
   ///   - name: tells it from others of the store: letters, digits and hyphens.
-  package init(_ engine: Engine, name: String) {
-    self.engine = engine
-    let directory = engine.path + "/" + StoreLayout.hintDirectory + "/"
+  package init(_ writer: LogWriter, name: String) {
+    self.writer = writer
+    let directory = writer.path + "/" + StoreLayout.hintDirectory + "/"
     paths = [directory + name + ".0", directory + name + ".1"]
   }
 
-  private var fileSystem: any FileSystem { engine.environment.fileSystem }
+  private var fileSystem: any FileSystem { writer.fileSystem }
 
   /// The content that was written last; nil where there is none that can be read.
   package func read() -> [UInt8]? {
@@ -66,12 +66,12 @@ package struct HintFile: Sendable {
     else { throw FormatError("a hint file that is not whole") }
     let generation = try bytes.rawSpan.u64(at: 16)
     guard try bytes.rawSpan.u32(at: 12) & FormatConstants.encryptionFeature != 0 else {
-      guard try engine.keys.current() == nil else { throw FormatError("not encrypted") }
+      guard try writer.keys.current() == nil else { throw FormatError("not encrypted") }
       return (generation, Array(bytes[Self.headerBytes...]))
     }
     let number = try bytes.rawSpan.u64(at: 32)
     let seal = try FileSeal(bytes.rawSpan, at: Self.headerBytes)
-    let sealer = try seal.sealer(key: engine.keys.key(seal.keyID), fileID: number)
+    let sealer = try seal.sealer(key: writer.keys.key(seal.keyID), fileID: number)
     let start = Self.headerBytes + FileSeal.byteCount
     return (generation, try sealer.open(bytes.rawSpan.extracting(start..<length), Self.nonce))
   }
@@ -80,12 +80,12 @@ package struct HintFile: Sendable {
   /// - Throws: `closed` and `readOnly` too.
   package func write(_ content: [UInt8]) throws(TidemarkError) {
     guard content.count <= Self.mostBytes else { return }
-    try engine.writer.checkWritable()
+    try writer.checkWritable()
     let newest = newest()
     let place = newest.map { 1 - $0.place } ?? 0
     let bytes = try encode(content, generation: (newest?.generation ?? 0) + 1)
     do {
-      let directory = engine.path + "/" + StoreLayout.hintDirectory
+      let directory = writer.path + "/" + StoreLayout.hintDirectory
       if try fileSystem.kind(directory) == nil { try fileSystem.createDirectory(directory) }
       let exists = try fileSystem.kind(paths[place]) != nil
       let file = try fileSystem.open(paths[place], exists ? .readWrite : .create)
@@ -103,12 +103,12 @@ package struct HintFile: Sendable {
   }
 
   /// The names of all hints of a store.
-  package static func names(_ engine: Engine) throws(TidemarkError) -> [String] {
-    let directory = engine.path + "/" + StoreLayout.hintDirectory
+  package static func names(_ writer: LogWriter) throws(TidemarkError) -> [String] {
+    let directory = writer.path + "/" + StoreLayout.hintDirectory
     do {
-      guard try engine.environment.fileSystem.kind(directory) == .directory else { return [] }
+      guard try writer.fileSystem.kind(directory) == .directory else { return [] }
       var names: Set<String> = []
-      for name in try engine.environment.fileSystem.list(directory)
+      for name in try writer.fileSystem.list(directory)
       where name.hasSuffix(".0") || name.hasSuffix(".1") {
         names.insert(String(name.dropLast(2)))
       }
@@ -141,31 +141,31 @@ package struct HintFile: Sendable {
   private func encode(
     _ content: [UInt8], generation: UInt64
   ) throws(TidemarkError) -> [UInt8] {
-    let number = engine.environment.random.next()
-    let fileKey = try engine.newFileKey(try engine.keys.current())
-    var writer = ByteWriter(capacity: Self.headerBytes + content.count + 128)
-    writer.u64(Self.magic)
-    writer.u16(FormatConstants.major)
-    writer.u16(FormatConstants.minor)
-    writer.u32(fileKey == nil ? 0 : FormatConstants.encryptionFeature)
-    writer.u64(generation)
-    writer.u64(0)
-    writer.u64(number)
+    let number = writer.environment.random.next()
+    let fileKey = try writer.newFileKey(try writer.keys.current())
+    var file = ByteWriter(capacity: Self.headerBytes + content.count + 128)
+    file.u64(Self.magic)
+    file.u16(FormatConstants.major)
+    file.u16(FormatConstants.minor)
+    file.u32(fileKey == nil ? 0 : FormatConstants.encryptionFeature)
+    file.u64(generation)
+    file.u64(0)
+    file.u64(number)
     let more = fileKey == nil ? 0 : FileSeal.byteCount + BlockSealer.tagBytes
-    writer.u64(UInt64(content.count + more))
-    writer.u64(0)
+    file.u64(UInt64(content.count + more))
+    file.u64(0)
     if let fileKey {
       do {
-        let seal = try fileKey.seal(fileID: number, prefix: writer.bytes)
-        seal.encode(into: &writer)
-        writer.raw(content)
+        let seal = try fileKey.seal(fileID: number, prefix: file.bytes)
+        seal.encode(into: &file)
+        file.raw(content)
         try fileKey.sealer(fileID: number).seal(
-          &writer.bytes, from: writer.count - content.count, Self.nonce)
+          &file.bytes, from: file.count - content.count, Self.nonce)
       } catch { throw TidemarkError(.inputOutput, error.reason, cause: error) }
     } else {
-      writer.raw(content)
+      file.raw(content)
     }
-    writer.patch(u64: XXH64.hash(writer.bytes.rawSpan), at: 48)
-    return writer.bytes
+    file.patch(u64: XXH64.hash(file.bytes.rawSpan), at: 48)
+    return file.bytes
   }
 }

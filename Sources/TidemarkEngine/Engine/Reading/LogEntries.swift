@@ -1,7 +1,9 @@
 /// Entries of the log, many at a time.
-extension Reader {
+package struct LogEntries: Sendable {
+  let reader: Reader
+
   /// So many entries are worth asking for together, where more are wanted.
-  package static let entriesTogether = 16_384
+  package static let mostTogether = 16_384
 
   /// Where a head lies.
   private struct HeadPlace {
@@ -19,8 +21,8 @@ extension Reader {
   /// - Parameters:
   ///   - sequences: the entries'.
   ///   - body: gets the index of a sequence, and its entry, which keeps the heads of its frame.
-  /// - Throws: what ``entry(at:)`` throws, and what `body` throws.
-  package func forEachEntry(
+  /// - Throws: what ``Reader/entry(at:)`` throws, and what `body` throws.
+  package func forEach(
     at sequences: [UInt64], _ body: (Int, LogEntry) throws(TidemarkError) -> Void
   ) throws(TidemarkError) {
     var (segments, places, rest) = headPlaces(of: sequences)
@@ -40,9 +42,9 @@ extension Reader {
       // One that is asked for twice is decoded once.
       var wanted: [Int] = []
       for place in group where place.entry != wanted.last { wanted.append(place.entry) }
-      let some = try? segment.heads(of: wanted, in: first.record, caches: caches)
+      let some = try? segment.heads(of: wanted, in: first.record, caches: reader.caches)
       // An entry that a compaction has just moved is found by its sequence.
-      guard let front = try? some ?? segment.front(first.record, caches: caches) else {
+      guard let front = try? some ?? segment.front(first.record, caches: reader.caches) else {
         rest += group.map(\.index)
         continue
       }
@@ -60,7 +62,7 @@ extension Reader {
         try body(place.index, LogEntry(segment: segment, front: front, head: head))
       }
     }
-    for index in rest { try body(index, try entry(at: sequences[index])) }
+    for index in rest { try body(index, try reader.entry(at: sequences[index])) }
   }
 
   /// - Returns: also the indices of those that are to be found by themselves.
@@ -72,7 +74,7 @@ extension Reader {
     places.reserveCapacity(sequences.count)
     var rest: [Int] = []
     for (index, sequence) in sequences.enumerated() {
-      guard case .segment(let segment) = try? place(of: sequence),
+      guard case .segment(let segment) = try? reader.place(of: sequence),
         let found = (try? segment.frame(holding: sequence)) ?? nil
       else {
         rest.append(index)
@@ -90,7 +92,7 @@ extension Reader {
     return (segments, places, rest)
   }
 
-  /// Calls `body` with all that is known of entries, in the order of ``forEachEntry(at:_:)`` but
+  /// Calls `body` with all that is known of entries, in the order of ``forEach(at:_:)`` but
   /// for touches, which come last.
   /// - Parameters:
   ///   - sequences: the entries'.
@@ -99,8 +101,8 @@ extension Reader {
     at sequences: [UInt64], _ body: (Int, RawSpan, EntryInfo) throws(TidemarkError) -> Void
   ) throws(TidemarkError) {
     var touches: [(index: Int, key: [UInt8], info: EntryInfo)] = []
-    try forEachEntry(at: sequences) { (index, entry) throws(TidemarkError) in
-      let info = try info(ofOwn: entry)
+    try forEach(at: sequences) { (index, entry) throws(TidemarkError) in
+      let info = try reader.info(ofOwn: entry)
       guard info.kind == .touch else {
         return try body(index, entry.front.key(of: entry.head), info)
       }
@@ -108,7 +110,7 @@ extension Reader {
     }
     guard !touches.isEmpty else { return }
     let puts = touches.map(\.info.valueSequence)
-    try forEachEntry(at: puts) { (number, put) throws(TidemarkError) in
+    try forEach(at: puts) { (number, put) throws(TidemarkError) in
       let touch = touches[number]
       try body(touch.index, touch.key.rawSpan, try touch.info.renewing(put))
     }
@@ -130,8 +132,8 @@ extension Reader {
   /// The entry of a row.
   /// - Throws: `damaged` also where it is of another key.
   package func entry(of row: ScanRow) throws(TidemarkError) -> LogEntry {
-    let found = try entry(at: row.sequence)
-    try check(found, isOf: row.key.rawSpan)
+    let found = try reader.entry(at: row.sequence)
+    try reader.check(found, isOf: row.key.rawSpan)
     return found
   }
 }
