@@ -70,17 +70,22 @@ extension AttachmentFiles {
   ) throws(FileSystemError) -> AttachmentPartFile? {
     do throws(TidemarkError) { return try AttachmentPartFile(self, resuming: id, path: path) } catch
     {
-      let failure = error.cause as? FileSystemError
-      if let failure, !begins || Self.passes(failure) { throw failure }
+      if let failure = error.cause as? FileSystemError, !begins || Self.passes(failure) {
+        throw failure
+      }
       try fileSystem.remove(path)
       return nil
     }
   }
 
-  /// Whether a read failed for lack of file handles or while suspended, and may succeed later.
-  private static func passes(_ failure: FileSystemError) -> Bool {
-    [ErrorNumber.suspended, ErrorNumber.tooManyOpenFiles, ErrorNumber.tooManyOpenFilesInSystem]
-      .contains(failure.number)
+  /// Whether a call failed for lack of file handles, or since the store was let go of, and may
+  /// succeed later.
+  static func passes(_ failure: any Error) -> Bool {
+    guard let failure = failure as? FileSystemError else { return false }
+    return [
+      ErrorNumber.suspended, ErrorNumber.badDescriptor, ErrorNumber.tooManyOpenFiles,
+      ErrorNumber.tooManyOpenFilesInSystem,
+    ].contains(failure.number)
   }
 
   /// The contents that have begun to come. Files of no use go; those that cannot be read stay where

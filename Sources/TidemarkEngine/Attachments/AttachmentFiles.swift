@@ -29,6 +29,9 @@ package final class AttachmentFiles: Sendable {
     var cachedBytes: Int?
     /// Bytes that were there after the last sweep; nil before the first.
     var keptBytes: Int?
+    /// Whether entries went from the log since the last sweep: the last to name an attachment may
+    /// be among them.
+    var hasDrops = false
   }
 
   /// Files that are not whole yet begin so.
@@ -257,10 +260,14 @@ package final class AttachmentFiles: Sendable {
   package var isSweepDue: Bool {
     isCacheSweepDue
       || state.withLock { state in
-        state.changedBytes
-          >= max(Limits.attachmentBytesBeforeSweep, (state.keptBytes ?? 0) / 2)
+        state.hasDrops
+          || state.changedBytes
+            >= max(Limits.attachmentBytesBeforeSweep, (state.keptBytes ?? 0) / 2)
       }
   }
+
+  /// Takes note that a compaction has dropped entries.
+  func noteDrops() { state.withLock { $0.hasDrops = true } }
 
   /// Bytes that were there after the last sweep; nil before the first.
   var keptBytes: Int? { state.withLock { $0.keptBytes } }
@@ -293,19 +300,32 @@ package final class AttachmentFiles: Sendable {
     _ inUse: () throws(TidemarkError) -> InUse?
   ) throws(TidemarkError) -> SweepReport {
     try sweeping.withLock { (_: inout Void) throws(TidemarkError) in
-      try state.withLock { (state: inout State) throws(TidemarkError) in
-        do throws(FileSystemError) { try tidy(&state) } catch {
-          throw TidemarkError(error, while: "removing attachments that were not finished")
-        }
+      let hadDrops = state.withLock { state in
+        defer { state.hasDrops = false }
+        return state.hasDrops
       }
-      let hashes = try hashes()
-      guard !hashes.isEmpty else {
-        noteSwept(keeping: 0)
-        return SweepReport()
+      do throws(TidemarkError) { return try sweepAlone(inUse) } catch {
+        if hadDrops { noteDrops() }
+        throw error
       }
-      guard let inUse = try inUse() else { return SweepReport() }
-      return try sweep(hashes, inUse.hashes, through: inUse.through)
     }
+  }
+
+  private func sweepAlone(
+    _ inUse: () throws(TidemarkError) -> InUse?
+  ) throws(TidemarkError) -> SweepReport {
+    try state.withLock { (state: inout State) throws(TidemarkError) in
+      do throws(FileSystemError) { try tidy(&state) } catch {
+        throw TidemarkError(error, while: "removing attachments that were not finished")
+      }
+    }
+    let hashes = try hashes()
+    guard !hashes.isEmpty else {
+      noteSwept(keeping: 0)
+      return SweepReport()
+    }
+    guard let inUse = try inUse() else { return SweepReport() }
+    return try sweep(hashes, inUse.hashes, through: inUse.through)
   }
 
   private func sweep(

@@ -214,7 +214,7 @@ package final class AttachmentPartFile: Sendable {
       try file.sync()
       try files.fileSystem.syncDirectory(files.directory)
     } catch {
-      discard(&state)
+      if !AttachmentFiles.passes(error) { discard(&state) }
       throw error
     }
     state.isWhole = true
@@ -272,7 +272,7 @@ package final class AttachmentPartFile: Sendable {
   /// A sync that failed says nothing of what is on the disk: the content begins anew.
   private func sync(_ file: any File, _ state: inout State) throws {
     do throws(FileSystemError) { try file.sync() } catch {
-      discard(&state)
+      if !AttachmentFiles.passes(error) { discard(&state) }
       throw error
     }
   }

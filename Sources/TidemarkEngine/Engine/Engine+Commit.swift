@@ -80,17 +80,17 @@ extension Engine {
   package func compact(
     _ options: CompactionOptions = CompactionOptions()
   ) throws(TidemarkError) -> CompactionReport {
-    var report = try compactor.compact(options)
-    if !options.dryRun {
-      let swept = try sweepAttachments()
-      report.attachmentsRemoved = swept.removed
-      report.attachmentBytesFreed = swept.removedBytes
+    try compactor.compact(options) { (report) throws(TidemarkError) in
+      if !options.dryRun {
+        let swept = try sweepAttachments()
+        report.attachmentsRemoved = swept.removed
+        report.attachmentBytesFreed = swept.removedBytes
+      }
+      // Again, since content may have been finished meanwhile that was begun under the former key.
+      if options.newKey != nil, let failure = try attachments.rewriteWithCurrentKey() {
+        throw failure
+      }
     }
-    // Again, since content may have been finished meanwhile that was begun under the former key.
-    if options.newKey != nil, let failure = try attachments.rewriteWithCurrentKey() {
-      throw failure
-    }
-    return report
   }
 
   /// Leaves nothing on the disk of cached data that was given up, but for what open views show:

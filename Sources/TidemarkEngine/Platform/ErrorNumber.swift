@@ -15,7 +15,6 @@ package enum ErrorNumber {
   package static let noSpace = ENOSPC
   package static let quotaExceeded = EDQUOT
   package static let inputOutput = EIO
-  package static let interrupted = EINTR
   package static let accessDenied = EACCES
   package static let notPermitted = EPERM
   package static let readOnlyFileSystem = EROFS
@@ -45,9 +44,13 @@ extension TidemarkError {
   package init(_ error: FileSystemError, while task: String) {
     let reason = "\(ErrorNumber.text(error.number)), in \(error.operation.rawValue)"
     switch error.number {
-    // A store that is let go of closes its files, whoever uses them.
-    case ErrorNumber.suspended, ErrorNumber.badDescriptor:
+    case ErrorNumber.suspended:
       self.init(.suspended, "the store is suspended; call resume()", cause: error)
+    case ErrorNumber.badDescriptor:
+      self.init(
+        .suspended,
+        "the file was closed when the store was suspended or closed; resume it and open the file "
+          + "again (while \(task))", cause: error)
     case ErrorNumber.noSpace, ErrorNumber.quotaExceeded:
       self.init(
         .noSpace,

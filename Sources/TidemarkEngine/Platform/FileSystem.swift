@@ -2,7 +2,8 @@
 ///
 /// The engine does all its input and output through this protocol, so that tests can put a
 /// simulated disk under it, cut the power at any call and look at what survives.
-/// Paths are plain strings with `/` between components.
+/// Paths are plain strings with `/` between components. A call that a signal has interrupted is
+/// made again below it.
 package protocol FileSystem: Sendable {
   /// Opens a file.
   func open(_ path: String, _ mode: FileMode) throws(FileSystemError) -> any File

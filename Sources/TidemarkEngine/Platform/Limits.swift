@@ -146,8 +146,6 @@ package enum Limits {
   package static let runGrowth = 4
   /// Runs of an index, before whoever writes one has to merge.
   package static let runs = 16
-  /// How often in a row a call is made again that a signal has interrupted.
-  package static let interruptions = 1_000
   /// How often a reader beside a writer looks again when files were replaced under it.
   package static let openAttempts = 8
   /// How many images a compaction writes, or waits for, until one has forgotten what it lets go.

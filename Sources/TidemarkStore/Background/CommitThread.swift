@@ -71,6 +71,7 @@ final class CommitThread: Sendable {
   private static func sync(
     _ sequence: UInt64, of epoch: UInt64, _ engine: Engine
   ) -> TidemarkError? {
+    if engine.reader.isDurable(sequence, of: epoch) { return nil }
     var failure: TidemarkError?
     do { try engine.writer.sync(through: sequence, of: epoch) } catch { failure = error }
     return outcome(sequence, of: epoch, engine, failure)

@@ -71,16 +71,21 @@ package struct ChangeReader: Sendable {
   /// yet to be told.
   private mutating func beginAnewAfterTakeover() throws(TidemarkError) {
     let bounds = try engine.reader.bounds()
-    defer { known = bounds }
-    guard let known, bounds.opening != known.opening else { return }
+    guard let before = known, bounds.opening != before.opening else {
+      known = bounds
+      return
+    }
     letGo()
-    guard position <= bounds.visible, bounds.epoch(of: position) == known.epoch(of: position) else {
+    let epoch = bounds.epoch(of: position)
+    // The oldest epochs go from a list that is full.
+    guard position <= bounds.visible, epoch == before.epoch(of: position) || epoch == 0 else {
       throw TidemarkError(
         .historyDiverged,
         "entries that were seen were lost while the store was suspended; read the state anew and "
           + "follow from there",
         sequences: position...position)
     }
+    known = bounds
   }
 
   private enum Beginning {

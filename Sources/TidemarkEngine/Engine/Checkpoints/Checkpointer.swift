@@ -197,6 +197,9 @@ package final class Checkpointer: StateOwner {
 
   // MARK: Schedule
 
+  /// The log was read anew.
+  func startOver() { schedule.withLock { $0.startOver() } }
+
   /// Waits until no run is being written.
   func wait() { schedule.wait { !$0.isWriting } }
 

@@ -29,6 +29,9 @@ struct RunSchedule {
     !isWriting && logged - loggedBefore >= bytes
   }
 
+  /// The log was read anew.
+  mutating func startOver() { mayBeUneven = true }
+
   /// Whether to look for runs that were left to be merged: once in an opening.
   mutating func takeTurnToEven() -> Bool {
     guard mayBeUneven, !isWriting else { return false }

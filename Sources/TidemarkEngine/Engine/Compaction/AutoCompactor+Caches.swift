@@ -129,10 +129,14 @@ extension Compactor {
       } ?? false
     let excess = bound.map { log.keepsCached ? 0 : length - $0.logBytes } ?? 0
     let keepsReserve = isTight && length < configuration.ballastFromLogBytes
-    compacting.withLock { state in
+    let isStill = compacting.withLock { state in
+      guard state.cacheBytes == bytes else { return false }
       state.lookedAt = log.segments.last?.id
       state.note(bound, excess: isTight ? max(1, excess) : excess, keepsReserve: keepsReserve)
+      return true
     }
+    // Somebody has told another bound meanwhile, and looks himself.
+    guard isStill else { return }
     compacting.broadcast()
     writer.bound(
       SegmentLimits(segmentBytes: bound?.segmentBytes ?? .max, keepsReserve: keepsReserve))

@@ -26,8 +26,12 @@ package final class Compactor: StateOwner {
   /// history is kept; a run of the index that no longer knows dropped tombstones is written, since
   /// deleted keys could rise from an older one; then the segments are replaced, oldest first, each
   /// group in one step of MANIFEST, and files go only after that.
+  /// - Parameter finish: is called at the end, before another one may begin.
   @discardableResult
-  func compact(_ options: CompactionOptions) throws(TidemarkError) -> CompactionReport {
+  func compact(
+    _ options: CompactionOptions,
+    _ finish: (inout CompactionReport) throws(TidemarkError) -> Void = { _ in }
+  ) throws(TidemarkError) -> CompactionReport {
     let isAutomatic = options.automatic != nil
     while try !begin(writes: !options.dryRun, isAutomatic: isAutomatic) {
       // One that nobody has asked for makes room for this one, unless that is such a one, too.
@@ -59,6 +63,9 @@ package final class Compactor: StateOwner {
       guard error.code == .suspended, reader.isClosed else { throw error }
       throw TidemarkError(.closed, "the store was closed while it was compacted", cause: error)
     }
+    // Entries that went may have been the last to name an attachment.
+    if isAutomatic, report.droppedEntries > 0 { attachments.noteDrops() }
+    try finish(&report)
     return report
   }
 

@@ -45,6 +45,10 @@ struct CompactorState {
   /// what was decided about other segments.
   init(goingOnFrom former: CompactorState) {
     isAutomatic = former.isAutomatic
+    // One may have begun since.
+    isRunning = former.isRunning
+    isRunningByItself = former.isRunningByItself
+    mustStop = former.mustStop
     runs = former.runs
     bytesFreed = former.bytesFreed
     cacheBytes = former.cacheBytes

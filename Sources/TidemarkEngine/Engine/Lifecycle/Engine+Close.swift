@@ -30,7 +30,7 @@ extension Engine {
     autoCompactor.stop()
     repeat {
       do throws(TidemarkError) {
-        try writer.ballast.give { () throws(TidemarkError) in try finishWriting() }
+        try writer.ballast.give { () throws(TidemarkError) in try finish(isSuspended) }
       } catch { failure = error }
     } while !writer.refuseWrites(isSuspended: isSuspended, hasFailed: failure != nil)
     if failure == nil || failure?.code == .noSpace { writer.provideBallast() }
@@ -48,8 +48,8 @@ extension Engine {
     if let failure { throw failure }
   }
 
-  private func finishWriting() throws(TidemarkError) {
-    try writer.finish { () throws(TidemarkError) in
+  private func finish(_ isSuspended: Bool) throws(TidemarkError) {
+    try writer.finish(isSuspended: isSuspended) { () throws(TidemarkError) in
       if configuration.writesImageOnClose, reader.isAheadOfRuns {
         try checkpointer.writeRun(.brief)
       }

@@ -26,6 +26,7 @@ extension Engine {
       _ = try writer.manifests.load()
       try writer.takeUp(opened, staleBelow: opener.staleBelow)
       compactor.startOver()
+      checkpointer.startOver()
     } catch {
       files.close()
       lock?.release()

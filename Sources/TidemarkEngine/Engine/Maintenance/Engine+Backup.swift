@@ -12,14 +12,15 @@ extension Engine {
   package func backup(
     to target: String, fileSystem: (any FileSystem)? = nil
   ) throws(TidemarkError) {
-    let fileSystem = fileSystem.map(RetryingFileSystem.covering) ?? self.fileSystem
+    let fileSystem = fileSystem ?? self.fileSystem
     let pin = try reader.view()
     defer { _ = pin.sequence }
-    if writer.active != nil {
+    if writer.hasAppender {
       try writer.flush()
       try writer.sealSegments()
     }
-    var (manifest, segments) = try openSegments()
+    var (manifest, segments, opened) = try openSegments()
+    defer { for file in opened.values { file.close() } }
     _ = try StoreTarget.prepare(
       target, fileSystem, while: "creating the copy",
       isEmpty: "the copy's path is empty; give a directory",
@@ -27,8 +28,9 @@ extension Engine {
     try StoreDirectory.createFolders(target, fileSystem)
     var unreadable: [VerifyFinding] = []
     for segment in segments where segment.lastSequence >= segment.firstSequence {
+      guard let file = opened[segment.id] else { continue }
       let pages = try copy(
-        try segment.file(), length: segment.isSealed ? segment.usedLength() : nil,
+        file, length: segment.isSealed ? segment.usedLength() : nil,
         to: target + "/" + segment.fileName, fileSystem)
       for page in pages {
         unreadable.append(
@@ -79,21 +81,23 @@ extension Engine {
     try copy.close()
   }
 
-  /// MANIFEST and its segments, all open: so they stay readable, whatever compaction does.
-  private func openSegments() throws(TidemarkError) -> (Manifest, [Segment]) {
+  /// MANIFEST and its segments, with files of their own: so they stay readable, whatever compaction
+  /// does, and beside a close.
+  private func openSegments() throws(TidemarkError) -> (Manifest, [Segment], [UInt64: any File]) {
     var attempt = 0
     while true {
       let log = reader.snapshot
-      let (manifest, segments) = (log.manifest, log.segments)
-      do throws(TidemarkError) {
-        for segment in segments { _ = try segment.file() }
-        return (manifest, segments)
-      } catch {
-        attempt += 1
-        guard attempt < Limits.openAttempts, segments.contains(where: { !reader.isCurrent($0) })
-        else {
-          throw error
+      var files: [UInt64: any File] = [:]
+      do throws(FileSystemError) {
+        for segment in log.segments {
+          files[segment.id] = try self.fileSystem.open(path + "/" + segment.fileName, .read)
         }
+        return (log.manifest, log.segments, files)
+      } catch {
+        for file in files.values { file.close() }
+        attempt += 1
+        guard attempt < Limits.openAttempts, log.segments.contains(where: { !reader.isCurrent($0) })
+        else { throw TidemarkError(error, while: "opening the log") }
       }
     }
   }

@@ -70,7 +70,7 @@ package struct EngineEnvironment: Sendable {
   package var random: any RandomSource
 
   package init(fileSystem: any FileSystem, clock: any WallClock, random: any RandomSource) {
-    self.fileSystem = RetryingFileSystem.covering(fileSystem)
+    self.fileSystem = fileSystem
     self.clock = clock
     self.random = random
   }

@@ -43,6 +43,29 @@ extension TidemarkError {
       cause: cause)
   }
 
+  /// What the index says of a key is not certain.
+  /// - Parameter below: see `ReadState.staleBelow`.
+  static func possiblyStale(_ below: UInt64) -> TidemarkError {
+    guard below < .max else {
+      return TidemarkError(
+        .poisoned,
+        "a batch failed midway, and the index could not be made anew without it; close and reopen "
+          + "the store")
+    }
+    return TidemarkError(
+      .possiblyStale,
+      "the key may have been written in a damaged part of the log; repair into a new store",
+      sequences: 1...max(1, below - 1))
+  }
+
+  /// A sequence that is somebody else's by now.
+  static func lostBeforeSync(_ sequence: UInt64) -> TidemarkError {
+    TidemarkError(
+      .unknownOutcome,
+      "the store was suspended before the entry was on the disk, and resumed without it",
+      sequences: sequence...sequence)
+  }
+
   /// The system's own words, below everything that was made of them.
   private static func words(for cause: any Error) -> String {
     switch cause {

@@ -191,7 +191,7 @@ package final class EngineScan {
     let (last, beyond) = query.stretch(from: start)
     var page = KeyPage(room: min(limit, 1_024))
     let carries = try reader.withIndex { (read) throws(IndexOrStoreError) -> [Bool]? in
-      if read.staleBelow > 0 { throw .store(Reader.possiblyStale(read.staleBelow)) }
+      if read.staleBelow > 0 { throw .store(TidemarkError.possiblyStale(read.staleBelow)) }
       let isPast =
         read.visible != view.sequence || view.ownTimeLimit != nil
         || !read.hasKept(view.sequence, of: view.epoch)

@@ -61,7 +61,10 @@ extension ReadState {
   /// Whether an entry that was seen is still part of the history: where entries were lost, their
   /// sequences are given out again in another epoch.
   func hasKept(_ sequence: UInt64, of epoch: UInt64) -> Bool {
-    sequence <= visible && manifest.epoch(of: sequence) == epoch
+    guard sequence <= visible else { return false }
+    let now = manifest.epoch(of: sequence)
+    // The oldest epochs go from a list that is full.
+    return now == epoch || now == 0
   }
 
   /// Gives up what is not with the kernel.

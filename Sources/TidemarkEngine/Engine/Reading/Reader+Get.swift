@@ -93,7 +93,7 @@ extension Reader {
         isNewest = try read.index.isNewest(sequence, of: key, hash: read.index.hash(key))
       } catch { throw .index(error) }
       if isNewest, sequence < read.staleBelow {
-        throw .store(Self.possiblyStale(read.staleBelow))
+        throw .store(TidemarkError.possiblyStale(read.staleBelow))
       }
       return isNewest
     }
@@ -116,24 +116,10 @@ extension Reader {
         throw .index(error)
       }
       if read.staleBelow > 0, slot?.sequence ?? 0 < read.staleBelow {
-        throw .store(Self.possiblyStale(read.staleBelow))
+        throw .store(TidemarkError.possiblyStale(read.staleBelow))
       }
       return slot
     }
-  }
-
-  /// - Parameter below: see `ReadState.staleBelow`.
-  static func possiblyStale(_ below: UInt64) -> TidemarkError {
-    guard below < .max else {
-      return TidemarkError(
-        .poisoned,
-        "a batch failed midway, and the index could not be made anew without it; close and reopen "
-          + "the store")
-    }
-    return TidemarkError(
-      .possiblyStale,
-      "the key may have been written in a damaged part of the log; repair into a new store",
-      sequences: 1...max(1, below - 1))
   }
 
   /// Calls `body` with the value of a sequence, and with the sequence of the put that holds it.

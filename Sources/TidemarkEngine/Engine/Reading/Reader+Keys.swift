@@ -3,12 +3,26 @@ extension Reader {
   /// The newest entry of a key that is there; 0 for none. For a ``DerivedChange``, which holds the
   /// writer's lock, so that a damaged index is an error and is not made anew.
   package func newestEntry(ofKey key: RawSpan) throws(TidemarkError) -> UInt64 {
-    do {
-      return try newestSlot(ofKey: key).flatMap { $0.isDeleted ? nil : $0.sequence } ?? 0
+    let slot = try look { (index) throws(IndexError) in
+      try index.lookup(key, hash: index.hash(key))
+    }
+    return slot.flatMap { $0.isDeleted ? nil : $0.sequence } ?? 0
+  }
+
+  /// Calls `body` with the index, for those who may hold the writer's lock: a damaged index is an
+  /// error and is not made anew.
+  private func look<R>(
+    _ body: (Index) throws(IndexError) -> R
+  ) throws(TidemarkError) -> R {
+    do throws(IndexOrStoreError) {
+      return try reading.withLock { (read: inout ReadState) throws(IndexOrStoreError) in
+        do throws(TidemarkError) { try read.checkReadable() } catch { throw .store(error) }
+        do throws(IndexError) { return try body(read.index) } catch { throw .index(error) }
+      }
     } catch { throw TidemarkError(error) }
   }
 
-  /// The index's answer for a key; a damaged index is not made anew.
+  /// The index's answer for a key, to the writer, who makes a damaged index anew himself.
   func newestSlot(ofKey key: RawSpan) throws(IndexError) -> Slot? {
     try reading.withLock { (read: inout ReadState) throws(IndexError) in
       try read.index.lookup(key, hash: read.index.hash(key))
@@ -23,18 +37,16 @@ extension Reader {
     var keys: [[UInt8]] = []
     let bounds = (KeyBound.including(prefix), KeyBound.afterPrefix(prefix))
     var from = fromEnd ? bounds.1 : bounds.0
-    do {
-      while keys.count < limit {
-        let isAtEnd = try reading.withLock { (read: inout ReadState) throws(IndexError) in
-          try read.index.page(
-            from: from, upTo: fromEnd ? bounds.0 : bounds.1, descending: fromEnd,
-            limit: min(1_024, limit - keys.count), into: &page)
-        }
-        for number in 0..<page.count { keys.append([UInt8](copying: page.key(at: number))) }
-        if isAtEnd { break }
-        from = page.resumption
+    while keys.count < limit {
+      let isAtEnd = try look { (index) throws(IndexError) in
+        try index.page(
+          from: from, upTo: fromEnd ? bounds.0 : bounds.1, descending: fromEnd,
+          limit: min(1_024, limit - keys.count), into: &page)
       }
-    } catch { throw TidemarkError(error) }
+      for number in 0..<page.count { keys.append([UInt8](copying: page.key(at: number))) }
+      if isAtEnd { break }
+      from = page.resumption
+    }
     return keys
   }
 
@@ -44,24 +56,22 @@ extension Reader {
     var page = KeyPage(room: 64)
     var (keys, bytes) = (0, 0)
     var from = KeyBound.including(prefix)
-    do {
-      while true {
-        let isAtEnd = try reading.withLock { (read: inout ReadState) throws(IndexError) in
-          try read.index.page(
-            from: from, upTo: .afterPrefix(prefix), descending: false, limit: 1_024, into: &page)
-        }
-        keys += page.count
-        for number in 0..<page.count { bytes += page.slot(at: number).size.approximateBytes }
-        if isAtEnd { return (keys, bytes) }
-        from = page.resumption
+    while true {
+      let isAtEnd = try look { (index) throws(IndexError) in
+        try index.page(
+          from: from, upTo: .afterPrefix(prefix), descending: false, limit: 1_024, into: &page)
       }
-    } catch { throw TidemarkError(error) }
+      keys += page.count
+      for number in 0..<page.count { bytes += page.slot(at: number).size.approximateBytes }
+      if isAtEnd { return (keys, bytes) }
+      from = page.resumption
+    }
   }
 
   /// How many keys there are; unlike ``liveKeys`` this is sure.
   package func countKeys() throws(TidemarkError) -> Int {
     try withIndex { (read) throws(IndexOrStoreError) in
-      if read.staleBelow > 0 { throw .store(Self.possiblyStale(read.staleBelow)) }
+      if read.staleBelow > 0 { throw .store(TidemarkError.possiblyStale(read.staleBelow)) }
       return read.index.liveKeys
     }
   }
@@ -69,7 +79,7 @@ extension Reader {
   /// All labels in byte order, with how many keys carry each.
   package func labelCounts() throws(TidemarkError) -> [(label: [UInt8], count: Int)] {
     try withIndex { (read) throws(IndexOrStoreError) in
-      if read.staleBelow > 0 { throw .store(Self.possiblyStale(read.staleBelow)) }
+      if read.staleBelow > 0 { throw .store(TidemarkError.possiblyStale(read.staleBelow)) }
       do throws(IndexError) { return try read.index.labelCounts() } catch { throw .index(error) }
     }
   }

@@ -87,7 +87,7 @@ extension Reader {
           } catch { throw .index(error) }
         }
         if read.staleBelow > 0, slot?.sequence ?? 0 < read.staleBelow {
-          throw .store(Self.possiblyStale(read.staleBelow))
+          throw .store(TidemarkError.possiblyStale(read.staleBelow))
         }
         found.append(KeyedEntry(hash: hashes[number], slot))
       }

@@ -104,6 +104,7 @@ final class BallastKeeper: StateOwner {
       guard error.code == .noSpace else { throw error }
       use(1)
       defer { use(-1) }
+      wait()
       guard ballast.release() else { throw error }
       return try step()
     }
@@ -148,7 +149,7 @@ final class BallastKeeper: StateOwner {
     }
     guard let isProven else { return }
     if freeBytes ?? 0 < Ballast.plenty + wanted {
-      exclusively { ballast.provide(wanted, isProven: isProven) }
+      exclusively { if !isInUse.isSet { ballast.provide(wanted, isProven: isProven) } }
     } else {
       ballast.provide(wanted, isProven: isProven)
     }

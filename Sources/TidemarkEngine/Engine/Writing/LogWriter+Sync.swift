@@ -15,7 +15,7 @@ extension LogWriter {
         epoch = own
         // The sequence may be somebody else's by now.
         guard sequence <= state.sequence, state.manifest.epoch(of: sequence) == own else {
-          throw Self.lostBeforeSync(sequence)
+          throw .lostBeforeSync(sequence)
         }
         if state.durable >= sequence { return .done }
         // Somebody else's failure leaves the outcome of everything unsynced unknown.
@@ -37,13 +37,6 @@ extension LogWriter {
         try lead(appender, goal: goal, bytes: bytes)
       }
     }
-  }
-
-  private static func lostBeforeSync(_ sequence: UInt64) -> TidemarkError {
-    TidemarkError(
-      .unknownOutcome,
-      "the store was suspended before the entry was on the disk, and resumed without it",
-      sequences: sequence...sequence)
   }
 
   private enum SyncTurn {

@@ -39,6 +39,9 @@ package final class LogWriter: StateOwner, LogTail {
   /// Whether the store was closed or suspended, or is about to be.
   var isShut: Bool { writing.withLock { $0.isClosed || $0.isSuspended } }
 
+  /// Whether something was written in this opening.
+  var hasAppender: Bool { writing.withLock { !$0.isClosed && $0.appender != nil } }
+
   /// Bytes of log that were written since the store was opened.
   var loggedBytes: Int { writing.withLock { $0.loggedBytes } }
 
@@ -196,10 +199,13 @@ package final class LogWriter: StateOwner, LogTail {
     }
   }
 
-  /// Makes everything durable, seals it and says so in MANIFEST, if anything was written.
+  /// Makes everything durable, seals it and says so in MANIFEST, if anything was written; then
+  /// writes are refused.
   /// - Parameter optional: steps that only make the next opening faster; they must not stand in the
   ///   way of a clean close.
-  func finish(_ optional: () throws(TidemarkError) -> Void) throws(TidemarkError) {
+  func finish(
+    isSuspended: Bool, _ optional: () throws(TidemarkError) -> Void
+  ) throws(TidemarkError) {
     let hasWritten = try writing.withLock { (state: inout WriterState) throws(TidemarkError) in
       guard !state.isClosed, !state.isSuspended, state.canWrite else { return false }
       if let poison = state.poison {
@@ -215,12 +221,12 @@ package final class LogWriter: StateOwner, LogTail {
     var failure: TidemarkError?
     do throws(TidemarkError) { try optional() } catch { failure = error }
     if let failure, failure.code == .unknownOutcome { throw failure }
-    try sealAll()
+    try sealAll(isSuspended: isSuspended)
     // On a full disk the next opening takes longer; nothing is wrong with what was written.
     if let failure, failure.code != .noSpace { throw failure }
   }
 
-  private func sealAll() throws(TidemarkError) {
+  private func sealAll(isSuspended: Bool) throws(TidemarkError) {
     try writing.withLock { (state: inout WriterState) throws(TidemarkError) in
       try state.checkWritable()
       // Others may have written since the flush; what they wrote is sealed and synced with the
@@ -234,7 +240,7 @@ package final class LogWriter: StateOwner, LogTail {
       try updateManifest(manifest, &state)
       if let sealed { appender?.segment.seal(length: sealed) }
       advanceDurable(to: state.written, &state)
-      state.appender = nil
+      state.refuse(isSuspended: isSuspended)
       if let emptied { discard(emptied) }
     }
   }
@@ -244,9 +250,7 @@ package final class LogWriter: StateOwner, LogTail {
   func refuseWrites(isSuspended: Bool, hasFailed: Bool) -> Bool {
     let isRefused = writing.withLock { state in
       guard hasFailed || state.poison != nil || state.appender == nil else { return false }
-      state.isClosed = !isSuspended
-      state.isSuspended = isSuspended
-      state.appender = nil
+      state.refuse(isSuspended: isSuspended)
       return true
     }
     if isRefused { writing.wait { !$0.isSyncing } }

@@ -51,6 +51,13 @@ struct WriterState: @unchecked Sendable {
     if let poison { throw .poisoned(by: poison) }
   }
 
+  /// Refuses writes from now on.
+  mutating func refuse(isSuspended: Bool) {
+    isClosed = !isSuspended
+    self.isSuspended = isSuspended
+    appender = nil
+  }
+
   /// Through which sequence the log must be synced before more is written.
   var goalForRoom: (sequence: UInt64, epoch: UInt64)? {
     guard unsyncedBytes >= Limits.unsyncedBytesBeforeWait, poison == nil, !isClosed,

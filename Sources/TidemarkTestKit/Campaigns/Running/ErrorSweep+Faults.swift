@@ -18,7 +18,7 @@ extension ErrorSweep {
     /// Whether the program must not notice anything.
     package var isInvisible: Bool {
       switch fault {
-      case .error(.EINTR), .shortTransfer: true
+      case .shortTransfer: true
       default: false
       }
     }
@@ -95,7 +95,6 @@ extension ErrorSweep {
       description: name, plan: .error(errno, atCall: number), fault: .error(errno),
       isSticky: false)
     once.lacksOnlySpace = lacksSpace && call.operation != .sync && call.operation != .write
-    guard errno != .EINTR else { return [once] }
     // A dead disk fails at everything; a full one at what asks for space.
     var operations: Set<FileSystemError.Operation>? = nil
     if lacksSpace { operations = [.allocate, .createDirectory] }
@@ -129,18 +128,18 @@ extension ErrorSweep {
     switch call.operation {
     case .open:
       call.isMutating
-        ? [.EIO, .ENOSPC, .EDQUOT, .EMFILE, .EACCES, .EINTR] : [.EIO, .EMFILE, .EACCES, .EINTR]
+        ? [.EIO, .ENOSPC, .EDQUOT, .EMFILE, .EACCES] : [.EIO, .EMFILE, .EACCES]
     case .createDirectory, .rename: [.EIO, .ENOSPC, .EDQUOT, .EACCES]
-    case .syncDirectory: [.EIO, .EMFILE, .EINTR]
+    case .syncDirectory: [.EIO, .EMFILE]
     case .list: [.EIO, .EMFILE, .EACCES]
     case .remove, .inspect: [.EIO, .EACCES]
-    case .lock: [.EIO, .EMFILE, .EACCES, .EINTR]
+    case .lock: [.EIO, .EMFILE, .EACCES]
     case .bootIdentifier, .length: [.EIO]
-    case .read: [.EIO, .EINTR]
-    case .write: [.EIO, .ENOSPC, .EDQUOT, .EINTR]
-    case .truncate: [.EIO, .EINTR]
-    case .allocate: [.ENOSPC, .EDQUOT, .EIO, .EINTR]
-    case .sync: [.EIO, .ENOSPC, .EDQUOT, .EINTR]
+    case .read: [.EIO]
+    case .write: [.EIO, .ENOSPC, .EDQUOT]
+    case .truncate: [.EIO]
+    case .allocate: [.ENOSPC, .EDQUOT, .EIO]
+    case .sync: [.EIO, .ENOSPC, .EDQUOT]
     case .close: []
     }
   }

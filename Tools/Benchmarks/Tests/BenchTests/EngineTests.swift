@@ -92,7 +92,7 @@ struct EngineTests {
       let records = Records(
         values, indices: Order.shuffled(Self.n, count: Self.n / 2, seed: 9), revision: 0)
       try engine.delete(records, 0..<records.count)
-      try engine.writer.flush()
+      try engine.flush()
       let reader = try engine.reader()
       var check = Check(values)
       let key = KeyBuffer()

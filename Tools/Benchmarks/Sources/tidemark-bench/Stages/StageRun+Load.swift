@@ -79,7 +79,7 @@ extension StageRun {
     let records = Records(
       values, indices: Order.shuffled(n, count: n / 2, seed: seed()), revision: 0)
     var cost = try write(records) { range in try engine.delete(records, range) }
-    cost = try cost + Cost { try engine.writer.flush() }
+    cost = try cost + Cost { try engine.flush() }
     show(Measure("P12", rate: records.count, cost))
     try engine.close()
   }
