@@ -4,9 +4,6 @@ package protocol CacheAddress: Sendable, Equatable {
   var hash: UInt64 { get }
 }
 
-/// So many are evicted where a clock's hand stands before it goes on.
-private let evictionsPerStep = 8
-
 /// A cache of what was decoded from the log, bounded in bytes.
 ///
 /// Evicts by the clock (second chance) algorithm: F. J. Corbató, "A Paging Experiment with the
@@ -25,7 +22,6 @@ package final class ClockCache<Address: CacheAddress, Value: Sendable>: Sendable
     var table: [UInt32] = []
     var slots: [Slot] = []
     var hand = 0
-    var evictions = 0
     var bytes = 0
     var limit: Int
 
@@ -109,10 +105,8 @@ package final class ClockCache<Address: CacheAddress, Value: Sendable>: Sendable
           slots.swapAt(hand, slots.count - 1)
         }
         slots.removeLast()
-        // The newest one stands here now and is the next to go unless it is asked for again, so that
-        // what comes by once does not push out the rest. That alone would keep the rest for ever.
-        evictions &+= 1
-        if evictions % evictionsPerStep == 0 { hand += 1 }
+        // The newest one, which may stand here now, has its turn when the hand has come round.
+        hand += 1
         return
       }
     }

@@ -86,6 +86,7 @@ package enum PackedColumns {
       let remainder = Int64(bitPattern: number &- first &- line(index, slope))
       all |= UInt64(bitPattern: remainder ^ (remainder >> 63))
     }
+    // Remainders 0 and -1 are both 0 here, and only where all of them are 0 no bit is needed.
     return all == 0 && isOnLine(group, slope) ? 0 : 65 - all.leadingZeroBitCount
   }
 
@@ -139,7 +140,7 @@ package struct PackedGroup {
     return index &+ Int((Int64(bitPattern: number &- known) &<< 8) / Int64(slope))
   }
 
-  /// The same where there are no remainders.
+  /// The number at an index of a group whose remainders have no bits.
   @inline(__always)
   package func number(_ index: Int) -> UInt64 { first &+ PackedColumns.line(index, slope) }
 }

@@ -20,13 +20,13 @@ extension File {
 
   /// Reads up to `count` bytes; fewer only at the end of the file.
   ///
-  /// Sets aside no more memory than ``Limits/readBytesUnasked`` or than the file is long, so
-  /// `count` may come from the disk.
+  /// Sets aside no more memory than ``Limits/readBytesUnasked`` or than the file is long, so that an
+  /// untrusted `count` does no harm.
   package func read(_ count: Int, at offset: Int) throws(FileSystemError) -> [UInt8] {
     guard count >= 0, offset >= 0 else {
       throw FileSystemError(.read, path: "", number: ErrorNumber.invalidArgument)
     }
-    // A look at the length takes half as long as the read itself.
+    // To ask for the length takes half as long as the read itself, so small counts do without.
     let most = count <= Limits.readBytesUnasked ? count : min(count, max(0, try length() - offset))
     var bytes = [UInt8](repeating: 0, count: most)
     let done = try bytes.withMutableRawSpan { (span) throws(FileSystemError) in

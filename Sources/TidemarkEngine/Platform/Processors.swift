@@ -10,6 +10,6 @@
 
 /// The machine's processors.
 package enum Processors {
-  /// How many there are for this process to run on; at least one.
+  /// How many are online, at least one; also where the process is confined to fewer.
   package static let count = max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN)))
 }

@@ -128,7 +128,8 @@ package final class CommitHub: Sendable {
     }
   }
 
-  /// Tells those who watch a key, which is not written itself.
+  /// Tells those who watch a key that what is read there has changed without an entry of the key,
+  /// as the state of a projection does.
   package func tell(_ key: [UInt8]) { listener.note(key) }
 
   /// Whether nobody watches anything; for tests.

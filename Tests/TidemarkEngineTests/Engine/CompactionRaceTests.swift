@@ -140,6 +140,9 @@ struct CompactionRaceTests {
   func backupBesideClosing() throws {
     let engine = try store.open(on: disk)
     try fill(engine)
+    // Of a segment that was written in this opening, too.
+    try engine.writer.sealSegments()
+    try engine.put("more", "1")
     let hasClosed = Mutex(false)
     disk.once(.before, .write, of: "/copy/log") {
       // On the thread of the backup: nothing else is under way.
@@ -153,7 +156,20 @@ struct CompactionRaceTests {
       environment: EngineEnvironment(
         fileSystem: store.disk, clock: store.clock, random: SeededRandom(seed: 8)))
     #expect(try copy.get("stays") == "1" && copy.get("gone") == nil)
+    #expect(try copy.get("more") == "1")
     try copy.close()
+  }
+
+  @Test("a backup of a store that cannot be written any more says so")
+  func backupOfPoisoned() throws {
+    let engine = try store.open(on: disk)
+    try fill(engine)
+    store.disk.plan = .error(.EIO, atCall: 1, of: [.sync])
+    #expect(throws: TidemarkError.self) { try engine.writer.flush() }
+    store.disk.plan = .none
+    let error = #expect(throws: TidemarkError.self) { try engine.backup(to: "/copy") }
+    #expect(error?.code == .poisoned || error?.code == .unknownOutcome)
+    try? engine.close()
   }
 
   @Test("an empty store is compacted, whatever is kept of it")

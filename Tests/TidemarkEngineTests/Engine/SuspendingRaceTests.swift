@@ -181,4 +181,44 @@ struct SuspendingRaceTests {
     #expect(try engine.keys().count == 50)
     try engine.close()
   }
+
+  @Test("a compaction that begins while a store is resumed keeps its place")
+  func claim() throws {
+    let engine = try store.open(on: disk)
+    for i in 0..<50 { try engine.put("key\(i)", "1") }
+    try engine.suspend()
+    // A forecast is begun at any time; here it is as if it ran while the store is resumed.
+    #expect(engine.compactor.compacting.withLock { $0.begin() })
+    try engine.resume()
+    let error = #expect(throws: TidemarkError.self) {
+      try engine.compact(CompactionOptions(waits: false))
+    }
+    #expect(error?.code == .busy)
+    engine.compactor.compacting.withLock { $0.end() }
+    try engine.compact()
+    try engine.close()
+  }
+
+  @Test("content that is being received is kept when the store is suspended under it")
+  func upload() throws {
+    let engine = try store.open(on: disk)
+    let content = [UInt8](repeating: 7, count: 3 << 20)
+    let id = AttachmentID(hash: SHA256.hash(content.rawSpan), length: UInt64(content.count))
+    let owner = [UInt8](repeating: 9, count: 16)
+    let rest = Array(content.dropFirst(2 << 20))
+    var part = try #require(try engine.attachmentPart(of: id, for: owner, begins: true))
+    _ = try part.append(Array(content.prefix(2 << 20)), at: 0, now: 1)
+    disk.once(.after, .open, of: "/part-") {
+      do { try engine.suspend() } catch { Issue.record(error) }
+    }
+    #expect(throws: TidemarkError.self) { try part.append(rest, at: 2 << 20, now: 2) }
+    #expect(!disk.isWaiting)
+    try engine.resume()
+    part = try #require(try engine.attachmentPart(of: id, for: owner, begins: true))
+    while try !part.look(most: 1 << 20) {}
+    #expect(part.received >= 2 << 20)
+    _ = try part.append(rest, at: 2 << 20, now: 3)
+    #expect(part.isWhole)
+    try engine.close()
+  }
 }

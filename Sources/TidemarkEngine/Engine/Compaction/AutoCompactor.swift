@@ -10,7 +10,7 @@ struct CompactionPace: Sendable {
   private var lastPause: UInt64 = 0
   private var lastSeen: UInt64?
 
-  /// It is so much slower beside writers.
+  /// While writers commit, a pause is so many times longer.
   static let slownessBesideWriters: UInt64 = 8
 
   init(
@@ -50,7 +50,7 @@ package final class AutoCompactor: StateOwner {
   /// Whether to look if a compaction pays: a segment was sealed, or much time has passed.
   package func isDue() -> Bool {
     lookForNewSegments()
-    // A store in which nobody writes stays closed cleanly.
+    // Where nobody has written in this opening the store still counts as closed cleanly.
     guard let active = writer.active, compacting.withLock({ $0.isIdle }) else { return false }
     if compacting.withLock({ $0.isOverBound }) || isToPurge(active.id, active.rawBytes) {
       return true
@@ -109,8 +109,8 @@ package final class AutoCompactor: StateOwner {
     return isDone
   }
 
-  /// Lets cached data go, of a log that is all of caches in steps: where there is no room for one,
-  /// segment by segment.
+  /// Drops superseded cached data. A log that holds only caches, and has a bound for them, is
+  /// compacted in steps; where the disk has no room for one, segment by segment.
   private func purge(from first: UInt64) throws(TidemarkError) -> CompactionReport {
     var options = automaticOptions(from: first)
     let (bound, isOver, keepsReserve) = compacting.withLock {
@@ -199,8 +199,8 @@ package final class AutoCompactor: StateOwner {
     return options
   }
 
-  /// Sleeps, unless the compaction is to end. It waits for nothing of the writers', who would
-  /// wake it with each commit, and then wait for a thread that lets others go first.
+  /// Sleeps in slices, unless the compaction is to end. On a monitor that writers use each commit
+  /// would wake this thread, and they would wait for it while others have the processor.
   private func pauseCompaction(_ nanoseconds: UInt64) {
     let asleep = Monitor(())
     var left = nanoseconds

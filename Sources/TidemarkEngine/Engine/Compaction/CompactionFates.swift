@@ -65,7 +65,7 @@ struct CompactionFates {
     let fate =
       try cached.drops(head, slot, isCached: isCached)
       ? .dropped : telling(try fate(of: head, key: key, slot), of: head)
-    // Behind the newest version nothing comes, nor behind the delete of a forgotten key.
+    // Behind the newest version nothing comes; of a key that the index has forgotten nothing stays.
     if let slot, slot.sequence != head.sequence {
       creations.note(head)
     } else {
@@ -178,8 +178,9 @@ struct CompactionFates {
   }
 }
 
-/// When keys were created whose older versions go: else the log would be asked for each, which an
-/// earlier step of the compaction may have taken them from.
+/// Remembers when keys were created whose older versions are being dropped. The version that stays
+/// has to say it; to walk the log for it is slow, and fails where an earlier step of the compaction
+/// has dropped those versions.
 struct CreationTimes {
   /// Most keys that are kept in mind; of others the log is asked.
   private static let most = 1 << 20

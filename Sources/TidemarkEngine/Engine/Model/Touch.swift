@@ -1,5 +1,5 @@
-/// The content of a touch: whose value it renews, and what it and the touches before it have
-/// renewed.
+/// The content of a touch, an entry that says that a key's value is still valid: whose value it
+/// renews, and what it and the touches before it have renewed.
 ///
 /// A touch that leaves the validity or the hash as it is repeats what an earlier one gave, so
 /// that the newest touch and the put tell all, and compaction may drop those in between.
@@ -8,7 +8,7 @@ struct Touch: Sendable {
   var valueSequence: UInt64
   var maxAge: UInt32?
   var hash: [UInt8]?
-  /// The attributes of the new touch, when they are not those that the caller gave.
+  /// What ``renew(by:)`` has returned for the newest touch.
   var encoded: [UInt8]?
 
   init(valueSequence: UInt64, maxAge: UInt32? = nil, hash: [UInt8]? = nil) {
@@ -18,7 +18,8 @@ struct Touch: Sendable {
   }
 
   /// Takes over what a new touch gives.
-  /// - Returns: its attributes with what they leave as it is; nil when nothing is to be added.
+  /// - Returns: the touch's attributes, completed with the earlier validity and hash; nil when those
+  ///   that were given are complete.
   mutating func renew(by bytes: RawSpan) throws(IndexOrStoreError) -> [UInt8]? {
     var attributes: EntryAttributes
     do {

@@ -6,23 +6,25 @@ struct CompactionSwap: Sendable {
   var superseded: [SpaceUsage.Row]
   /// Bytes of cached data in the inputs that could go before they were rewritten.
   var cachedBefore: Int
-  /// The highest tombstone that was dropped.
+  /// The highest tombstone that was dropped: a run of the index that ends before it would bring the
+  /// key back.
   var droppedThrough: UInt64
-  /// The highest cached version that was dropped.
+  /// The highest cached version that was dropped: links up to it may name what is gone.
   var evictedThrough: UInt64
 }
 
 /// The entries that may go: everything superseded at or below the floor.
 struct CompactionFloor: Sendable {
-  /// Views at or above it stay answerable.
+  /// Superseded entries at or below it go; views at or above it can still be answered.
   var sequence: UInt64
   /// At most this many versions of every key stay.
   var versionsPerKey: UInt32?
   /// The least that an open view, or the next opening after a power cut, needs: everything above
   /// stays, whatever the count of versions, and so does each key's first version at or below.
   var needed: UInt64 = 0
-  /// Deletes above stay, also below the limit: somebody has yet to hear of them. The index knows
-  /// nothing of those; only who reads the log finds them.
+  /// Deletes with a higher sequence stay, also at or below the limit: a peer, or somebody who
+  /// follows the log, has not read them yet. The index has forgotten their keys; only the log has
+  /// them.
   var deletes = UInt64.max
   /// Cached versions at or below go once something newer has replaced them.
   var cached: UInt64 = 0

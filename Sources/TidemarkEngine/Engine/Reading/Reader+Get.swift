@@ -29,13 +29,15 @@ extension Reader {
     let hash = KeyHash.hash(key, seed: hotCache.seed)
     if try hotCache.read(key, hash: hash, body) { return true }
     if onlyInMemory { return false }
+    // Before the look-up: a write in between voids what is inserted below.
     let epoch = hotCache.epoch(hash)
     guard let slot = try slot(ofKey: key, hash: hash), !slot.isDeleted else { return false }
     try read(of: slot.sequence, isTouch: slot.size.isTouched) {
       (value, _) throws(TidemarkError) in
       if hotCache.isOn {
         hotCache.insert(key, hash: hash, sequence: slot.sequence, value: value, epoch: epoch)
-        // Decoded blocks must give what the hot cache has gained; looking takes a while.
+        // Decoded blocks must give what the hot cache has gained. To look takes a while, so that is
+        // done for one key in 16, and for long values.
         if hash & 15 == 0 || value.byteCount > Limits.smallBlockBytes { shareCacheBytes() }
       }
       try body(value, slot.sequence)
@@ -234,7 +236,8 @@ extension Reader {
     return try info.renewing(try self.entry(at: info.valueSequence))
   }
 
-  /// The part that stands in the entry itself: a touch tells only which put it renews.
+  /// The part that stands in the entry itself. Of a touch, labels and value are still to come from
+  /// the put that it renews; see ``EntryInfo/renewing(_:)``.
   func info(ofOwn entry: LogEntry) throws(TidemarkError) -> EntryInfo {
     let head = entry.head
     return EntryInfo(

@@ -10,9 +10,10 @@ extension LogWriter {
   ///   - value: of a put.
   ///   - durability: when the caller is to be answered.
   ///   - waitsForRoom: whether to block while too much of the log is not synced.
-  /// - Returns: nil when nothing was done, and a batch has to be made of it: it is long, or what
-  ///   was staged before waits for company, or the log is encrypted, or the index is damaged, or
-  ///   the disk is full, or hardly larger than its caches.
+  /// - Returns: nil when nothing was done and it must be committed as a batch: it is too long for a
+  ///   frame of its own, other entries follow from it, asynchronous writes are staged and this is
+  ///   none, the disk is full or hardly larger than its caches, the log is encrypted, or the index
+  ///   is damaged.
   func stage(
     _ kind: EntryKind, key: RawSpan, value: RawSpan?, _ durability: Durability, waitsForRoom: Bool
   ) throws(TidemarkError) -> CommitResult? {
