@@ -7,8 +7,8 @@
 ///        value, filled up to words
 /// gap:   u64 words (48) | 0 (16)
 /// ```
-/// A gap is an entry that was removed, or what the end of a ring left over. It has a key of length 0,
-/// which no entry has.
+/// A gap is an entry that was removed, or what the end of a ring left over. It has a key of length
+/// 0, which no entry has.
 struct HotCacheEntry {
   /// The largest sequence that fits in.
   static let sequenceMax: UInt64 = (1 << 48) - 1

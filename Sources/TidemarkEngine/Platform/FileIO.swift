@@ -20,8 +20,8 @@ extension File {
 
   /// Reads up to `count` bytes; fewer only at the end of the file.
   ///
-  /// Sets aside no more memory than ``Limits/readBytesUnasked`` or than the file is long, so that an
-  /// untrusted `count` does no harm.
+  /// Sets aside no more memory than ``Limits/readBytesUnasked`` or than the file is long, so that
+  /// an untrusted `count` does no harm.
   package func read(_ count: Int, at offset: Int) throws(FileSystemError) -> [UInt8] {
     guard count >= 0, offset >= 0 else {
       throw FileSystemError(.read, path: "", number: ErrorNumber.invalidArgument)

@@ -18,8 +18,8 @@ struct Touch: Sendable {
   }
 
   /// Takes over what a new touch gives.
-  /// - Returns: the touch's attributes, completed with the earlier validity and hash; nil when those
-  ///   that were given are complete.
+  /// - Returns: the touch's attributes, completed with the earlier validity and hash; nil when
+  ///   those that were given are complete.
   mutating func renew(by bytes: RawSpan) throws(IndexOrStoreError) -> [UInt8]? {
     var attributes: EntryAttributes
     do {
