@@ -25,17 +25,12 @@ extension ReadState {
     var slot = Slot(
       sequence: entry.sequence, labelSet: 0,
       size: .ofEntry(key: key.byteCount, value: value?.byteCount ?? 0))
-    let previous: Slot?
+    if entry.kind == .delete { slot.size = .deleted }
+    let link: UInt64?
     do throws(IndexError) {
-      if entry.kind == .delete { slot.size = .deleted }
-      previous = try index.upsert(key, hash: hash, slot, ifPresent: entry.kind == .delete)
+      link = try replace(key, hash: hash, by: slot, needsKey: entry.kind == .delete, hotCache)
     } catch { return .failed }
-    if entry.kind == .delete, previous?.isDeleted ?? true { return .notFound }
-    if let previous, !previous.isDeleted {
-      usage.supersede(previous, in: segment(covering: previous.sequence))
-    }
-    Staging.forget(key, hash: hash, hotCache)
-    let link = Staging.link(to: previous)
+    guard let link else { return .notFound }
     if let appender {
       let value = appender.fillSingle(
         entry.kind, sequence: entry.sequence, previous: link,
@@ -47,6 +42,28 @@ extension ReadState {
     }
     visible = entry.sequence
     return .staged
+  }
+
+  /// Puts the slot of a new entry in the place of a key's former one.
+  /// - Parameters:
+  ///   - key: the key.
+  ///   - hash: its hash.
+  ///   - slot: the new entry's.
+  ///   - needsKey: whether nothing is done where the key is absent.
+  ///   - hotCache: forgets the key.
+  /// - Returns: the sequence that the new entry names as the one before, 0 for none; nil where
+  ///   nothing was done.
+  mutating func replace(
+    _ key: RawSpan, hash: UInt64, by slot: Slot, needsKey: Bool, _ hotCache: HotCache
+  ) throws(IndexError) -> UInt64? {
+    let previous = try index.upsert(key, hash: hash, slot, ifPresent: needsKey)
+    if needsKey, previous?.isDeleted ?? true { return nil }
+    if let previous, !previous.isDeleted {
+      usage.supersede(previous, in: segment(covering: previous.sequence))
+    }
+    if !PlantedBug.isOn(.cacheNotInvalidated) { hotCache.remove(key, hash: hash) }
+    if PlantedBug.isOn(.linkEndsAtDelete), previous?.isDeleted == true { return 0 }
+    return previous?.sequence ?? 0
   }
 
   private mutating func addToStaged(

@@ -159,22 +159,18 @@ struct Staging {
       slot.size = size
     }
     let needsKey = operation.kind == .delete && !operation.isForced
-    let previous = try inIndex { () throws(IndexError) in
-      try read.index.upsert(key, hash: hash, slot, ifPresent: needsKey)
+    let link = try inIndex { () throws(IndexError) in
+      try read.replace(key, hash: hash, by: slot, needsKey: needsKey, hotCache)
     }
-    if needsKey, previous?.isDeleted ?? true { return }
+    guard let link else { return }
     hasChangedIndex = true
-    if let previous, !previous.isDeleted {
-      read.usage.supersede(previous, in: read.segment(covering: previous.sequence))
-    }
     if operation.kind == .evict, operation.isCached {
       read.usage.noteEviction(ofKey: operation.keyLength, in: read.segments.last)
     }
-    Self.forget(key, hash: hash, hotCache)
     var entry = FrameBuilder.Entry(
       kind: operation.kind, endsBatch: false, sequence: next, commitTime: commitTime.rawValue)
     entry.labelSetID = operation.kind == .put ? slot.labelSet : 0
-    entry.previous = Self.link(to: previous)
+    entry.previous = link
     entry.valueSequence = touch?.valueSequence ?? 0
     append(entry, operation, batch, attributes: touch?.encoded)
   }
@@ -219,17 +215,6 @@ struct Staging {
     guard present.size.isCached else { return nil }
     if case .isNewest(let sequence) = condition, present.sequence != sequence { return nil }
     return present.size.afterEviction
-  }
-
-  /// The link of the entry that replaces a slot to the one before.
-  static func link(to previous: Slot?) -> UInt64 {
-    if PlantedBug.isOn(.linkEndsAtDelete), previous?.isDeleted == true { return 0 }
-    return previous?.sequence ?? 0
-  }
-
-  static func forget(_ key: RawSpan, hash: UInt64, _ hotCache: HotCache) {
-    if PlantedBug.isOn(.cacheNotInvalidated) { return }
-    hotCache.remove(key, hash: hash)
   }
 
   /// The attributes of an earlier touch: from memory while it is not in the log yet.
