@@ -28,8 +28,8 @@ extension Store {
 
   /// Opens a suspended store again, beneath the same object; does nothing when it is not suspended.
   ///
-  /// Views throw `historyGone` where another process has dropped meanwhile what they show, and views
-  /// and changes throw `historyDiverged` where they have come to entries that are gone.
+  /// Views throw `historyGone` where another process has dropped meanwhile what they show, and
+  /// views and changes throw `historyDiverged` where they have come to entries that are gone.
   /// - Throws: `locked` when another process has the store, and what opening throws. The store
   ///   stays suspended then; try again later.
   public func resume() async throws(TidemarkError) {
