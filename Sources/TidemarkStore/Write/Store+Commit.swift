@@ -14,7 +14,7 @@ extension Store {
     _ operations: OperationBatch, _ durability: Durability?,
     answering check: (any CommitCheck)? = nil
   ) throws(TidemarkError) -> Receipt {
-    let durability = durability ?? engine.configuration.durability
+    let durability = durability ?? engine.store.configuration.durability
     if operations.hasCached { engine.autoCompactor.keepCachesWithinBound() }
     return try receipt(of: stage(operations, durability, answering: check), durability)
   }
@@ -47,7 +47,7 @@ extension Store {
   func receipt(
     of result: CommitResult, _ durability: Durability?
   ) throws(TidemarkError) -> Receipt {
-    if durability ?? engine.configuration.durability == .durable {
+    if durability ?? engine.store.configuration.durability == .durable {
       do { try engine.writer.sync(through: result.lastSeen, of: result.epoch) } catch {
         throw TidemarkError.unknownOutcome(of: result.lastSeen, after: error)
       }
@@ -62,7 +62,7 @@ extension Store {
     guard let commits else {
       return try { () throws(TidemarkError) in try receipt(of: result, durability) }()
     }
-    if durability ?? engine.configuration.durability == .durable {
+    if durability ?? engine.store.configuration.durability == .durable {
       try await commits.wait(through: result.lastSeen, of: result.epoch)
     }
     return Receipt(result)
@@ -78,7 +78,7 @@ extension Store {
     try TidemarkError.checkCancellation()
     guard let commits else { return try commitBlocking(batch, durability, answering: check) }
     let operations = try operations(of: batch)
-    let durability = durability ?? engine.configuration.durability
+    let durability = durability ?? engine.store.configuration.durability
     // While too much is unsynced writers wait; a task does so without its thread. What makes
     // the wait fail is told by staging, in its own words.
     while let goal = engine.writer.goalForRoom() {

@@ -15,6 +15,7 @@ package protocol StateOwner: Sendable {
   var store: StoreContext { get }
 }
 
+/// Other modules ask `store` itself where each write comes by: these copy what they return.
 extension StateOwner {
   package var path: String { store.path }
   package var configuration: EngineConfiguration { store.configuration }
