@@ -51,7 +51,7 @@ extension Engine {
     return result
   }
 
-  /// The work that is due after a commit, where no thread does it.
+  /// Tells observers of a commit; a store without threads does its background work here.
   private func afterCommit() {
     // The commit is done, whatever becomes of this: a failed sync poisons the writer, which the
     // next write reports, and a run that could not be written is tried again.
@@ -64,7 +64,7 @@ extension Engine {
   package func doBackgroundWork() throws(TidemarkError) {
     if try writer.doTimedWork() {
       if writer.ballast.isDue(at: writer.loggedBytes) { writer.provideBallast() }
-      // A store in which nobody writes stays closed cleanly.
+      // Until the first write of an opening MANIFEST says that the store is closed cleanly.
       if writer.active != nil, compactor.takeMerge() { try compactor.mergeSmallSegments() }
       try checkpointer.writeRunIfDue()
     }

@@ -178,7 +178,7 @@ package final class Checkpointer: StateOwner {
     try writeWholeRun()
   }
 
-  /// Makes the index anew from the log and writes a fresh run; older ones go.
+  /// Rebuilds the index from the log alone and writes it as one run in the place of all others.
   func rebuild() throws(TidemarkError) {
     try betweenRuns { () throws(TidemarkError) in
       var gone: [Manifest.Image] = []
@@ -197,7 +197,7 @@ package final class Checkpointer: StateOwner {
 
   // MARK: Schedule
 
-  /// The log was read anew.
+  /// Looks for uneven runs once more, since the log was read anew from the disk.
   func startOver() { schedule.withLock { $0.startOver() } }
 
   /// Waits until no run is being written.

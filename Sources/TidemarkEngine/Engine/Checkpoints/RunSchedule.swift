@@ -29,7 +29,7 @@ struct RunSchedule {
     !isWriting && logged - loggedBefore >= bytes
   }
 
-  /// The log was read anew.
+  /// Lets uneven runs be looked for once more, since the log was read anew from the disk.
   mutating func startOver() { mayBeUneven = true }
 
   /// Whether to look for runs that were left to be merged: once in an opening.

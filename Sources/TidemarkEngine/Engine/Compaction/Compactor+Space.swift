@@ -2,7 +2,7 @@
 public struct LogSpace: Sendable, Hashable {
   /// Bytes of the log.
   public var log: Int
-  /// The part of them in files that no compaction has rewritten, or looked at in vain, yet. Records
+  /// Bytes of segments that no compaction has rewritten, or found to get no smaller. Records
   /// of replication in them, of which only the newest counts, are not among what is known to be
   /// reclaimable.
   public var appended: Int

@@ -235,7 +235,8 @@ package final class Compactor: StateOwner {
     }
   }
 
-  /// From here on a crash leaves files behind, which only an unclean opening clears away.
+  /// Says in MANIFEST that the store is not closed cleanly, so that the next opening clears away
+  /// the files that a crash may leave from here on.
   func markUnclean() throws(TidemarkError) {
     try writer.changeManifest { manifest in
       defer { manifest.isClosedCleanly = false }
@@ -255,7 +256,7 @@ package final class Compactor: StateOwner {
     }
   }
 
-  /// The state after the log was read anew.
+  /// Forgets what was decided about segments, since the log was read anew from the disk.
   func startOver() {
     compacting.withLock { state in
       state = CompactorState(goingOnFrom: state)

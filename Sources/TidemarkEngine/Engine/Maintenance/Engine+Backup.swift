@@ -145,7 +145,7 @@ extension Engine {
     } catch { throw TidemarkError(error, while: "writing the copy") }
   }
 
-  /// Makes the index anew from the log and writes a fresh run; older ones go.
+  /// Rebuilds the index from the log alone and writes it as one run in the place of all others.
   package func reindex() throws(TidemarkError) {
     try compactor.markUnclean()
     try checkpointer.rebuild()

@@ -9,9 +9,9 @@ struct SingleEntry {
 extension ReadState {
   enum SingleOutcome {
     case staged
-    /// A delete of a key that is not there.
+    /// Nothing was staged: the key to be deleted is absent.
     case notFound
-    /// Nothing has changed.
+    /// Nothing was staged: the index is damaged, or full.
     case failed
   }
 

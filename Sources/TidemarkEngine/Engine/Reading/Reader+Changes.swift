@@ -246,7 +246,7 @@ extension Reader {
     }
   }
 
-  /// Forgets what is in memory, after ``letGo(isSuspended:)``.
+  /// Drops index and caches from memory, once reads are refused.
   func removeAll() {
     let discarded = reading.withLock { $0.index.removeAll() }
     hotCache.removeAll()

@@ -199,7 +199,7 @@ extension LogWriter {
     state.durableInLog = state.durable
   }
 
-  /// Marks the writer as not to be used until the store is reopened.
+  /// Refuses all writes until the store is reopened, since the outcome of one is unknown.
   func poison(
     _ state: inout WriterState, _ cause: any Error, reason: String
   ) -> TidemarkError {

@@ -6,7 +6,7 @@ struct WriterState: @unchecked Sendable {
   var lock: (any FileLock)?
   /// The segment that is appended to; nil until the first write of this opening.
   var appender: SegmentAppender?
-  /// The last sequence given out.
+  /// The sequence of the newest entry, whether or not it is in the log yet.
   var sequence: UInt64
   var commitTime: HybridTime
   /// The highest sequence known to be synced.
