@@ -54,17 +54,18 @@ public struct Cache<Value: Sendable>: Sendable {
   /// - Throws: `coding` where the value cannot be decoded, `damaged`, `closed`, `inputOutput`.
   @inlinable
   public func value(forKey key: some BytesConvertible) throws(TidemarkError) -> Value? {
-    try value(atKey: full(key))
+    try key.withBytes { (key) throws(TidemarkError) in try value(atKey: key) }
   }
 
-  /// - Parameter key: with the cache's prefix.
   @usableFromInline
-  func value(atKey key: [UInt8]) throws(TidemarkError) -> Value? {
-    // The first read of an entry learns how long it is valid; others need not look.
-    guard let bytes = try region.knownValue(ofKey: key) else {
-      return try find(key)?.value
-    }
+  func value(atKey key: RawSpan) throws(TidemarkError) -> Value? {
+    guard let bytes = try region.knownValue(ofKey: key) else { return try foundValue(key) }
     return try decode(bytes)
+  }
+
+  /// Apart from hits, for which asking for the types of what is found would take a while.
+  private func foundValue(_ key: RawSpan) throws(TidemarkError) -> Value? {
+    try find(full([UInt8](copying: key)))?.value
   }
 
   /// A key's value with what is known about it.

@@ -11,40 +11,72 @@ extension CacheRegion {
     var validity: Validity?
   }
 
-  /// The value of a key whose expiry time is in memory, as it is once the entry was read; counts as
-  /// a hit and a use.
+  /// The value of a key of which is known how long it is valid; counts as a hit and a use.
+  /// - Parameter key: without the cache's prefix.
   /// - Returns: nil where somebody has to look closer.
-  func knownValue(ofKey key: [UInt8]) throws(TidemarkError) -> [UInt8]? {
-    guard let read = try read(key) else { return nil }
-    let outcome = noteHit(read.sequence, onlyValid: false)
-    if outcome.isSaveDue { save() }
-    return outcome.isNoted ? read.value : nil
-  }
-
-  /// The value of a key if it is in the hot cache and has not expired; never reads from the disk,
-  /// so that the main actor may ask.
-  func valueAtHand(ofKey key: [UInt8]) throws(TidemarkError) -> [UInt8]? {
-    guard let read = try read(key, onlyInMemory: true) else { return nil }
-    let outcome = noteHit(read.sequence, onlyValid: true)
-    if outcome.isSaveDue { Task.detached(priority: .utility) { [self] in save() } }
-    return outcome.isNoted ? read.value : nil
-  }
-
-  private func read(
-    _ key: [UInt8], onlyInMemory: Bool = false
-  ) throws(TidemarkError) -> (value: [UInt8], sequence: UInt64)? {
-    var found: (value: [UInt8], sequence: UInt64)?
-    _ = try engine.reader.read(forKey: key.rawSpan, onlyInMemory: onlyInMemory) {
-      (value, sequence) in
-      found = ([UInt8](copying: value), sequence)
+  func knownValue(ofKey key: RawSpan) throws(TidemarkError) -> [UInt8]? {
+    try withFull(key) { (key) throws(TidemarkError) in
+      // The first read of an entry learns how long it is valid; others need not look.
+      guard let read = try read(key), let validity = read.validity ?? validity(of: read.sequence)
+      else { return nil }
+      if read.validity == nil {
+        engine.reader.keep(
+          validity.note, with: read.value.rawSpan, of: read.sequence, forKey: key)
+      }
+      noteHit(read.sequence, validity, onlyValid: false)
+      return read.value
     }
+  }
+
+  /// The value of a key if it is in memory with how long it is valid; never reads from the disk, so
+  /// that the main actor may ask. Counts as a hit and a use, unless the value has expired.
+  /// - Parameter key: without the cache's prefix.
+  func validValueAtHand(ofKey key: RawSpan) throws(TidemarkError) -> [UInt8]? {
+    try withFull(key) { (key) throws(TidemarkError) in
+      guard let read = try read(key, onlyInMemory: true), let validity = read.validity,
+        noteHit(read.sequence, validity, onlyValid: true)
+      else { return nil }
+      return read.value
+    }
+  }
+
+  private struct Read {
+    var value: [UInt8]
+    var sequence: UInt64
+    /// How long it is valid, if the hot cache knows.
+    var validity: Validity?
+  }
+
+  private func read(_ key: RawSpan, onlyInMemory: Bool = false) throws(TidemarkError) -> Read? {
+    var found: Read?
+    var note: HotNote?
+    _ = try engine.reader.read(forKey: key, onlyInMemory: onlyInMemory, note: &note) {
+      (value, sequence) in
+      found = Read(value: [UInt8](copying: value), sequence: sequence)
+    }
+    found?.validity = note.map { Validity($0) }
     return found
+  }
+
+  /// Calls `body` with a key behind the cache's prefix.
+  private func withFull(
+    _ key: RawSpan, _ body: (RawSpan) throws(TidemarkError) -> [UInt8]?
+  ) throws(TidemarkError) -> [UInt8]? {
+    unsafe try withUnsafeTemporaryAllocation(
+      byteCount: prefix.count + key.byteCount, alignment: 8
+    ) { (buffer) throws(TidemarkError) -> [UInt8]? in
+      unsafe prefix.withUnsafeBytes { unsafe buffer.copyMemory(from: $0) }
+      unsafe key.withUnsafeBytes {
+        unsafe UnsafeMutableRawBufferPointer(rebasing: buffer[prefix.count...]).copyMemory(from: $0)
+      }
+      return try body(unsafe RawSpan(_unsafeBytes: UnsafeRawBufferPointer(buffer)))
+    }
   }
 
   /// A key's value and entry; nil when there is none.
   func find(_ key: [UInt8]) throws(TidemarkError) -> Found? {
     while true {
-      guard let read = try read(key) else { return nil }
+      guard let read = try read(key.rawSpan) else { return nil }
       guard let entry = try engine.reader.entryIfKept(at: read.sequence) else {
         // Written over in between, and dropped by a compaction: there is a newer one.
         try engine.reader.checkReadable()
@@ -52,8 +84,12 @@ extension CacheRegion {
       }
       let info = try engine.reader.info(entry)
       let isOwned = info.attributes.entryClass == .owned
-      return Found(
-        value: read.value, info: info, validity: isOwned ? nil : try validity(of: entry, info))
+      let validity = isOwned ? nil : try validity(of: entry, info)
+      if let validity, read.validity == nil {
+        engine.reader.keep(
+          validity.note, with: read.value.rawSpan, of: read.sequence, forKey: key.rawSpan)
+      }
+      return Found(value: read.value, info: info, validity: validity)
     }
   }
 
@@ -65,17 +101,5 @@ extension CacheRegion {
       validity.validated = Timestamp(milliseconds: use.time)
     }
     return validity
-  }
-
-  private func noteHit(
-    _ sequence: UInt64, onlyValid: Bool
-  ) -> (isNoted: Bool, isSaveDue: Bool) {
-    let (now, takeovers) = (now, engine.takeovers)
-    return state.withLock { state in
-      // Another process may have given the sequence to another entry.
-      if takeovers != state.takeovers { state.order = nil }
-      let isNoted = state.noteHit(sequence, at: now, onlyValid: onlyValid)
-      return (isNoted, isNoted && state.takesSave(now: now.milliseconds))
-    }
   }
 }

@@ -60,7 +60,7 @@ extension CacheRegion {
   func expire(with change: inout Change) throws(TidemarkError) {
     let policy = policy
     guard let longest = policy.maxStale else { return }
-    let uses = state.withLock { state in
+    let uses = withState { state in
       state.order?.next(Self.looksPerWrite, from: &state.hand) ?? []
     }
     let now = now
@@ -78,7 +78,7 @@ extension CacheRegion {
   private func candidates(
     for change: Change, but former: Set<UInt64>, _ victims: Set<UInt64>, _ policy: CachePolicy
   ) -> ([UseOrder.Use], isFull: Bool) {
-    state.withLock { state in
+    withState { state in
       guard let order = state.order else { return ([], false) }
       var room = Room(policy, order, change, without: former.union(victims))
       guard room.isLacking else { return ([], false) }
@@ -99,7 +99,7 @@ extension CacheRegion {
     of change: inout Change, but former: Set<UInt64>, _ victims: Set<UInt64>, _ policy: CachePolicy
   ) {
     let none = UseOrder()
-    var room = state.withLock { state in
+    var room = withState { state in
       Room(policy, state.order ?? none, change, without: former.union(victims))
     }
     for key in change.keys where room.isLacking {
@@ -109,7 +109,7 @@ extension CacheRegion {
     }
   }
 
-  private func forget(_ sequence: UInt64) { _ = state.withLock { $0.order?.remove(sequence) } }
+  private func forget(_ sequence: UInt64) { _ = withState { $0.order?.remove(sequence) } }
 
   /// Bytes that an entry takes in log and index besides its key and value. A cache's size includes
   /// them for each entry beyond the first `entriesUncounted`.
@@ -152,7 +152,7 @@ extension CacheRegion {
       let former = change.former[key]
       let slot: Slot?
       do throws(TidemarkError) { slot = try engine.reader.slot(ofKey: key.rawSpan) } catch {
-        return state.withLock { $0.order = nil }
+        return withState { $0.order = nil }
       }
       guard let slot, slot.isLiveCached else {
         uses.append((former, nil))
@@ -166,14 +166,15 @@ extension CacheRegion {
       uses.append((former, use))
     }
     var givenUp = 0
-    state.withLock { state in
-      for (sequence, key) in change.victims {
+    count {
+      $0.evictions += change.victims.count { !$0.key.isEmpty } - change.expired
+      $0.expired += change.expired
+    }
+    withState { state in
+      for (sequence, _) in change.victims {
         givenUp += state.order?[sequence]?.bytes ?? 0
         state.order?.remove(sequence)
-        if !key.isEmpty { state.counts.evictions += 1 }
       }
-      state.counts.evictions -= change.expired
-      state.counts.expired += change.expired
       for (former, use) in uses {
         if let former {
           givenUp += state.order?[former]?.bytes ?? 0

@@ -7,16 +7,11 @@ internal import TidemarkEngine
 /// the order is written beside the log now and then, so that a crash takes the uses since then.
 final class CacheRegion: Sendable {
   struct State {
-    var policy: CachePolicy { didSet { defaultAge = policy.maxAgeMilliseconds } }
-    private(set) var defaultAge: Int64
     /// Nil until somebody asks for it: reading values does not.
     var order: UseOrder?
     /// The count of takeovers by other processes (`Engine.takeovers`) when the order was loaded:
     /// after another one its sequences may name other entries.
     var takeovers: UInt64 = 0
-    /// Uses that were noted before.
-    var early: [(sequence: UInt64, time: Int64)] = []
-    var counts = CacheCounts()
     /// Uses since the order was written last.
     var unsaved = 0
     /// When that was, in milliseconds since 1970.
@@ -25,31 +20,14 @@ final class CacheRegion: Sendable {
     var hasLoaded = false
     /// Where the search for entries that are to expire goes on.
     var hand = 0
-
-    init(policy: CachePolicy) {
-      self.policy = policy
-      defaultAge = policy.maxAgeMilliseconds
-    }
-
-    /// Notes a hit and a use of an entry whose validity is remembered.
-    /// - Parameter onlyValid: whether one that is valid no more is left to the caller, uncounted.
-    /// - Returns: whether it was noted.
-    mutating func noteHit(_ sequence: UInt64, at now: Timestamp, onlyValid: Bool) -> Bool {
-      guard let (place, validity) = order?.known(sequence) else { return false }
-      let isValid = validity.isValid(at: now, defaultAge: defaultAge)
-      guard isValid || !onlyValid else { return false }
-      order?.use(place, at: now.milliseconds)
-      if isValid { counts.hits += 1 } else { counts.staleHits += 1 }
-      if onlyValid { counts.requestsAvoided += 1 }
-      unsaved += 1
-      return true
-    }
+    /// Room for the uses of the next turn.
+    fileprivate var spare: [(sequence: UInt64, time: Int64)] = []
 
     /// Whether the caller is to write the order, which takes as long as thousands of reads: one
     /// caller within some seconds is told so.
     /// - Parameter now: milliseconds since 1970.
     mutating func takesSave(now: Int64) -> Bool {
-      guard unsaved >= max(CacheRegion.usesPerSave, (order?.count ?? 0) / 8),
+      guard unsaved >= max(CacheRegion.usesPerTurn, (order?.count ?? 0) / 8),
         !(saved..<saved + CacheRegion.millisecondsPerSave).contains(now)
       else { return false }
       saved = now
@@ -57,17 +35,43 @@ final class CacheRegion: Sendable {
     }
   }
 
-  /// The order is written after so many uses, or an eighth of the entries if that is more; and not
-  /// again within so many milliseconds.
-  static let usesPerSave = 64
+  /// What reads need and change, apart from the order: so they neither wait for memory at the
+  /// places of an entry nor for those who do.
+  private struct Reads {
+    // What a hit touches comes first, so that cores hand as little as can be to each other.
+    /// Uses that the order has yet to take in.
+    var uses: [(sequence: UInt64, time: Int64)] = []
+    private(set) var defaultAge: Int64
+    var counts = CacheCounts()
+    var policy: CachePolicy { didSet { defaultAge = policy.maxAgeMilliseconds } }
+
+    init(policy: CachePolicy) {
+      self.policy = policy
+      defaultAge = policy.maxAgeMilliseconds
+    }
+
+    mutating func countRead(isValid: Bool) {
+      if isValid { counts.hits += 1 } else { counts.staleHits += 1 }
+    }
+  }
+
+  /// The order takes in so many uses at a time, and is written after as many, or an eighth of the
+  /// entries if that is more; but not again within so many milliseconds.
+  private static let usesPerTurn = 64
   private static let millisecondsPerSave: Int64 = 10_000
   /// The order is read once so many uses wait for it.
   private static let mostEarlyUses = 1_024
 
   let engine: Engine
   let prefix: [UInt8]
-  let state: Lock<State>
+  private let state = Lock(State())
+  /// Locked while `state` is locked, or alone.
+  private let reads: Lock<Reads>
   private let hints: HintFile
+  /// Whether the order is written aside, and not by the reader whose use makes it due.
+  private let usesThreads: Bool
+  /// The store's; readers on several cores would wait for each other to reach it through the store.
+  private let clock: any WallClock
   /// Serializes writing and erasing the file of the use order: a write that is under way must not
   /// bring an erased file back.
   private let saving = Lock(())
@@ -76,12 +80,37 @@ final class CacheRegion: Sendable {
   /// The sync of the collection that the cache is to equal.
   let gate = CollectionGate()
 
-  init(_ engine: Engine, prefix: [UInt8], policy: CachePolicy, questions: Questions? = nil) {
+  init(
+    _ engine: Engine, prefix: [UInt8], policy: CachePolicy, questions: Questions? = nil,
+    usesThreads: Bool = false
+  ) {
     self.engine = engine
+    self.usesThreads = usesThreads
     flights = Flights(questions ?? Questions(engine))
     self.prefix = prefix
-    state = Lock(State(policy: policy))
+    reads = Lock(Reads(policy: policy))
+    clock = engine.environment.clock
     hints = HintFile(engine.writer, name: UseOrder.fileName(prefix))
+  }
+
+  /// Calls `body` with the order, which has all uses so far.
+  func withState<R, E: Error>(_ body: (inout State) throws(E) -> R) throws(E) -> R {
+    try state.withLock { (state: inout State) throws(E) in
+      takeUses(into: &state)
+      return try body(&state)
+    }
+  }
+
+  private func takeUses(into state: inout State) {
+    guard state.order != nil else { return }
+    reads.withLock { swap(&$0.uses, &state.spare) }
+    if engine.takeovers == state.takeovers {
+      state.unsaved += state.order?.note(state.spare) ?? 0
+    } else {
+      // Another process may have given the sequences to other entries.
+      state.order = nil
+    }
+    state.spare.removeAll(keepingCapacity: true)
   }
 
   /// Finds the entries of the cache and the order in which they were used, unless that was done.
@@ -89,20 +118,17 @@ final class CacheRegion: Sendable {
   /// Writers hold the lock of all caches; readers may find the same at the same time.
   /// - Throws: what reading the index and the log throws.
   func load() throws(TidemarkError) {
-    guard state.withLock({ $0.order == nil }) else { return }
+    guard withState({ $0.order == nil }) else { return }
     let takeovers = engine.takeovers
     let (order, saved) = try Self.load(engine, prefix, hints.read())
     state.withLock { state in
       guard state.order == nil else { return }
       (state.order, state.takeovers) = (order, takeovers)
       // An order that could not be kept up is found anew; then the counts are there already.
-      if !state.hasLoaded, let saved { state.counts.add(saved.counts) }
+      if !state.hasLoaded, let saved { count { $0.add(saved.counts) } }
       state.hasLoaded = true
-      if saved?.policy != state.policy { state.unsaved += 1 }
-      for use in state.early where state.order?.use(use.sequence, at: use.time) == true {
-        state.unsaved += 1
-      }
-      state.early = []
+      if saved?.policy != policy { state.unsaved += 1 }
+      takeUses(into: &state)
     }
   }
 
@@ -163,24 +189,24 @@ final class CacheRegion: Sendable {
   }
 
   var policy: CachePolicy {
-    get { state.withLock { $0.policy } }
-    set { state.withLock { $0.policy = newValue } }
+    get { reads.withLock { $0.policy } }
+    set { reads.withLock { $0.policy = newValue } }
   }
 
-  var now: Timestamp { engine.environment.clock.now() }
+  var now: Timestamp { clock.now() }
 
   /// The facts about the cache now.
   func status() throws(TidemarkError) -> CacheStatus {
     try load()
-    return state.withLock { state in
+    return withState { state in
       CacheStatus(
-        policy: state.policy, entries: state.order?.count ?? 0, bytes: state.order?.bytes ?? 0,
-        counts: state.counts,
+        policy: policy, entries: state.order?.count ?? 0, bytes: state.order?.bytes ?? 0,
+        counts: counts,
         leastRecentUse: state.order?.last.map { Timestamp(milliseconds: $0.time) })
     }
   }
 
-  var counts: CacheCounts { state.withLock { $0.counts } }
+  var counts: CacheCounts { reads.withLock { $0.counts } }
 
   /// Whether a key belongs to the cache.
   func contains(_ key: RawSpan) -> Bool {
@@ -197,38 +223,75 @@ final class CacheRegion: Sendable {
     return try engine.reader.info(entry).contentLength
   }
 
-  func count(_ body: (inout CacheCounts) -> Void) { state.withLock { body(&$0.counts) } }
+  func count(_ body: (inout CacheCounts) -> Void) { reads.withLock { body(&$0.counts) } }
 
   // MARK: Uses
 
   /// Notes that an entry was read.
-  func noteUse(of sequence: UInt64, at now: Timestamp? = nil) {
-    let time = (now ?? self.now).milliseconds
-    let isDue = state.withLock { state in
-      guard state.order != nil else {
-        state.early.append((sequence, time))
-        return state.early.count >= Self.mostEarlyUses
-      }
-      guard state.order?.use(sequence, at: time) == true else { return false }
-      state.unsaved += 1
-      return state.takesSave(now: time)
+  /// - Parameter isValid: whether its value was valid, for what counts as a hit.
+  func noteUse(of sequence: UInt64, at now: Timestamp, isValid: Bool? = nil) {
+    let waiting = reads.withLock { reads -> Int in
+      if let isValid { reads.countRead(isValid: isValid) }
+      reads.uses.append((sequence, now.milliseconds))
+      return reads.uses.count
+    }
+    if waiting % Self.usesPerTurn == 0 { takeTurn(waiting, now) }
+  }
+
+  /// Notes a hit and a use of an entry.
+  /// - Parameter onlyValid: whether a value that is valid no more is left to the caller.
+  /// - Returns: whether it was noted.
+  @discardableResult
+  func noteHit(_ sequence: UInt64, _ validity: Validity, onlyValid: Bool) -> Bool {
+    let now = now
+    let waiting = reads.withLock { reads -> Int? in
+      let isValid = validity.isValid(at: now, defaultAge: reads.defaultAge)
+      guard isValid || !onlyValid else { return nil }
+      reads.countRead(isValid: isValid)
+      if onlyValid { reads.counts.requestsAvoided += 1 }
+      reads.uses.append((sequence, now.milliseconds))
+      return reads.uses.count
+    }
+    guard let waiting else { return false }
+    if waiting % Self.usesPerTurn == 0 { takeTurn(waiting, now) }
+    return true
+  }
+
+  /// Lets the order take in the uses that wait, and writes it if that is due.
+  private func takeTurn(_ waiting: Int, _ now: Timestamp) {
+    let isDue = withState { state in
+      state.order == nil
+        ? waiting >= Self.mostEarlyUses : state.takesSave(now: now.milliseconds)
     }
     guard isDue else { return }
+    if usesThreads {
+      Task.detached(priority: .utility) { self.loadAndSave() }
+    } else {
+      loadAndSave()
+    }
+  }
+
+  private func loadAndSave() {
     do throws(TidemarkError) {
       try load()
       save()
     } catch {
-      // A use that cannot be noted is none.
-      state.withLock { $0.early = [] }
+      // Uses that cannot be noted are none.
+      reads.withLock { $0.uses = [] }
     }
   }
 
   /// Whether an entry's value is valid; nil where that is not known by heart.
   func isValid(_ sequence: UInt64) -> Bool? {
-    let (now, takeovers) = (now, engine.takeovers)
+    let defaultAge = reads.withLock { $0.defaultAge }
+    return validity(of: sequence)?.isValid(at: now, defaultAge: defaultAge)
+  }
+
+  /// How long an entry's value is valid; nil where that is not known by heart.
+  func validity(of sequence: UInt64) -> Validity? {
+    let takeovers = engine.takeovers
     return state.withLock { state in
-      guard takeovers == state.takeovers else { return nil }
-      return state.order?.known(sequence)?.validity.isValid(at: now, defaultAge: state.defaultAge)
+      takeovers == state.takeovers ? state.order?[sequence]?.validity : nil
     }
   }
 
@@ -236,10 +299,9 @@ final class CacheRegion: Sendable {
   func save() {
     let now = now.milliseconds
     saving.withLock { _ in
-      let bytes = state.withLock { state in
+      let bytes = withState { state in
         (state.unsaved, state.saved) = (0, now)
-        return state.order?.encoded(
-          SavedCache(prefix: prefix, policy: state.policy, counts: state.counts))
+        return state.order?.encoded(SavedCache(prefix: prefix, policy: policy, counts: counts))
       }
       if let bytes { try? hints.write(bytes) }
     }
@@ -249,7 +311,7 @@ final class CacheRegion: Sendable {
   func eraseOrder() throws(TidemarkError) {
     try load()
     try saving.withLock { (_) throws(TidemarkError) in
-      let isEmpty = state.withLock { state in
+      let isEmpty = withState { state in
         guard state.order?.count == 0 else { return false }
         state.unsaved = 0
         return true
@@ -260,14 +322,14 @@ final class CacheRegion: Sendable {
 
   /// Writes the order if anything was read since it was written last.
   func saveIfUsed() {
-    if state.withLock({ !$0.early.isEmpty }) { try? load() }
-    if state.withLock({ $0.unsaved > 0 }) { save() }
+    if reads.withLock({ !$0.uses.isEmpty }) { try? load() }
+    if withState({ $0.unsaved > 0 }) { save() }
   }
 
   /// The entries that make room next, the first of them first.
   func leastRecent(_ limit: Int) throws(TidemarkError) -> [UInt64] {
     try load()
-    return state.withLock { state in
+    return withState { state in
       var found: [UInt64] = []
       state.order?.forEach { use in
         guard found.count < limit else { return false }
@@ -281,13 +343,13 @@ final class CacheRegion: Sendable {
   /// An upper bound of the disk space that evicting all entries frees, in bytes.
   func heldBytes() throws(TidemarkError) -> Int {
     try load()
-    return state.withLock { state in
+    return withState { state in
       state.order.map { $0.bytes + Self.entryBytes * $0.count } ?? 0
     }
   }
 
   /// The use of an entry; nil when it is none of the cache's.
-  func use(of sequence: UInt64) -> UseOrder.Use? { state.withLock { $0.order?[sequence] } }
+  func use(of sequence: UInt64) -> UseOrder.Use? { withState { $0.order?[sequence] } }
 
   // MARK: Validity
 
@@ -319,7 +381,7 @@ final class CacheRegion: Sendable {
 
   /// Remembers how long an entry is valid.
   func note(_ validity: Validity, of sequence: UInt64) {
-    state.withLock { $0.order?.note(validity, of: sequence) }
+    withState { $0.order?.note(validity, of: sequence) }
   }
 
   /// The facts that the region adds to an entry that was read.
@@ -333,22 +395,20 @@ final class CacheRegion: Sendable {
   /// Remembers how long an entry is valid that was read.
   /// - Parameter isUse: whether reading it counts as a hit and a use.
   func noteReading(_ validity: Validity?, of sequence: UInt64, isUse: Bool) -> Reading {
-    let now = now
-    if isUse { noteUse(of: sequence, at: now) }
-    return state.withLock { state in
+    let (now, defaultAge) = (now, reads.withLock { $0.defaultAge })
+    let isValid = validity?.isValid(at: now, defaultAge: defaultAge) ?? true
+    if isUse { noteUse(of: sequence, at: now, isValid: isValid) }
+    return withState { state in
       if let validity { state.order?.note(validity, of: sequence) }
-      let isValid = validity?.isValid(at: now, defaultAge: state.defaultAge) ?? true
-      if isUse, isValid { state.counts.hits += 1 }
-      if isUse, !isValid { state.counts.staleHits += 1 }
       return Reading(
-        isValid: isValid, end: validity?.end(state.defaultAge), use: state.order?[sequence])
+        isValid: isValid, end: validity?.end(defaultAge), use: state.order?[sequence])
     }
   }
 
   /// All entries, oldest use first.
   private func uses() -> [UseOrder.Use] {
     var uses: [UseOrder.Use] = []
-    state.withLock { state in
+    withState { state in
       state.order?.forEach { use in
         uses.append(use)
         return true

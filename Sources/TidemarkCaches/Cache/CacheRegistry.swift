@@ -42,6 +42,7 @@ package final class CacheRegistry: CacheParticipant {
   /// Held while cached values are staged, so that evictions are in the same commit.
   let regions = Lock<[CacheRegion]>([])
   let questions: Questions
+  private let usesThreads: Bool
   /// Nil where nothing is read ahead.
   private let warmer: WarmUpThread?
 
@@ -49,7 +50,8 @@ package final class CacheRegistry: CacheParticipant {
     self.engine = engine
     questions = Questions(engine)
     let (warmUp, budget) = (configuration.warmUp, configuration.cacheBytes / 2)
-    let warms = configuration.usesThreads && warmUp != .none
+    usesThreads = configuration.usesThreads
+    let warms = usesThreads && warmUp != .none
     warmer = warms ? WarmUpThread(engine, warmUp, budget: budget) : nil
     warmer?.start()
   }
@@ -87,7 +89,8 @@ package final class CacheRegistry: CacheParticipant {
         throw TidemarkError(
           .invalidArgument, "one cache's prefix begins with that of another; choose others")
       }
-      let region = CacheRegion(engine, prefix: prefix, policy: policy, questions: questions)
+      let region = CacheRegion(
+        engine, prefix: prefix, policy: policy, questions: questions, usesThreads: usesThreads)
       regions.append(region)
       return region
     }
@@ -101,7 +104,7 @@ package final class CacheRegistry: CacheParticipant {
 
   package func noteUse(of key: [UInt8], _ sequence: UInt64) {
     let region = regions.withLock { $0.first { $0.contains(key.rawSpan) } }
-    region?.noteUse(of: sequence)
+    if let region { region.noteUse(of: sequence, at: region.now) }
   }
 
   /// Says something about keys, before it is done: of those that are absent no commit says it.

@@ -5,6 +5,8 @@ public struct CacheCounts: Sendable, Hashable {
   public var hits = 0
   /// Reads that found a value that is valid no more.
   public var staleHits = 0
+  /// Reads for which no source was asked, or which shared another one's question.
+  public var requestsAvoided = 0
   /// Reads that found nothing.
   public var misses = 0
   /// Entries that made room for others.
@@ -13,8 +15,6 @@ public struct CacheCounts: Sendable, Hashable {
   public var expired = 0
   /// Questions to sources.
   public var fetches = 0
-  /// Reads for which no source was asked, or which shared another one's question.
-  public var requestsAvoided = 0
   /// Bytes of values of which sources have said that they are still right.
   public var bytesSaved = 0
 

@@ -21,6 +21,12 @@ struct PlaceTable: Sendable {
     index(of: sequence, isIt).map { rows[$0].place }
   }
 
+  /// What stands where a sequence belongs; to ask brings it closer.
+  @inline(__always)
+  func home(of sequence: UInt64) -> Int32 {
+    rows.isEmpty ? -1 : rows[Int(Self.hash(sequence)) & (rows.count - 1)].place
+  }
+
   /// Adds a sequence that is not here.
   mutating func insert(_ sequence: UInt64, _ place: Int32) {
     if (count + 1) * 8 > rows.count * 7 {

@@ -77,7 +77,7 @@ extension UseOrder {
   ///   zigzag  milliseconds of the last use less those of the entry before
   ///   varint  how often it was read
   /// ```
-  mutating func encoded(_ cache: SavedCache) -> [UInt8] {
+  func encoded(_ cache: SavedCache) -> [UInt8] {
     var writer = ByteWriter(capacity: 96 + cache.prefix.count + count * 12)
     cache.encode(into: &writer)
     writer.varint(count)

@@ -7,21 +7,28 @@ struct UseOrder: Sendable {
   struct Use: Sendable, Hashable {
     /// The newest entry of the key in the log.
     var sequence: UInt64
-    /// Bytes of key and value.
-    var bytes: Int
     /// Milliseconds since 1970 of its last use.
     var time: Int64
     /// How often it was read.
     var count: UInt32 = 0
+    /// Bytes of key and value.
+    var bytes: Int
     /// How long it is valid; nil while nobody has looked.
     var validity: Validity?
+
+    init(sequence: UInt64, bytes: Int, time: Int64) {
+      self.sequence = sequence
+      self.bytes = bytes
+      self.time = time
+    }
   }
 
+  /// What a use changes comes first: it lies in one line of the processor's cache.
   private struct Node {
-    var use: Use
     /// The place of the next older entry, and of the next newer one; -1 for none.
-    var older: Int32
-    var newer: Int32
+    var older: Int32 = -1
+    var newer: Int32 = -1
+    var use: Use
   }
 
   private var nodes: [Node] = []
@@ -29,10 +36,10 @@ struct UseOrder: Sendable {
   private var places = PlaceTable()
   private var oldest: Int32 = -1
   private var newest: Int32 = -1
-  /// Places that were used and have yet to move to the end of the list: each move waits for memory
-  /// at four places that have nothing to do with each other, and many wait together.
-  private var moving: [Int32] = []
-  private static let mostMoving = 64
+  /// The places of uses that are being noted.
+  private var used: [Int32] = []
+  /// A sum over what was read ahead, so that those reads are not left out.
+  private var touched: Int32 = 0
   /// Bytes of all entries.
   private(set) var bytes = 0
 
@@ -40,12 +47,7 @@ struct UseOrder: Sendable {
   var count: Int { places.count }
 
   /// The entry that was used least recently.
-  var last: Use? {
-    mutating get {
-      moveUsed()
-      return oldest < 0 ? nil : nodes[Int(oldest)].use
-    }
-  }
+  var last: Use? { oldest < 0 ? nil : nodes[Int(oldest)].use }
 
   subscript(sequence: UInt64) -> Use? { place(of: sequence).map { nodes[Int($0)].use } }
 
@@ -56,18 +58,10 @@ struct UseOrder: Sendable {
   /// Adds an entry as the one that was used last.
   mutating func add(_ use: Use) {
     remove(use.sequence)
-    moveUsed()
-    let place: Int32
-    let node = Node(use: use, older: newest, newer: -1)
-    if let known = free.popLast() {
-      place = known
-      nodes[Int(place)] = node
-    } else {
-      place = Int32(nodes.count)
-      nodes.append(node)
-    }
-    if newest >= 0 { nodes[Int(newest)].newer = place } else { oldest = place }
-    newest = place
+    let place = free.popLast() ?? Int32(nodes.count)
+    let node = Node(use: use)
+    if place == nodes.count { nodes.append(node) } else { nodes[Int(place)] = node }
+    link(place)
     places.insert(use.sequence, place)
     bytes += use.bytes
   }
@@ -77,7 +71,6 @@ struct UseOrder: Sendable {
   mutating func remove(_ sequence: UInt64) -> Use? {
     guard let place = places.remove(sequence, { nodes[Int($0)].use.sequence == sequence })
     else { return nil }
-    moveUsed()
     unlink(place)
     free.append(place)
     let use = nodes[Int(place)].use
@@ -85,46 +78,53 @@ struct UseOrder: Sendable {
     return use
   }
 
-  /// Notes that an entry was read.
-  /// - Returns: false when it is not known.
-  mutating func use(_ sequence: UInt64, at time: Int64) -> Bool {
-    guard let place = place(of: sequence) else { return false }
-    use(place, at: time)
-    return true
-  }
-
-  /// The place of an entry whose validity is remembered, and that.
-  func known(_ sequence: UInt64) -> (place: Int32, validity: Validity)? {
-    guard let place = place(of: sequence), let validity = nodes[Int(place)].use.validity else {
-      return nil
+  /// Notes that entries were read, in the order of their uses; one that is not known is left out.
+  ///
+  /// A use waits for memory at four places, which have nothing to do with those of another use: so
+  /// each step is taken for all of them before the next one, and many wait together.
+  /// - Parameter uses: sequences, and milliseconds since 1970.
+  /// - Returns: how many are known.
+  @discardableResult
+  mutating func note(_ uses: [(sequence: UInt64, time: Int64)]) -> Int {
+    used.removeAll(keepingCapacity: true)
+    for use in uses { touched &+= places.home(of: use.sequence) }
+    for use in uses {
+      let place = places.home(of: use.sequence)
+      if place >= 0 { touched &+= nodes[Int(place)].newer }
     }
-    return (place, validity)
-  }
-
-  /// Notes that the entry at a place was read.
-  mutating func use(_ place: Int32, at time: Int64) {
-    nodes[Int(place)].use.time = time
-    if nodes[Int(place)].use.count < .max { nodes[Int(place)].use.count += 1 }
-    moving.append(place)
-    if moving.count == Self.mostMoving { moveUsed() }
-  }
-
-  /// Moves the places that were used to the end of the list, in the order of their uses.
-  private mutating func moveUsed() {
-    for place in moving where place != newest {
+    for use in uses { used.append(place(of: use.sequence) ?? -1) }
+    for place in used where place >= 0 {
+      let node = nodes[Int(place)]
+      if node.older >= 0 { touched &+= nodes[Int(node.older)].newer }
+      if node.newer >= 0 { touched &+= nodes[Int(node.newer)].older }
+    }
+    var known = 0
+    for (place, use) in zip(used, uses) where place >= 0 {
+      known += 1
+      nodes[Int(place)].use.time = use.time
+      if nodes[Int(place)].use.count < .max { nodes[Int(place)].use.count += 1 }
+      guard place != newest else { continue }
       unlink(place)
-      nodes[Int(place)].older = newest
-      nodes[Int(place)].newer = -1
-      if newest >= 0 { nodes[Int(newest)].newer = place } else { oldest = place }
-      newest = place
+      link(place)
     }
-    moving.removeAll(keepingCapacity: true)
+    return known
   }
+
+  /// How long an entry is valid; nil where that is not remembered.
+  func validity(of sequence: UInt64) -> Validity? { self[sequence]?.validity }
 
   /// Remembers how long an entry is valid.
   mutating func note(_ validity: Validity, of sequence: UInt64) {
     guard let place = place(of: sequence) else { return }
     nodes[Int(place)].use.validity = validity
+  }
+
+  /// Puts a place at the end of the list.
+  private mutating func link(_ place: Int32) {
+    nodes[Int(place)].older = newest
+    nodes[Int(place)].newer = -1
+    if newest >= 0 { nodes[Int(newest)].newer = place } else { oldest = place }
+    newest = place
   }
 
   private mutating func unlink(_ place: Int32) {
@@ -147,8 +147,7 @@ struct UseOrder: Sendable {
   }
 
   /// All entries, the one that was used least recently first.
-  mutating func forEach(_ body: (Use) -> Bool) {
-    moveUsed()
+  func forEach(_ body: (Use) -> Bool) {
     var place = oldest
     while place >= 0 {
       let node = nodes[Int(place)]

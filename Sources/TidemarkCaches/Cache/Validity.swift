@@ -41,6 +41,19 @@ struct Validity: Sendable, Hashable {
   }
 }
 
+extension Validity {
+  /// The same as what the hot cache keeps with the value.
+  var note: HotNote {
+    HotNote(
+      first: UInt64(bitPattern: validated.milliseconds), second: maxAge.map { UInt64($0) + 1 } ?? 0)
+  }
+
+  init(_ note: HotNote) {
+    validated = Timestamp(milliseconds: Int64(bitPattern: note.first))
+    maxAge = note.second == 0 ? nil : UInt32(truncatingIfNeeded: note.second - 1)
+  }
+}
+
 extension CachePolicy {
   var maxAgeMilliseconds: Int64 { Int64(clamping: maxAge.wholeMilliseconds) }
 }

@@ -39,19 +39,19 @@ extension Cache {
     for key: some BytesConvertible, policy: ReadPolicy = .automatic, maxAge: Duration? = nil,
     fetch: @escaping @Sendable () async throws -> Value
   ) async throws -> Value? {
-    let full = full(key)
-    if let value = try knownValue(atKey: full, policy) { return value }
-    return try await value(forKey: full, policy, maxAge: maxAge, fetch: fetch)
+    let known = try key.withBytes { (key) throws(TidemarkError) in
+      try knownValue(atKey: key, policy)
+    }
+    if let known { return known }
+    return try await value(forKey: Key(key), policy, maxAge: maxAge, fetch: fetch)
   }
 
-  /// - Parameter full: with the cache's prefix.
   @usableFromInline
   func value(
-    forKey full: [UInt8], _ policy: ReadPolicy, maxAge: Duration?,
+    forKey key: Key, _ policy: ReadPolicy, maxAge: Duration?,
     fetch: @escaping @Sendable () async throws -> Value
   ) async throws -> Value? {
     let source = CacheSource<Value> { _ in .value(try await fetch(), maxAge: maxAge) }
-    let key = Key(Array(full.dropFirst(region.prefix.count)))
     let read = try await read(key, policy, from: source)
     if read.value == nil, let error = read.error { throw error }
     return read.value
@@ -62,14 +62,13 @@ extension Cache {
 
 extension Cache {
   /// The value of a key that was read before and is valid, where that is all that a policy needs.
-  /// - Parameter key: with the cache's prefix.
   @usableFromInline
-  func knownValue(atKey key: [UInt8], _ policy: ReadPolicy) throws(TidemarkError) -> Value? {
+  func knownValue(atKey key: RawSpan, _ policy: ReadPolicy) throws(TidemarkError) -> Value? {
     switch policy {
     case .networkFirst, .networkOnly, .refresh: return nil
     case .cacheFirst, .staleWhileRevalidate, .automatic, .cacheOnly: break
     }
-    guard let bytes = try region.valueAtHand(ofKey: key) else { return nil }
+    guard let bytes = try region.validValueAtHand(ofKey: key) else { return nil }
     do { return try decode(bytes) } catch {
       // The source is asked for it again.
       region.count { ($0.hits, $0.requestsAvoided) = ($0.hits - 1, $0.requestsAvoided - 1) }

@@ -8,10 +8,12 @@ extension HotCache {
   /// - Parameters:
   ///   - key: the key.
   ///   - hash: its hash by ``seed``.
+  ///   - note: gets the note that is kept with the value, before `body` is called.
   ///   - body: gets a copy that is gone after the call.
   /// - Returns: false when the key is not here.
   package func read(
-    _ key: RawSpan, hash: UInt64, _ body: (RawSpan, UInt64) throws(TidemarkError) -> Void
+    _ key: RawSpan, hash: UInt64, note: inout HotNote?,
+    _ body: (RawSpan, UInt64) throws(TidemarkError) -> Void
   ) throws(TidemarkError) -> Bool {
     guard let words else { return false }
     defer { extendLifetime(self) }
@@ -24,12 +26,21 @@ extension HotCache {
       case .long(let found):
         length = found
         return false
-      case .hit(let sequence, let found):
+      case .hit(let sequence, let found, let kept):
+        note = kept
         try body(unsafe Self.span(buffer, found), sequence)
         return true
       }
     }
-    return length == 0 ? isHit : try readLong(words, key, hash, length, body)
+    return length == 0 ? isHit : try readLong(words, key, hash, length, &note, body)
+  }
+
+  /// Calls `body` with a key's value and sequence; see ``read(_:hash:note:_:)``.
+  package func read(
+    _ key: RawSpan, hash: UInt64, _ body: (RawSpan, UInt64) throws(TidemarkError) -> Void
+  ) throws(TidemarkError) -> Bool {
+    var note: HotNote?
+    return try read(key, hash: hash, note: &note, body)
   }
 
   /// Copies the value of an entry, as a scan comes by it, which is no reason to keep it: the
@@ -58,7 +69,7 @@ extension HotCache {
       let buffer = unsafe UnsafeMutableRawBufferPointer(
         rebasing: bytes[start..<(start + Self.stackBytes)])
       let seen = shard.undisturbed { unsafe shard.read(key, tag, into: buffer) }
-      guard case .hit(sequence, let length) = seen?.answer else { return nil }
+      guard case .hit(sequence, let length, _) = seen?.answer else { return nil }
       return length
     }
   }
@@ -130,7 +141,7 @@ extension HotCache {
 
   /// The same for a value that does not fit on the stack; it may have become longer still.
   private func readLong(
-    _ words: AtomicWords, _ key: RawSpan, _ hash: UInt64, _ length: Int,
+    _ words: AtomicWords, _ key: RawSpan, _ hash: UInt64, _ length: Int, _ note: inout HotNote?,
     _ body: (RawSpan, UInt64) throws(TidemarkError) -> Void
   ) throws(TidemarkError) -> Bool {
     var length = length
@@ -147,7 +158,8 @@ extension HotCache {
       switch unsafe look(words, key, hash, into: buffer) {
       case .miss: return false
       case .long(let now): length = now
-      case .hit(let sequence, let found):
+      case .hit(let sequence, let found, let kept):
+        note = kept
         try body(unsafe Self.span(buffer, found), sequence)
         return true
       }

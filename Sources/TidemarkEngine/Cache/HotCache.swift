@@ -60,11 +60,14 @@ package final class HotCache: Sendable {
   ///   - hash: its hash by ``seed``.
   ///   - sequence: that of the entry that wrote the value.
   ///   - value: the value.
+  ///   - awaitsNote: whether ``keep(_:_:hash:sequence:value:)`` is likely to follow.
   ///   - epoch: what ``epoch(_:)`` said before the value was looked up; nil where nobody writes.
   package func insert(
-    _ key: RawSpan, hash: UInt64, sequence: UInt64, value: RawSpan, epoch: UInt64? = nil
+    _ key: RawSpan, hash: UInt64, sequence: UInt64, value: RawSpan, awaitsNote: Bool = false,
+    epoch: UInt64? = nil
   ) {
-    guard let words, HotCacheShard.words(of: key, value) <= layout.entryWords,
+    let note = awaitsNote ? HotNote.unknown : nil
+    guard let words, HotCacheShard.words(of: key, value, note) <= layout.entryWords,
       sequence <= HotCacheEntry.sequenceMax,
       key.byteCount > 0, key.byteCount <= Limits.keyBytes
     else {
@@ -81,7 +84,27 @@ package final class HotCache: Sendable {
         AtomicWords.fence()
         if let epoch, words.load(shard.epochWord) != epoch { return }
         shard.insert(
-          key, tag: HotCacheEntry.tag(hash), sequence: sequence, value: value, &queues)
+          key, tag: HotCacheEntry.tag(hash), sequence: sequence, value: value, note: note, &queues)
+      }
+    }
+  }
+
+  /// Adds a note to an entry that is here, unless it was written over meanwhile.
+  /// - Parameters:
+  ///   - note: is kept until the entry leaves.
+  ///   - value: the entry's; so is `sequence`.
+  func keep(
+    _ note: HotNote, _ key: RawSpan, hash: UInt64, sequence: UInt64, value: RawSpan
+  ) {
+    guard let words, HotCacheShard.words(of: key, value, note) <= layout.entryWords else { return }
+    defer { extendLifetime(self) }
+    let shard = HotCacheShard(words, layout, shardNumber(hash))
+    let tag = HotCacheEntry.tag(hash)
+    locks[shardNumber(hash)].withLock { queues in
+      shard.writing {
+        guard let found = shard.find(key, tag), shard.head(found.entry).sequence == sequence
+        else { return }
+        shard.insert(key, tag: tag, sequence: sequence, value: value, note: note, &queues)
       }
     }
   }

@@ -1,9 +1,26 @@
+/// What a caller keeps with a value in the hot cache, so that a hit need not look elsewhere.
+package struct HotNote: Sendable, Equatable {
+  static let words = 2
+  /// Holds the place of a note that is still to come.
+  static let unknown = HotNote(first: 0, second: .max)
+
+  package var first: UInt64
+  /// Anything but `UInt64.max`.
+  package var second: UInt64
+
+  package init(first: UInt64, second: UInt64) {
+    self.first = first
+    self.second = second
+  }
+}
+
 /// The words of a hot cache's entry and of a slot in its table.
 ///
 /// ```
 /// entry: u64 sequence (48) | key length (16)     slot: tag (32) | position + 1 (30) | hits (2)
-///        u64 tag (32) | value length (32)              zero is empty
+///        u64 tag (32) | note (1) | value length (31)   zero is empty
 ///        key, filled up to words
+///        where the note's bit is set: the note, two words
 ///        value, filled up to words
 /// gap:   u64 words (48) | 0 (16)
 /// ```
@@ -25,10 +42,12 @@ struct HotCacheEntry {
     self.second = second
   }
 
-  init(sequence: UInt64, tag: UInt64, keyLength: Int, valueLength: Int) {
+  init(sequence: UInt64, tag: UInt64, keyLength: Int, valueLength: Int, hasNote: Bool) {
     first = sequence << 16 | UInt64(keyLength)
-    second = tag << 32 | UInt64(valueLength)
+    second = tag << 32 | (hasNote ? Self.noteBit : 0) | UInt64(valueLength)
   }
+
+  private static let noteBit: UInt64 = 1 << 31
 
   static func gap(_ words: Int) -> UInt64 { UInt64(words) << 16 }
 
@@ -37,13 +56,15 @@ struct HotCacheEntry {
   @inline(__always) var keyLength: Int { Int(first & 0xffff) }
   @inline(__always) var keyWords: Int { AtomicWords.words(forBytes: keyLength) }
   @inline(__always) var tag: UInt64 { second >> 32 }
-  @inline(__always) var valueLength: Int { Int(second & 0xffff_ffff) }
+  @inline(__always) var valueLength: Int { Int(second & (Self.noteBit &- 1)) }
+  @inline(__always) var hasNote: Bool { second & Self.noteBit != 0 }
+  @inline(__always) var noteWords: Int { hasNote ? HotNote.words : 0 }
 
   /// The words of the whole entry or gap.
   var words: Int {
     isGap
       ? Int(first >> 16)
-      : Self.headWords + keyWords + AtomicWords.words(forBytes: valueLength)
+      : Self.headWords + keyWords + noteWords + AtomicWords.words(forBytes: valueLength)
   }
 
   /// The part of a key's hash that tells the shard's keys apart.

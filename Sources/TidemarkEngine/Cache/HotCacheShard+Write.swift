@@ -33,25 +33,27 @@ extension HotCacheShard {
   }
 
   /// The words that an entry takes.
-  static func words(of key: RawSpan, _ value: RawSpan) -> Int {
+  static func words(of key: RawSpan, _ value: RawSpan, _ note: HotNote? = nil) -> Int {
     HotCacheEntry.headWords + AtomicWords.words(forBytes: key.byteCount)
-      + AtomicWords.words(forBytes: value.byteCount)
+      + (note == nil ? 0 : HotNote.words) + AtomicWords.words(forBytes: value.byteCount)
   }
 
   /// Keeps a value, unless a newer one of the key is there.
   /// - Parameter goesToMain: whether it enters the main queue at once.
   func insert(
-    _ key: RawSpan, tag: UInt64, sequence: UInt64, value: RawSpan,
+    _ key: RawSpan, tag: UInt64, sequence: UInt64, value: RawSpan, note: HotNote? = nil,
     _ queues: inout HotCacheQueues, goesToMain isOld: Bool = false
   ) {
     let new = HotCacheEntry(
-      sequence: sequence, tag: tag, keyLength: key.byteCount, valueLength: value.byteCount)
+      sequence: sequence, tag: tag, keyLength: key.byteCount, valueLength: value.byteCount,
+      hasNote: note != nil)
     var goesToMain = isOld
     if let found = find(key, tag) {
       let old = head(found.entry)
       if old.sequence > sequence { return }
+      if old.sequence == sequence, old.hasNote, note == nil || note == .unknown { return }
       if old.words == new.words {
-        write(new, key, value, at: found.entry)
+        write(new, key, note, value, at: found.entry)
         return
       }
       goesToMain = HotCacheEntry.position(ofSlot: found.slot) >= mainStart
@@ -61,7 +63,7 @@ extension HotCacheShard {
     makeSlot(&queues)
     let position =
       goesToMain ? appendToMain(new.words, &queues) : appendToSmall(new.words, &queues)
-    write(new, key, value, at: table + layout.small + position)
+    write(new, key, note, value, at: table + layout.small + position)
     insertSlot(HotCacheEntry.slot(tag: tag, position: position, hits: 0))
     queues.count += 1
     charge(queues)
@@ -90,11 +92,18 @@ extension HotCacheShard {
     words.store(countWord, UInt64(queues.count))
   }
 
-  private func write(_ head: HotCacheEntry, _ key: RawSpan, _ value: RawSpan, at entry: Int) {
+  private func write(
+    _ head: HotCacheEntry, _ key: RawSpan, _ note: HotNote?, _ value: RawSpan, at entry: Int
+  ) {
     words.store(entry, head.first)
     words.store(entry + 1, head.second)
     words.write(key, at: entry + HotCacheEntry.headWords)
-    words.write(value, at: entry + HotCacheEntry.headWords + head.keyWords)
+    let start = entry + HotCacheEntry.headWords + head.keyWords
+    if let note {
+      words.store(start, note.first)
+      words.store(start + 1, note.second)
+    }
+    words.write(value, at: start + head.noteWords)
   }
 
   private func erase(_ found: Found, _ queues: inout HotCacheQueues) {

@@ -46,7 +46,7 @@ struct HotCacheShard {
   enum Answer {
     case miss
     /// The value is in the buffer.
-    case hit(sequence: UInt64, length: Int)
+    case hit(sequence: UInt64, length: Int, note: HotNote?)
     /// The buffer is too short.
     case long(length: Int)
   }
@@ -105,13 +105,19 @@ struct HotCacheShard {
     let head = head(found.entry)
     let length = head.valueLength
     if length > buffer.count { return (.long(length: length), found) }
-    let start =
+    let noteStart =
       found.entry &+ HotCacheEntry.headWords &+ AtomicWords.words(forBytes: key.byteCount)
+    let start = noteStart &+ head.noteWords
     let count = AtomicWords.words(forBytes: length)
     // Only a look-up that was disturbed can get here with such a length; it is thrown away.
     guard start &+ count <= end, count &<< 3 <= buffer.count else { return (.miss, nil) }
     unsafe words.read(start, count, into: buffer)
-    return (.hit(sequence: head.sequence, length: length), found)
+    var note: HotNote?
+    if head.hasNote {
+      note = HotNote(first: words.load(noteStart), second: words.load(noteStart &+ 1))
+      if note == .unknown { note = nil }
+    }
+    return (.hit(sequence: head.sequence, length: length, note: note), found)
   }
 
   /// Counts a hit, up to three. The slot may be another's by now: then that one gains a hit.

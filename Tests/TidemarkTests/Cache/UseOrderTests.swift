@@ -25,7 +25,7 @@ struct UseOrderTests {
         #expect((order.remove(sequence) != nil) == model.contains(sequence), "seed \(seed)")
         model.removeAll { $0 == sequence }
       default:
-        let isKnown = order.use(sequence, at: 2)
+        let isKnown = order.note([(sequence, 2)]) == 1
         #expect(isKnown == model.contains(sequence), "seed \(seed)")
         #expect(isKnown == (order[sequence] != nil), "seed \(seed)")
         guard isKnown else { continue }
@@ -52,7 +52,7 @@ struct UseOrderTests {
     /// Uses entries, kills the process, and tells which of them counts as used last.
     func lastUsed(_ keys: [String], after seconds: Int) async throws -> String? {
       machine.clock.advance(by: .seconds(seconds))
-      for key in keys { for _ in 0..<64 { _ = try cache.value(forKey: key) } }
+      for key in keys { for _ in 0..<128 { _ = try cache.value(forKey: key) } }
       machine.disk.kill()
       machine.disk.restart()
       store = try machine.open()

@@ -19,15 +19,25 @@ package struct EntryInfo: Sendable {
 
 extension Reader {
   /// Calls `body` with a key's value and sequence.
-  /// - Parameter onlyInMemory: whether a value that is not in the hot cache counts as none.
   /// - Returns: false when there is no such key.
   @usableFromInline
   package func read(
-    forKey key: RawSpan, onlyInMemory: Bool = false,
+    forKey key: RawSpan, _ body: (RawSpan, UInt64) throws(TidemarkError) -> Void
+  ) throws(TidemarkError) -> Bool {
+    var note: HotNote?
+    return try read(forKey: key, note: &note, body)
+  }
+
+  /// The same for callers that keep notes with values.
+  /// - Parameters:
+  ///   - onlyInMemory: whether a value that is not in the hot cache counts as none.
+  ///   - note: gets what ``keep(_:with:of:forKey:)`` was given, before `body` is called.
+  package func read(
+    forKey key: RawSpan, onlyInMemory: Bool = false, note: inout HotNote?,
     _ body: (RawSpan, UInt64) throws(TidemarkError) -> Void
   ) throws(TidemarkError) -> Bool {
     let hash = KeyHash.hash(key, seed: hotCache.seed)
-    if try hotCache.read(key, hash: hash, body) { return true }
+    if try hotCache.read(key, hash: hash, note: &note, body) { return true }
     if onlyInMemory { return false }
     // Before the look-up: a write in between voids what is inserted below.
     let epoch = hotCache.epoch(hash)
@@ -35,7 +45,9 @@ extension Reader {
     try read(of: slot.sequence, isTouch: slot.size.isTouched) {
       (value, _) throws(TidemarkError) in
       if hotCache.isOn {
-        hotCache.insert(key, hash: hash, sequence: slot.sequence, value: value, epoch: epoch)
+        hotCache.insert(
+          key, hash: hash, sequence: slot.sequence, value: value, awaitsNote: slot.size.isCached,
+          epoch: epoch)
         // Decoded blocks must give what the hot cache has gained. To look takes a while, so that is
         // done for one key in 16, and for long values.
         if hash & 15 == 0 || value.byteCount > Limits.smallBlockBytes { shareCacheBytes() }
@@ -43,6 +55,14 @@ extension Reader {
       try body(value, slot.sequence)
     }
     return true
+  }
+
+  /// Keeps a note with a value that was read, as long as it is in the hot cache.
+  package func keep(
+    _ note: HotNote, with value: RawSpan, of sequence: UInt64, forKey key: RawSpan
+  ) {
+    let hash = KeyHash.hash(key, seed: hotCache.seed)
+    hotCache.keep(note, key, hash: hash, sequence: sequence, value: value)
   }
 
   /// Gives decoded objects what the hot cache leaves over, and decoded blocks what both leave.

@@ -14,7 +14,7 @@ struct CachedReads {
     try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
     defer { try? FileManager.default.removeItem(atPath: path) }
     // The hot cache has room for every entry.
-    let configuration = Store.Configuration(cacheBytes: max(16 << 20, 640 * count))
+    let configuration = Store.Configuration(cacheBytes: max(16 << 20, 768 * count))
     let store = try await Store.open(at: path + "/store", configuration: configuration)
     let cache = try store.cache(
       prefix: "cache/", policy: CachePolicy(maxAge: .seconds(86_400), capacity: count))
