@@ -286,11 +286,6 @@ package final class AttachmentFiles: Sendable {
     package var hashes: Set<[UInt8]>
     /// The last entry that was looked at.
     package var through: UInt64
-
-    package init(hashes: Set<[UInt8]>, through: UInt64) {
-      self.hashes = hashes
-      self.through = through
-    }
   }
 
   /// Removes the files that no entry names.

@@ -5,14 +5,7 @@ package struct BlockAddress: CacheAddress {
   var salt: UInt32
   var offset: UInt32
   /// Tells the stores of a shared cache apart: segments of two may have the same numbers.
-  var store: UInt32
-
-  package init(segmentID: UInt64, salt: UInt32, offset: UInt32, store: UInt32 = 0) {
-    self.segmentID = segmentID
-    self.salt = salt
-    self.offset = offset
-    self.store = store
-  }
+  var store: UInt32 = 0
 
   /// For tables in memory. Nobody chooses offsets, so that it is not seeded.
   package var hash: UInt64 {

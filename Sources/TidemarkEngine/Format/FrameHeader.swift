@@ -26,7 +26,7 @@ package struct FrameHeader: Sendable, Hashable {
   /// Whether it stands in a compacted segment.
   package var hasExplicitSequences: Bool
   /// Whether it holds what compaction keeps apart from the newest versions of the keys.
-  package var isHistory: Bool
+  package var isHistory = false
   package var usesDictionary: Bool
   /// Stored length of the block table and the heads together.
   package var frontLength: Int
@@ -39,25 +39,6 @@ package struct FrameHeader: Sendable, Hashable {
 
   /// The sequence that follows this frame, in a frame whose sequences are dense.
   package var nextSequence: UInt64 { firstSequence + UInt64(entryCount) }
-
-  package init(
-    storedLength: Int, headsRawLength: Int, firstSequence: UInt64, durableThrough: UInt64,
-    entryCount: Int, blockCount: Int, headsChecksum: UInt64, headsCodec: Codec,
-    hasExplicitSequences: Bool, isHistory: Bool = false, usesDictionary: Bool, frontLength: Int
-  ) {
-    self.storedLength = storedLength
-    self.headsRawLength = headsRawLength
-    self.firstSequence = firstSequence
-    self.durableThrough = durableThrough
-    self.entryCount = entryCount
-    self.blockCount = blockCount
-    self.headsChecksum = headsChecksum
-    self.headsCodec = headsCodec
-    self.hasExplicitSequences = hasExplicitSequences
-    self.isHistory = isHistory
-    self.usesDictionary = usesDictionary
-    self.frontLength = frontLength
-  }
 
   /// The header's bytes.
   package func encoded(salt: UInt32, offset: Int) -> [UInt8] {
@@ -107,7 +88,9 @@ package struct FrameHeader: Sendable, Hashable {
   package static func mayBegin(_ bytes: RawSpan, at position: Int, salt: UInt32) -> Bool {
     (try? bytes.u32(at: position)) == FormatConstants.frameSync ^ salt
   }
+}
 
+extension FrameHeader {
   /// Decodes a header and checks everything that it says against the bounds.
   /// - Parameters:
   ///   - bytes: begins with the header.

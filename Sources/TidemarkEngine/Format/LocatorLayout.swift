@@ -76,12 +76,5 @@ package struct FrameRecord: Sendable, Hashable {
   package var firstSlot: UInt32
   package var entryCount: UInt32
   /// Whether its entries are history, see ``FrameHeader/isHistory``.
-  package var isHistory: Bool
-
-  package init(offset: UInt32, firstSlot: UInt32, entryCount: UInt32, isHistory: Bool = false) {
-    self.offset = offset
-    self.firstSlot = firstSlot
-    self.entryCount = entryCount
-    self.isHistory = isHistory
-  }
+  package var isHistory = false
 }

@@ -27,12 +27,6 @@ package struct SegmentHeader: Sendable, Hashable {
     package var offsets: [Int]
     package var length: Int
     package var checksum: UInt64
-
-    package init(offsets: [Int], length: Int, checksum: UInt64) {
-      self.offsets = offsets
-      self.length = length
-      self.checksum = checksum
-    }
   }
 
   package var storeID: [UInt8]
@@ -40,23 +34,10 @@ package struct SegmentHeader: Sendable, Hashable {
   package var baseSequence: UInt64
   package var salt: UInt32
   package var kind: Kind
-  package var firstFrame: Int
+  package var firstFrame = FormatConstants.segmentHeaderBytes
   package var dictionary: Dictionary?
   /// The segment's key, encrypted; nil when the segment is not.
   package var seal: FileSeal?
-
-  package init(
-    storeID: [UInt8], segmentID: UInt64, baseSequence: UInt64, salt: UInt32, kind: Kind,
-    firstFrame: Int = FormatConstants.segmentHeaderBytes, dictionary: Dictionary? = nil
-  ) {
-    self.storeID = storeID
-    self.segmentID = segmentID
-    self.baseSequence = baseSequence
-    self.salt = salt
-    self.kind = kind
-    self.firstFrame = firstFrame
-    self.dictionary = dictionary
-  }
 
   /// Both pages.
   package func encoded() -> [UInt8] {
@@ -93,7 +74,9 @@ package struct SegmentHeader: Sendable, Hashable {
     writer.u64(dictionary?.checksum ?? 0)
     return writer
   }
+}
 
+extension SegmentHeader {
   /// Decodes one page.
   package init(decodingPage bytes: RawSpan) throws(FormatError) {
     let page = try bytes.slice(0, FormatConstants.segmentHeaderPageBytes)

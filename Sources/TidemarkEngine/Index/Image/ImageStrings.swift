@@ -14,16 +14,6 @@ struct ImageStrings {
     ImageStrings(image: image, offsets: .setOffsets, content: .setBytes, hash: .setHash)
   }
 
-  private init(
-    image: Image, offsets: ImageLayout.Section, content: ImageLayout.Section,
-    hash: ImageLayout.Section
-  ) {
-    self.image = image
-    self.offsets = offsets
-    self.content = content
-    self.hash = hash
-  }
-
   /// How many strings there are.
   var count: Int { image.header[offsets].count }
 
