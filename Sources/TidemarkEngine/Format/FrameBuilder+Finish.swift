@@ -211,9 +211,7 @@ extension FrameBuilder {
   ) {
     let checksum = BlockEntry.checksum(
       output.rawSpan.extracting(start..<output.count), salt: salt, at: place)
-    for shift: UInt32 in [0, 8, 16, 24] {
-      output.append(UInt8(truncatingIfNeeded: checksum >> shift))
-    }
+    output.append(UInt64(checksum), bytes: 4)
   }
 }
 

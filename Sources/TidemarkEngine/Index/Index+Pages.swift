@@ -18,8 +18,8 @@ extension Index {
     includeDeleted: Bool = false, into page: inout KeyPage
   ) throws(IndexError) -> Bool {
     let range = KeyRange(from: from, upTo: upTo, descending: descending)
-    return try fill(
-      &page, limit, walkAll(range, SlotFilter(includeDeleted ? .everything : .live, labelTable)))
+    let filter = SlotFilter(includesDeleted: includeDeleted, table: labelTable)
+    return try fill(&page, limit, walkAll(range, filter))
   }
 
   /// Fills a page with the keys that a label query wants, in key order.
@@ -38,17 +38,10 @@ extension Index {
       page.removeAll()
       return true
     }
+    let filter = SlotFilter(
+      includesDeleted: includeFormer, predicate: predicate, table: labelTable)
     let drivers = try drivers(predicate, former: includeFormer)
-    guard !drivers.isEmpty else {
-      let filter =
-        includeFormer
-        ? SlotFilter(.everything, labelTable)
-        : SlotFilter(predicate, labelTable)
-      return try fill(&page, limit, walkAll(range, filter))
-    }
-    let filter =
-      includeFormer
-      ? SlotFilter(.everything, labelTable) : SlotFilter(predicate, labelTable)
+    guard !drivers.isEmpty else { return try fill(&page, limit, walkAll(range, filter)) }
     let deltas = deltas.map { DeltaCursor($0, labels: drivers, range) }
     var images: [ImageCursor] = []
     for run in runs.runs {

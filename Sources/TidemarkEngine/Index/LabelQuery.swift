@@ -12,6 +12,15 @@ package struct LabelQuery: Sendable, Hashable {
     self.any = any
     self.not = not
   }
+
+  /// Whether every key matches.
+  package var isEmpty: Bool { all.isEmpty && any.isEmpty && not.isEmpty }
+
+  /// Whether a set of labels matches.
+  package func matches(_ labels: [[UInt8]]) -> Bool {
+    all.allSatisfy(labels.contains) && (any.isEmpty || any.contains(where: labels.contains))
+      && !not.contains(where: labels.contains)
+  }
 }
 
 /// A label query in the ids of one table: decides by sets, each set once.

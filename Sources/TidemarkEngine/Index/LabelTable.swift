@@ -141,23 +141,17 @@ package final class LabelTable {
 enum LabelSetCoding {
   static func encode(_ ids: [UInt32], into bytes: inout [UInt8]) {
     bytes.removeAll(keepingCapacity: true)
-    for id in ids {
-      for shift: UInt32 in [0, 8, 16, 24] { bytes.append(UInt8(truncatingIfNeeded: id >> shift)) }
-    }
+    for id in ids { bytes.append(UInt64(id), bytes: 4) }
   }
 
   static func decode(_ bytes: RawSpan, into ids: inout [UInt32]) throws(IndexError) {
     guard bytes.byteCount % 4 == 0, bytes.byteCount <= 4 * Limits.labelsPerEntry else {
       throw IndexError.imageInvalid(FormatError("set of labels malformed"))
     }
-    var offset = 0
-    do {
-      while offset < bytes.byteCount {
+    do throws(FormatError) {
+      for offset in stride(from: 0, to: bytes.byteCount, by: 4) {
         ids.append(try bytes.u32(at: offset))
-        offset += 4
       }
-    } catch {
-      throw IndexError.imageInvalid(error)
-    }
+    } catch { throw IndexError.imageInvalid(error) }
   }
 }

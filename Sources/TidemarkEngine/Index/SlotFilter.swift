@@ -1,35 +1,16 @@
 /// Which slots a walk returns.
 struct SlotFilter {
-  enum Kind {
-    /// Every key.
-    case everything
-    /// Keys that are not deleted.
-    case live
-    /// Keys that are not deleted and match a label query.
-    case labels
-  }
-
-  let kind: Kind
-  private var predicate: LabelPredicate?
-  private let table: LabelTable
-
-  init(_ kind: Kind, _ table: LabelTable) {
-    self.kind = kind
-    self.table = table
-  }
-
-  init(_ predicate: LabelPredicate, _ table: LabelTable) {
-    kind = .labels
-    self.predicate = predicate
-    self.table = table
-  }
+  /// Whether every key passes, deleted ones too.
+  let includesDeleted: Bool
+  /// The label query that keys must match; nil where their labels do not matter.
+  var predicate: LabelPredicate?
+  let table: LabelTable
 
   /// Whether a slot is wanted.
   @inline(__always)
   mutating func passes(_ slot: Slot) throws(IndexError) -> Bool {
-    if kind == .everything { return true }
+    if includesDeleted { return true }
     if slot.isDeleted { return false }
-    guard kind == .labels else { return true }
     return try predicate?.matches(slot.labelSet, table) ?? true
   }
 }

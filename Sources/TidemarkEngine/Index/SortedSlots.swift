@@ -103,17 +103,9 @@ struct SortedSlots {
 
   /// The chunk that a key belongs to.
   private func chunkIndex(for key: RawSpan, _ store: SlotStore) -> Int {
-    var low = 1
-    var high = chunks.count
-    while low < high {
-      let middle = (low + high) / 2
-      if key.compare(to: store.key(Int(chunks[middle][0]))) < 0 {
-        high = middle
-      } else {
-        low = middle + 1
-      }
-    }
-    return low - 1
+    (1..<chunks.count).partitioningIndex {
+      key.compare(to: store.key(Int(chunks[$0][0]))) < 0
+    } - 1
   }
 
   /// Merges sorted numbers that all belong to one chunk into it.

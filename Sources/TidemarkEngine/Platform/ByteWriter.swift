@@ -74,6 +74,14 @@ package struct ByteWriter: Sendable {
   }
 }
 
+extension [UInt8] {
+  /// Appends the lowest bytes of a number, little-endian.
+  @inline(__always)
+  mutating func append(_ value: UInt64, bytes count: Int) {
+    for byte in 0..<count { append(UInt8(truncatingIfNeeded: value >> UInt64(8 * byte))) }
+  }
+}
+
 extension MutableRawSpan {
   /// Puts a number into bytes that are there, little-endian.
   @inline(__always)

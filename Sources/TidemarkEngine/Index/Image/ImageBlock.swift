@@ -167,19 +167,6 @@ struct ImageBlock: ~Escapable {
   }
 }
 
-extension KeyCut {
-  /// Whether a key that compares so with this place's key lies behind the place.
-  @inline(__always)
-  func isBefore(order: Int) -> Bool {
-    switch place {
-    case .beforeAll: true
-    case .afterAll: false
-    case .before: order >= 0
-    case .after: order > 0
-    }
-  }
-}
-
 extension RawSpan {
   /// A varint that is nearly always one byte long.
   @inline(__always)

@@ -60,11 +60,17 @@ struct KeyCut {
   /// Whether a key lies behind this place.
   @inline(__always)
   func precedes(_ other: RawSpan) -> Bool {
+    isBefore(order: other.compare(to: key.rawSpan))
+  }
+
+  /// Whether a key that compares so with this place's key lies behind the place.
+  @inline(__always)
+  func isBefore(order: Int) -> Bool {
     switch place {
     case .beforeAll: true
     case .afterAll: false
-    case .before: other.compare(to: key.rawSpan) >= 0
-    case .after: other.compare(to: key.rawSpan) > 0
+    case .before: order >= 0
+    case .after: order > 0
     }
   }
 }

@@ -24,7 +24,9 @@ struct BlockBuilder {
       keys.varint(key.byteCount - shared)
       keys.raw(key.extracting(droppingFirst: shared))
     }
-    appendRecord(slot)
+    records.append(slot.sequence, bytes: 6)
+    records.append(UInt64(slot.labelSet), bytes: 4)
+    records.append(slot.size.rawValue)
     previous.removeAll(keepingCapacity: true)
     previous.append(copying: key)
     keysInBlock += 1
@@ -56,17 +58,9 @@ struct BlockBuilder {
     blocks += 1
   }
 
-  private mutating func appendRecord(_ slot: Slot) {
-    for shift: UInt64 in stride(from: 0, to: 48, by: 8) {
-      records.append(UInt8(truncatingIfNeeded: slot.sequence >> shift))
-    }
-    for shift: UInt32 in stride(from: 0, to: 32, by: 8) {
-      records.append(UInt8(truncatingIfNeeded: slot.labelSet >> shift))
-    }
-    records.append(slot.size.rawValue)
+  private mutating func appendOffset(_ offset: Int) {
+    offsets.append(UInt64(offset), bytes: ImageLayout.offsetBytes)
   }
-
-  private mutating func appendOffset(_ offset: Int) { offsets.append(u40: offset) }
 
   /// The shortest prefix of a key that sorts behind the key before.
   private mutating func appendSample(before key: RawSpan) throws(IndexError) {
@@ -79,14 +73,5 @@ struct BlockBuilder {
   private mutating func appendSampleOffset() throws(IndexError) {
     guard let offset = UInt32(exactly: samples.count) else { throw IndexError.limitExceeded }
     sampleOffsets.u32(offset)
-  }
-}
-
-extension [UInt8] {
-  /// Appends a number of five bytes.
-  mutating func append(u40 value: Int) {
-    for shift in stride(from: 0, to: 40, by: 8) {
-      append(UInt8(truncatingIfNeeded: value >> shift))
-    }
   }
 }

@@ -43,8 +43,8 @@ struct StringTableBuilder {
   }
 
   private mutating func appendOffset(_ id: UInt32) {
-    for shift: UInt32 in [0, 8, 16, 24] { offsets.append(UInt8(truncatingIfNeeded: id >> shift)) }
-    offsets.append(u40: bytes)
+    offsets.append(UInt64(id), bytes: 4)
+    offsets.append(UInt64(bytes), bytes: ImageLayout.offsetBytes)
   }
 }
 
