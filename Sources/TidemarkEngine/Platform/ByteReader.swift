@@ -20,7 +20,7 @@ extension RawSpan {
   @inline(__always)
   package func u8(at offset: Int) throws(FormatError) -> UInt8 {
     guard offset >= 0, offset < byteCount else { throw FormatError("ends too early") }
-    return unsafe unsafeLoad(fromUncheckedByteOffset: offset, as: UInt8.self)
+    return unsafe load8(offset)
   }
 
   @inline(__always)
@@ -33,15 +33,13 @@ extension RawSpan {
   @inline(__always)
   package func u32(at offset: Int) throws(FormatError) -> UInt32 {
     guard offset >= 0, offset <= byteCount - 4 else { throw FormatError("ends too early") }
-    return unsafe UInt32(
-      littleEndian: unsafeLoadUnaligned(fromUncheckedByteOffset: offset, as: UInt32.self))
+    return unsafe load32(offset)
   }
 
   @inline(__always)
   package func u64(at offset: Int) throws(FormatError) -> UInt64 {
     guard offset >= 0, offset <= byteCount - 8 else { throw FormatError("ends too early") }
-    return unsafe UInt64(
-      littleEndian: unsafeLoadUnaligned(fromUncheckedByteOffset: offset, as: UInt64.self))
+    return unsafe load64(offset)
   }
 
   /// The bytes from `offset` on, `count` of them.
@@ -58,13 +56,11 @@ extension RawSpan {
   package var isZero: Bool {
     var offset = 0
     while offset <= byteCount - 8 {
-      if unsafe unsafeLoadUnaligned(fromUncheckedByteOffset: offset, as: UInt64.self) != 0 {
-        return false
-      }
+      if unsafe load64(offset) != 0 { return false }
       offset += 8
     }
     while offset < byteCount {
-      if unsafe unsafeLoad(fromUncheckedByteOffset: offset, as: UInt8.self) != 0 { return false }
+      if unsafe load8(offset) != 0 { return false }
       offset += 1
     }
     return true

@@ -44,18 +44,17 @@ package enum XXH64 {
     }
     hash &+= UInt64(truncatingIfNeeded: count)
     while offset &+ 8 <= count {
-      hash ^= round(0, unsafe load64(bytes, offset))
+      hash ^= round(0, unsafe bytes.load64(offset))
       hash = rotate(hash, 27) &* prime1 &+ prime4
       offset &+= 8
     }
     if offset &+ 4 <= count {
-      hash ^= unsafe UInt64(load32(bytes, offset)) &* prime1
+      hash ^= unsafe UInt64(bytes.load32(offset)) &* prime1
       hash = rotate(hash, 23) &* prime2 &+ prime3
       offset &+= 4
     }
     while offset < count {
-      let byte = unsafe bytes.unsafeLoad(fromUncheckedByteOffset: offset, as: UInt8.self)
-      hash ^= UInt64(byte) &* prime5
+      hash ^= UInt64(unsafe bytes.load8(offset)) &* prime5
       hash = rotate(hash, 11) &* prime1
       offset &+= 1
     }
@@ -71,10 +70,10 @@ package enum XXH64 {
     let end = bytes.byteCount & ~31
     var offset = 0
     while offset < end {
-      a = round(a, unsafe load64(bytes, offset))
-      b = round(b, unsafe load64(bytes, offset &+ 8))
-      c = round(c, unsafe load64(bytes, offset &+ 16))
-      d = round(d, unsafe load64(bytes, offset &+ 24))
+      a = round(a, unsafe bytes.load64(offset))
+      b = round(b, unsafe bytes.load64(offset &+ 8))
+      c = round(c, unsafe bytes.load64(offset &+ 16))
+      d = round(d, unsafe bytes.load64(offset &+ 24))
       offset &+= 32
     }
     var hash = rotate(a, 1) &+ rotate(b, 7) &+ rotate(c, 12) &+ rotate(d, 18)
@@ -104,21 +103,5 @@ package enum XXH64 {
   @inline(__always)
   private static func rotate(_ value: UInt64, _ count: UInt64) -> UInt64 {
     (value &<< count) | (value &>> (64 &- count))
-  }
-
-  @unsafe
-  @inline(__always)
-  private static func load64(_ bytes: RawSpan, _ offset: Int) -> UInt64 {
-    unsafe UInt64(
-      littleEndian: bytes.unsafeLoadUnaligned(
-        fromUncheckedByteOffset: offset, as: UInt64.self))
-  }
-
-  @unsafe
-  @inline(__always)
-  private static func load32(_ bytes: RawSpan, _ offset: Int) -> UInt32 {
-    unsafe UInt32(
-      littleEndian: bytes.unsafeLoadUnaligned(
-        fromUncheckedByteOffset: offset, as: UInt32.self))
   }
 }

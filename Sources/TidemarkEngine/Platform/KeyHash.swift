@@ -32,19 +32,21 @@ package enum KeyHash {
       let last = count &- 16
       while offset < last {
         state = fold(
-          unsafe load64(bytes, offset) ^ mask, unsafe load64(bytes, offset &+ 8) ^ state)
+          unsafe bytes.load64(offset) ^ mask, unsafe bytes.load64(offset &+ 8) ^ state)
         offset &+= 16
       }
-      a = unsafe load64(bytes, last)
-      b = unsafe load64(bytes, last &+ 8)
+      a = unsafe bytes.load64(last)
+      b = unsafe bytes.load64(last &+ 8)
     } else if count >= 8 {
-      a = unsafe load64(bytes, 0)
-      b = unsafe load64(bytes, count &- 8)
+      a = unsafe bytes.load64(0)
+      b = unsafe bytes.load64(count &- 8)
     } else if count >= 4 {
-      a = unsafe load32(bytes, 0)
-      b = unsafe load32(bytes, count &- 4)
+      a = unsafe UInt64(bytes.load32(0))
+      b = unsafe UInt64(bytes.load32(count &- 4))
     } else if count > 0 {
-      a = unsafe load8(bytes, 0) << 16 | load8(bytes, count >> 1) << 8 | load8(bytes, count &- 1)
+      a =
+        unsafe UInt64(bytes.load8(0)) << 16 | UInt64(bytes.load8(count >> 1)) << 8
+        | UInt64(bytes.load8(count &- 1))
       b = 0
     } else {
       a = 0
@@ -59,28 +61,5 @@ package enum KeyHash {
   private static func fold(_ a: UInt64, _ b: UInt64) -> UInt64 {
     let product = a.multipliedFullWidth(by: b)
     return product.low ^ product.high
-  }
-
-  @unsafe
-  @inline(__always)
-  private static func load64(_ bytes: RawSpan, _ offset: Int) -> UInt64 {
-    unsafe UInt64(
-      littleEndian: bytes.unsafeLoadUnaligned(
-        fromUncheckedByteOffset: offset, as: UInt64.self))
-  }
-
-  @unsafe
-  @inline(__always)
-  private static func load32(_ bytes: RawSpan, _ offset: Int) -> UInt64 {
-    unsafe UInt64(
-      UInt32(
-        littleEndian: bytes.unsafeLoadUnaligned(
-          fromUncheckedByteOffset: offset, as: UInt32.self)))
-  }
-
-  @unsafe
-  @inline(__always)
-  private static func load8(_ bytes: RawSpan, _ offset: Int) -> UInt64 {
-    unsafe UInt64(bytes.unsafeLoad(fromUncheckedByteOffset: offset, as: UInt8.self))
   }
 }

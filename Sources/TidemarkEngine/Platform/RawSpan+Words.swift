@@ -1,6 +1,30 @@
-// SAFETY: every load lies below the length that was compared just before it.
+// SAFETY: every load lies below the length that was compared just before it; those of the functions
+// that are marked unsafe leave that to their callers.
 
 extension RawSpan {
+  /// The byte at an offset.
+  @unsafe
+  @inline(__always)
+  func load8(_ offset: Int) -> UInt8 {
+    unsafe unsafeLoad(fromUncheckedByteOffset: offset, as: UInt8.self)
+  }
+
+  /// The little-endian number of four bytes at an offset.
+  @unsafe
+  @inline(__always)
+  func load32(_ offset: Int) -> UInt32 {
+    unsafe UInt32(
+      littleEndian: unsafeLoadUnaligned(fromUncheckedByteOffset: offset, as: UInt32.self))
+  }
+
+  /// The little-endian number of eight bytes at an offset.
+  @unsafe
+  @inline(__always)
+  func load64(_ offset: Int) -> UInt64 {
+    unsafe UInt64(
+      littleEndian: unsafeLoadUnaligned(fromUncheckedByteOffset: offset, as: UInt64.self))
+  }
+
   /// The byte at an offset, which must lie within.
   ///
   /// The check is for errors of ours; callers compare with the length before, and the compiler then
@@ -22,8 +46,7 @@ extension RawSpan {
     var word: UInt64 = 0
     var position = max(offset, 0)
     while position < byteCount {
-      let byte = unsafe unsafeLoad(fromUncheckedByteOffset: position, as: UInt8.self)
-      word |= UInt64(byte) << UInt64(56 - 8 * (position - offset))
+      word |= UInt64(unsafe load8(position)) << UInt64(56 - 8 * (position - offset))
       position += 1
     }
     return word
@@ -37,10 +60,7 @@ extension RawSpan {
     let limit = min(count, other.byteCount - start)
     var position = 0
     while position < limit {
-      let a = unsafe unsafeLoad(fromUncheckedByteOffset: offset &+ position, as: UInt8.self)
-      let b = unsafe other.unsafeLoad(
-        fromUncheckedByteOffset: start &+ position, as: UInt8.self)
-      if a != b { break }
+      if unsafe load8(offset &+ position) != other.load8(start &+ position) { break }
       position &+= 1
     }
     return position
@@ -51,16 +71,12 @@ extension RawSpan {
     let limit = min(byteCount, other.byteCount)
     var position = 0
     while position <= limit - 8 {
-      let a = unsafe unsafeLoadUnaligned(fromUncheckedByteOffset: position, as: UInt64.self)
-      let b = unsafe other.unsafeLoadUnaligned(
-        fromUncheckedByteOffset: position, as: UInt64.self)
-      if a != b { return position + UInt64(littleEndian: a ^ b).trailingZeroBitCount >> 3 }
+      let differing = unsafe load64(position) ^ other.load64(position)
+      if differing != 0 { return position + differing.trailingZeroBitCount >> 3 }
       position += 8
     }
     while position < limit {
-      let a = unsafe unsafeLoad(fromUncheckedByteOffset: position, as: UInt8.self)
-      let b = unsafe other.unsafeLoad(fromUncheckedByteOffset: position, as: UInt8.self)
-      if a != b { return position }
+      if unsafe load8(position) != other.load8(position) { return position }
       position += 1
     }
     return limit
