@@ -89,14 +89,7 @@ struct NearbyKeys {
 extension Image {
   /// Whether a key lies in a block or behind it.
   fileprivate func isReached(_ number: Int, by key: RawSpan) throws(IndexError) -> Bool {
-    let block = try block(number)
-    do throws(FormatError) {
-      var walk = block.walk
-      try walk.next()
-      return walk.rest.compare(to: key) <= 0
-    } catch {
-      throw blockDamage(number)
-    }
+    try isFirstKey(ofBlock: number) { $0.compare(to: key) <= 0 }
   }
 
   /// Whether the part of the hash table where a hash belongs was read already.
@@ -109,12 +102,9 @@ extension Image {
 
   /// The slot of a key that is in a certain block, if anywhere.
   fileprivate func slot(of key: RawSpan, inBlock number: Int) throws(IndexError) -> Slot? {
-    let block = try block(number)
-    do throws(FormatError) {
+    try withBlock(number) { (block) throws(FormatError) in
       guard let position = try block.position(of: key) else { return nil }
       return try block.slot(position)
-    } catch {
-      throw blockDamage(number)
     }
   }
 }

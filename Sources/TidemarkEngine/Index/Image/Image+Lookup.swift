@@ -11,6 +11,26 @@ extension Image {
   /// Finds a key.
   /// - Parameter hash: the key's hash under the seed in the header.
   package func lookup(_ key: RawSpan, hash: UInt64) throws(IndexError) -> Found? {
+    try probe(hash) { (ordinal) throws(IndexError) in
+      try slot(ordinal, ifKeyIs: key).map { Found(ordinal: ordinal, slot: $0) }
+    }
+  }
+
+  /// Whether some key's slot is a sequence and no touch: the record says so, and since a sequence
+  /// belongs to one key, no key needs to be read.
+  /// - Parameter hash: the hash of the sequence's key.
+  func holds(_ sequence: UInt64, hash: UInt64) throws(IndexError) -> Bool {
+    try probe(hash) { (ordinal) throws(IndexError) in
+      let slot = try slot(at: ordinal)
+      return slot.sequence == sequence ? !slot.size.isTouched : nil
+    } ?? false
+  }
+
+  /// Calls `body` with the ordinals that the hash table has for a hash, until it gives an answer.
+  @inline(__always)
+  private func probe<Answer>(
+    _ hash: UInt64, _ body: (_ ordinal: Int) throws(IndexError) -> Answer?
+  ) throws(IndexError) -> Answer? {
     let buckets = header[.hash].count
     guard buckets > 0 else { return nil }
     var bucket = ImageLayout.bucket(hash, of: buckets)
@@ -24,43 +44,13 @@ extension Image {
         let entry = matches.trailingZeroBitCount
         matches &= matches - 1
         if entry >= used { break }
-        let ordinal = Int(Self.ordinal(bytes, entry))
-        if let slot = try slot(ordinal, ifKeyIs: key) {
-          return Found(ordinal: ordinal, slot: slot)
-        }
+        if let answer = try body(Int(Self.ordinal(bytes, entry))) { return answer }
       }
       if Self.byte(bytes, ImageLayout.bucketRunsOver) == 0 { return nil }
       bucket += 1
       if bucket == buckets { bucket = 0 }
     }
     return nil
-  }
-
-  /// Whether some key's slot is a sequence and no touch: the record says so, and since a sequence
-  /// belongs to one key, no key needs to be read.
-  /// - Parameter hash: the hash of the sequence's key.
-  func holds(_ sequence: UInt64, hash: UInt64) throws(IndexError) -> Bool {
-    let buckets = header[.hash].count
-    guard buckets > 0 else { return false }
-    var bucket = ImageLayout.bucket(hash, of: buckets)
-    for _ in 0...header.longestProbe {
-      let bytes = try self.bytes(
-        .hash, bucket * ImageLayout.bucketBytes, ImageLayout.bucketBytes)
-      let used = Int(Self.byte(bytes, ImageLayout.bucketCount))
-      guard used <= ImageLayout.entriesPerBucket else { throw damage(.hash, bucket * 64) }
-      var matches = Self.matches(bytes, tag: UInt8(truncatingIfNeeded: hash))
-      while matches != 0 {
-        let entry = matches.trailingZeroBitCount
-        matches &= matches - 1
-        if entry >= used { break }
-        let slot = try slot(at: Int(Self.ordinal(bytes, entry)))
-        if slot.sequence == sequence { return !slot.size.isTouched }
-      }
-      if Self.byte(bytes, ImageLayout.bucketRunsOver) == 0 { return false }
-      bucket += 1
-      if bucket == buckets { bucket = 0 }
-    }
-    return false
   }
 
   /// Asks the processor for what ``holds(_:hash:)`` will look at, as far as it was read from the
@@ -129,25 +119,18 @@ extension Image {
   /// The slot at an ordinal.
   private func slot(at ordinal: Int) throws(IndexError) -> Slot {
     guard ordinal < count else { throw damage(.hash) }
-    let number = ordinal / ImageLayout.keysPerBlock
-    let block = try block(number)
-    do { return try block.slot(ordinal % ImageLayout.keysPerBlock) } catch {
-      throw blockDamage(number)
+    return try withBlock(ordinal / ImageLayout.keysPerBlock) { (block) throws(FormatError) in
+      try block.slot(ordinal % ImageLayout.keysPerBlock)
     }
   }
 
   /// The slot at an ordinal if its key is the one given.
   private func slot(_ ordinal: Int, ifKeyIs key: RawSpan) throws(IndexError) -> Slot? {
     guard ordinal < count else { throw damage(.hash) }
-    let number = ordinal / ImageLayout.keysPerBlock
-    let position = ordinal % ImageLayout.keysPerBlock
-    let block = try block(number)
-    block.bytes.prefetch()
-    do {
-      guard try block.holds(key, at: position) else { return nil }
-      return try block.slot(position)
-    } catch {
-      throw blockDamage(number)
+    return try withBlock(ordinal / ImageLayout.keysPerBlock) { (block) throws(FormatError) in
+      block.bytes.prefetch()
+      let position = ordinal % ImageLayout.keysPerBlock
+      return try block.holds(key, at: position) ? try block.slot(position) : nil
     }
   }
 
@@ -177,6 +160,27 @@ extension Image {
     return (start, end)
   }
 
+  /// Calls `body` with a block. An error of its format is damage to the image.
+  @inline(__always)
+  func withBlock<R>(
+    _ number: Int, _ body: (borrowing ImageBlock) throws(FormatError) -> R
+  ) throws(IndexError) -> R {
+    let block = try block(number)
+    do throws(FormatError) { return try body(block) } catch { throw blockDamage(number) }
+  }
+
+  /// Whether the first key of a block is one that is asked for.
+  @inline(__always)
+  func isFirstKey(
+    ofBlock number: Int, _ isWanted: (RawSpan) -> Bool
+  ) throws(IndexError) -> Bool {
+    try withBlock(number) { (block) throws(FormatError) in
+      var walk = block.walk
+      try walk.next()
+      return isWanted(walk.rest)
+    }
+  }
+
   /// The error for a block that does not follow its format.
   func blockDamage(_ number: Int) -> IndexError {
     guard let offsets = try? bytes(.blockOffsets, number * ImageLayout.offsetBytes, 5) else {
@@ -191,35 +195,26 @@ extension Image {
   @inline(__always)
   static func offset(_ bytes: RawSpan, _ position: Int) -> Int {
     precondition(position >= 0 && position <= bytes.byteCount - ImageLayout.offsetBytes)
-    let low = unsafe UInt32(
-      littleEndian: bytes.unsafeLoadUnaligned(
-        fromUncheckedByteOffset: position, as: UInt32.self))
-    let high = unsafe bytes.unsafeLoad(fromUncheckedByteOffset: position + 4, as: UInt8.self)
-    return Int(low) | Int(high) << 32
+    return unsafe Int(bytes.load32(position)) | Int(bytes.load8(position + 4)) << 32
   }
 
   @inline(__always)
   private static func byte(_ bucket: RawSpan, _ position: Int) -> UInt8 {
     precondition(bucket.byteCount == ImageLayout.bucketBytes)
-    return unsafe bucket.unsafeLoad(fromUncheckedByteOffset: position, as: UInt8.self)
+    return unsafe bucket.load8(position)
   }
 
   @inline(__always)
   private static func ordinal(_ bucket: RawSpan, _ entry: Int) -> UInt32 {
     precondition(bucket.byteCount == ImageLayout.bucketBytes)
-    return unsafe UInt32(
-      littleEndian: bucket.unsafeLoadUnaligned(
-        fromUncheckedByteOffset: ImageLayout.bucketOrdinals + 4 * entry, as: UInt32.self))
+    return unsafe bucket.load32(ImageLayout.bucketOrdinals + 4 * entry)
   }
 
   /// A bit per entry of a bucket whose tag is the one given.
   @inline(__always)
   private static func matches(_ bucket: RawSpan, tag: UInt8) -> UInt32 {
     precondition(bucket.byteCount == ImageLayout.bucketBytes)
-    let low = unsafe UInt64(
-      littleEndian: bucket.unsafeLoadUnaligned(fromUncheckedByteOffset: 0, as: UInt64.self))
-    let high = unsafe UInt32(
-      littleEndian: bucket.unsafeLoadUnaligned(fromUncheckedByteOffset: 8, as: UInt32.self))
+    let (low, high) = unsafe (bucket.load64(0), bucket.load32(8))
     let wanted = UInt64(tag) &* 0x0101_0101_0101_0101
     return bits(ofZeroBytes: low ^ wanted)
       | (bits(ofZeroBytes: UInt64(high) ^ wanted) & 0xf) << 8

@@ -18,15 +18,11 @@ extension Image {
     prefetchFirstKeys(blocks)
     // The last block whose first key is not behind the cut.
     let block = try blocks.partitioningIndex { (number) throws(IndexError) in
-      try isBehind(cut, firstKeyOf: number)
+      try isFirstKey(ofBlock: number) { cut.precedes($0) }
     }
     guard block > first else { return first * ImageLayout.keysPerBlock }
-    let found = try self.block(block - 1)
-    do {
-      return (block - 1) * ImageLayout.keysPerBlock + (try found.rank(cut))
-    } catch {
-      throw blockDamage(block - 1)
-    }
+    let rank = try withBlock(block - 1) { (block) throws(FormatError) in try block.rank(cut) }
+    return (block - 1) * ImageLayout.keysPerBlock + rank
   }
 
   /// Asks the processor for the first keys of some blocks, so that a search among them waits once.
@@ -37,17 +33,6 @@ extension Image {
       else { return }
       let records = ImageLayout.keysPerBlock * ImageLayout.recordBytes
       prefetch(.blocks, place.start + records, min(64, place.end - place.start - records))
-    }
-  }
-
-  private func isBehind(_ cut: KeyCut, firstKeyOf number: Int) throws(IndexError) -> Bool {
-    let block = try block(number)
-    do {
-      var walk = block.walk
-      try walk.next()
-      return cut.precedes(walk.rest)
-    } catch {
-      throw blockDamage(number)
     }
   }
 

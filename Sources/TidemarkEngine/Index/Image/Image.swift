@@ -23,14 +23,10 @@ package final class Image: Sendable {
   package init(
     file: any File, key: (Encryption.KeyID) throws(FormatError) -> [UInt8]? = { _ in nil }
   ) throws(IndexError) {
-    var page = [UInt8](repeating: 0, count: ImageLayout.headerBytes)
-    let length: Int
+    let (length, page): (Int, [UInt8])
     do {
       length = try file.length()
-      let count = try page.withMutableRawSpan { (span) throws(FileSystemError) in
-        try file.readFully(into: &span, at: 0)
-      }
-      page.removeLast(page.count - count)
+      page = try file.read(ImageLayout.headerBytes, at: 0)
     } catch {
       throw IndexError.fileSystem(error)
     }
@@ -169,23 +165,19 @@ enum ImageChunk {
       return bytes.store(copying: opened.rawSpan, at: 0)
     }
     let offset = ImageLayout.fileOffset(ofChunk: chunk, tagBytes: 0)
-    var sum = [UInt8](repeating: 0, count: ImageLayout.checksumBytes)
-    let wanted = bytes.byteCount
+    let (count, sum): (Int, [UInt8])
     do throws(FileSystemError) {
-      let count = try file.readFully(into: &bytes, at: offset)
-      let sumCount = try sum.withMutableRawSpan { (span) throws(FileSystemError) in
-        try file.readFully(into: &span, at: offset + wanted)
-      }
-      sum.removeLast(count == wanted ? sum.count - sumCount : sum.count)
+      count = try file.readFully(into: &bytes, at: offset)
+      sum = try file.read(ImageLayout.checksumBytes, at: offset + bytes.byteCount)
     } catch {
       throw IndexError.fileSystem(error)
     }
-    // A file that ends too early leaves a checksum that cannot be read.
     let seed = ImageLayout.checksumSeed(imageID: header.imageID, chunk: chunk)
-    guard let stored = try? sum.rawSpan.u64(at: 0),
+    guard count == bytes.byteCount, let stored = try? sum.rawSpan.u64(at: 0),
       stored == XXH64.hash(bytes.bytes, seed: seed)
     else { throw IndexError.imageDamaged(chunk: chunk) }
   }
+
   /// An encrypted chunk and its tag, as stored, checked against their checksum.
   static func readSealed(
     _ chunk: Int, of header: ImageHeader, from file: any File, count: Int

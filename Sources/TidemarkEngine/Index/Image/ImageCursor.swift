@@ -90,12 +90,8 @@ final class ImageCursor {
       if number != block { try decode(number) }
       return buffer[ordinal % ImageLayout.keysPerBlock]
     }
-    let image = self.image
-    let block = try image.block(number)
-    do throws(FormatError) {
-      return try block.slot(ordinal % ImageLayout.keysPerBlock)
-    } catch {
-      throw image.blockDamage(number)
+    return try image.withBlock(number) { (block) throws(FormatError) in
+      try block.slot(ordinal % ImageLayout.keysPerBlock)
     }
   }
 
@@ -115,14 +111,9 @@ final class ImageCursor {
     block = -1
     buffer.removeAll()
     if isAll {
-      let image = self.image
-      let coded = try image.block(number)
-      do throws(FormatError) { try buffer.loadSlots(coded) } catch {
-        throw image.blockDamage(number)
-      }
+      try image.withBlock(number) { (block) throws(FormatError) in try buffer.load(block) }
     }
     block = number
-    if isAll { try decode(upTo: ImageLayout.keysPerBlock) }
   }
 
   /// Puts the keys of the present block together up to a position.

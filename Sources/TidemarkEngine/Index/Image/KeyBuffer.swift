@@ -38,9 +38,13 @@ final class KeyBuffer {
     }
   }
 
-  /// Takes over the slots of a block.
-  func loadSlots(_ block: borrowing ImageBlock) throws(FormatError) {
-    for position in 0..<min(block.count, ImageLayout.keysPerBlock) {
+  /// Takes over the keys and slots of a block, which has at most ``ImageLayout/keysPerBlock``.
+  func load(_ block: borrowing ImageBlock) throws(FormatError) {
+    removeAll()
+    var walk = block.walk
+    for position in 0..<block.count {
+      try walk.next()
+      append(shared: walk.shared, rest: walk.rest)
       unsafe slots[position] = try block.slot(position)
     }
   }

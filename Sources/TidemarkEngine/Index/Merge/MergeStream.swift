@@ -125,15 +125,8 @@ private final class RunReader {
     self.window = ImageWindow(image)
     try window.load(.blocks, start, end - start)
     let keys = min(ImageLayout.keysPerBlock, image.count - block * ImageLayout.keysPerBlock)
-    buffer.removeAll()
     do throws(FormatError) {
-      let coded = ImageBlock(window.bytes(.blocks, start, end - start), count: keys)
-      try buffer.loadSlots(coded)
-      var walk = coded.walk
-      for _ in 0..<keys {
-        try walk.next()
-        buffer.append(shared: walk.shared, rest: walk.rest)
-      }
+      try buffer.load(ImageBlock(window.bytes(.blocks, start, end - start), count: keys))
     } catch {
       throw image.blockDamage(block)
     }

@@ -104,10 +104,6 @@ struct SectionWriter {
   }
 
   private func store(_ bytes: RawSpan, at offset: Int) throws(IndexError) {
-    do throws(FileSystemError) {
-      try file.writeFully(bytes, at: offset)
-    } catch {
-      throw IndexError.fileSystem(error)
-    }
+    do { try file.writeFully(bytes, at: offset) } catch { throw IndexError.fileSystem(error) }
   }
 }
