@@ -42,9 +42,7 @@ package final class AttachmentFileReader: Sendable {
   package func content() throws(TidemarkError) -> [UInt8] {
     var content: [UInt8] = []
     content.reserveCapacity(length)
-    while content.count < length {
-      content += try read(at: content.count, count: length - content.count)
-    }
+    for number in 0..<header.pieces { content += try piece(number) }
     return content
   }
 
@@ -64,10 +62,10 @@ package final class AttachmentFileReader: Sendable {
     return Array(bytes[start..<min(bytes.count, start + min(count, bytes.count))])
   }
 
-  private func piece(_ number: Int) throws(TidemarkError) -> [UInt8] {
+  /// Reads a piece whole.
+  func piece(_ number: Int) throws(TidemarkError) -> [UInt8] {
     if let last = last.withLock({ $0 }), last.piece == number { return last.bytes }
-    let count = min(
-      AttachmentHeader.pieceBytes, length - number * AttachmentHeader.pieceBytes)
+    let count = header.count(ofPiece: number)
     let offset = pieces.offset(of: number)
     let stored: [UInt8]
     do { stored = try file.read(count + pieces.overhead, at: offset) } catch {
@@ -85,11 +83,9 @@ package final class AttachmentFileReader: Sendable {
   /// Reads everything and compares it with the hash.
   package func verify() throws(TidemarkError) {
     var hash = SHA256()
-    var offset = 0
-    while offset < length {
-      let piece = try read(at: offset, count: AttachmentHeader.pieceBytes)
+    for number in 0..<header.pieces {
+      let piece = try piece(number)
       hash.add(piece.rawSpan)
-      offset += piece.count
     }
     guard hash.digest == header.id.hash else {
       throw .damagedAttachment(

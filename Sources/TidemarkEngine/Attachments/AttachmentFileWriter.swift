@@ -77,7 +77,7 @@ package final class AttachmentFileWriter: Sendable {
       if let file = state.file { try write(state.rest, at: pieces.offset(of: number), to: file) }
     } catch {
       discard(&state)
-      throw Self.describe(error)
+      throw TidemarkError(error, writing: "an attachment")
     }
     state.rest.removeAll(keepingCapacity: true)
     state.pieces += 1
@@ -108,7 +108,7 @@ package final class AttachmentFileWriter: Sendable {
         try file.sync()
       } catch {
         discard(&state)
-        throw Self.describe(error)
+        throw TidemarkError(error, writing: "an attachment")
       }
       file.close()
       state.file = nil
@@ -158,14 +158,5 @@ package final class AttachmentFileWriter: Sendable {
     file.close()
     state.file = nil
     files.discard(path)
-  }
-
-  private static func describe(_ error: any Error) -> TidemarkError {
-    switch error {
-    case let error as FileSystemError: TidemarkError(error, while: "writing an attachment")
-    case let error as TidemarkError: error
-    case let error as FormatError: TidemarkError(.inputOutput, error.reason, cause: error)
-    default: TidemarkError(.inputOutput, "an attachment cannot be written", cause: error)
-    }
   }
 }

@@ -50,26 +50,31 @@ extension AttachmentFiles {
     guard let reader = try self.open(id) else { return }
     defer { reader.close() }
     let writer = try create()
-    var offset = 0
-    while offset < reader.length {
-      let piece = try reader.read(at: offset, count: AttachmentHeader.pieceBytes)
+    for number in 0..<reader.header.pieces {
+      let piece = try reader.piece(number)
       try writer.write(piece.rawSpan)
-      offset += piece.count
     }
     _ = try writer.finish(expecting: id)
   }
 }
 
 extension FileSystem {
-  /// The first bytes of a file, fewer where it is shorter; none where there is no file.
-  func head(of path: String, _ count: Int) throws(FileSystemError) -> [UInt8] {
+  /// Calls `body` with a file; nil where there is none.
+  func reading<R>(
+    _ path: String, _ body: (any File) throws(FileSystemError) -> R
+  ) throws(FileSystemError) -> R? {
     do throws(FileSystemError) {
       let file = try self.open(path, .read)
       defer { file.close() }
-      return try file.read(count, at: 0)
+      return try body(file)
     } catch {
       guard error.number == ErrorNumber.noEntry else { throw error }
-      return []
+      return nil
     }
+  }
+
+  /// The first bytes of a file, fewer where it is shorter; none where there is no file.
+  func head(of path: String, _ count: Int) throws(FileSystemError) -> [UInt8] {
+    try reading(path) { (file) throws(FileSystemError) in try file.read(count, at: 0) } ?? []
   }
 }

@@ -25,7 +25,7 @@ extension AttachmentFiles {
     init?(fileName: String) {
       let words = fileName.split(separator: "-", omittingEmptySubsequences: false)
       guard words.count == 4, let id = AttachmentID(text: "sha256:\(words[1]):\(words[2])"),
-        let owner = AttachmentID.bytes(ofDigits: String(words[3])), (1...32).contains(owner.count)
+        let owner = [UInt8](hexDigits: Array(words[3].utf8)), (1...32).contains(owner.count)
       else { return nil }
       self.init(id: id, owner: owner)
       // A file whose name is another spelling of the same parts is none of ours.

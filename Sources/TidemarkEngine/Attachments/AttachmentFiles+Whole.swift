@@ -29,28 +29,17 @@ extension AttachmentFiles {
   /// The header of a file; nil where there is none.
   package func header(of hash: [UInt8]) throws(TidemarkError) -> AttachmentHeader? {
     let name = AttachmentID.text(hash)
-    guard let header = try header(ofFile: name) else { return nil }
-    guard header.id.hash == hash else {
-      throw .damagedAttachment(name, FormatError("the file has another's name"))
-    }
-    return header
-  }
-
-  /// The header of a file of attachments, whatever its name; nil where there is none.
-  func header(ofFile name: String) throws(TidemarkError) -> AttachmentHeader? {
-    let bytes: [UInt8]
-    do throws(FileSystemError) {
-      let file = try fileSystem.open(directory + "/" + name, .read)
-      defer { file.close() }
-      bytes = try file.read(AttachmentHeader.byteCount, at: 0)
-    } catch {
-      guard error.number == ErrorNumber.noEntry else {
-        throw TidemarkError(error, while: "looking at an attachment")
+    let bytes: [UInt8]?
+    do {
+      bytes = try fileSystem.reading(directory + "/" + name) { (file) throws(FileSystemError) in
+        try file.read(AttachmentHeader.byteCount, at: 0)
       }
-      return nil
-    }
+    } catch { throw TidemarkError(error, while: "looking at an attachment") }
+    guard let bytes else { return nil }
     do throws(FormatError) {
-      return try AttachmentHeader(decoding: bytes)
+      let header = try AttachmentHeader(decoding: bytes)
+      guard header.id.hash == hash else { throw FormatError("the file has another's name") }
+      return header
     } catch { throw .damagedAttachment(name, error) }
   }
 

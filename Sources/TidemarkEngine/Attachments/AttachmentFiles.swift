@@ -175,16 +175,10 @@ package final class AttachmentFiles: Sendable {
 
   /// The length of a file; nil where there is none.
   package func fileBytes(_ hash: [UInt8]) throws(TidemarkError) -> Int? {
-    do throws(FileSystemError) {
-      let file = try fileSystem.open(directory + "/" + AttachmentID.text(hash), .read)
-      defer { file.close() }
-      return try file.length()
-    } catch {
-      guard error.number == ErrorNumber.noEntry else {
-        throw TidemarkError(error, while: "looking at an attachment")
-      }
-      return nil
-    }
+    let path = directory + "/" + AttachmentID.text(hash)
+    do {
+      return try fileSystem.reading(path) { (file) throws(FileSystemError) in try file.length() }
+    } catch { throw TidemarkError(error, while: "looking at an attachment") }
   }
 
   // MARK: Pins
@@ -382,5 +376,17 @@ extension TidemarkError {
     TidemarkError(
       .damaged, "an attachment is damaged: \(error.reason)",
       file: StoreLayout.attachmentDirectory + "/" + name, offset: offset, cause: error)
+  }
+
+  /// The error of a step that failed.
+  /// - Parameter thing: what was being written.
+  init(_ error: any Error, writing thing: String) {
+    self =
+      switch error {
+      case let error as FileSystemError: TidemarkError(error, while: "writing \(thing)")
+      case let error as TidemarkError: error
+      case let error as FormatError: TidemarkError(.inputOutput, error.reason, cause: error)
+      default: TidemarkError(.inputOutput, "\(thing) cannot be written", cause: error)
+      }
   }
 }

@@ -21,6 +21,7 @@ package final class AttachmentPartFile: Sendable {
 
   /// Bytes after which the system is to bring what it has to the disk, so that the end is quick.
   private static let bytesUntilSync = 64 << 20
+  private static let subject = "a part of an attachment"
 
   package let id: AttachmentID
   private let files: AttachmentFiles
@@ -42,7 +43,7 @@ package final class AttachmentPartFile: Sendable {
       let file = try files.fileSystem.open(path, .create)
       defer { file.close() }
       try file.writeFully(header.encoded().rawSpan, at: 0)
-    } catch { throw Self.describe(error) }
+    } catch { throw TidemarkError(error, writing: Self.subject) }
     state = Lock(State(header: header))
   }
 
@@ -76,7 +77,7 @@ package final class AttachmentPartFile: Sendable {
       state = Lock(known)
     } catch let error as FormatError {
       throw .damagedAttachment(id.fileName, error)
-    } catch { throw Self.describe(error) }
+    } catch { throw TidemarkError(error, writing: Self.subject) }
   }
 
   /// Bytes of content that count, from the beginning on.
@@ -131,7 +132,7 @@ package final class AttachmentPartFile: Sendable {
           left -= piece.count
         }
         if Self.isToBeCompleted(state) { try complete(file, &state) }
-      } catch { throw Self.describe(error) }
+      } catch { throw TidemarkError(error, writing: Self.subject) }
       return state.pieces == state.stored
     }
   }
@@ -173,7 +174,7 @@ package final class AttachmentPartFile: Sendable {
           try sync(file, &state)
           state.unsynced = 0
         }
-      } catch { throw Self.describe(error) }
+      } catch { throw TidemarkError(error, writing: Self.subject) }
       return Self.received(state)
     }
   }
@@ -241,7 +242,7 @@ package final class AttachmentPartFile: Sendable {
           content += piece
         }
         return content
-      } catch { throw Self.describe(error) }
+      } catch { throw TidemarkError(error, writing: Self.subject) }
     }
   }
 
@@ -286,25 +287,5 @@ package final class AttachmentPartFile: Sendable {
     guard !state.isOver else {
       throw TidemarkError(.closed, "the content has come, or was given up; begin again")
     }
-  }
-
-  private static func describe(_ error: any Error) -> TidemarkError {
-    switch error {
-    case let error as FileSystemError:
-      TidemarkError(error, while: "writing a part of an attachment")
-    case let error as TidemarkError: error
-    case let error as FormatError: TidemarkError(.inputOutput, error.reason, cause: error)
-    default: TidemarkError(.inputOutput, "a part of an attachment cannot be written", cause: error)
-    }
-  }
-}
-
-extension AttachmentHeader {
-  /// How many pieces the content has.
-  var pieces: Int { (Int(id.length) + Self.pieceBytes - 1) / Self.pieceBytes }
-
-  /// Bytes of content of a piece.
-  func count(ofPiece number: Int) -> Int {
-    min(Self.pieceBytes, Int(id.length) - number * Self.pieceBytes)
   }
 }

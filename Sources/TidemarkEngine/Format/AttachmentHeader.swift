@@ -28,34 +28,12 @@ package struct AttachmentID: Sendable, Hashable {
   /// The hash that a file is named after; nil for any other file.
   package static func hash(ofFile name: String) -> [UInt8]? {
     guard name.utf8.count == 2 * SHA256.byteCount else { return nil }
-    return bytes(ofDigits: name)
-  }
-
-  /// The bytes of lower-case hexadecimal digits; nil for anything else.
-  package static func bytes(ofDigits text: String) -> [UInt8]? {
-    let digits = Array(text.utf8)
-    guard digits.count % 2 == 0 else { return nil }
-    var hash: [UInt8] = []
-    for index in stride(from: 0, to: digits.count, by: 2) {
-      guard let high = value(digits[index]), let low = value(digits[index + 1]) else { return nil }
-      hash.append(high << 4 | low)
-    }
-    return hash
-  }
-
-  private static func value(_ digit: UInt8) -> UInt8? {
-    switch digit {
-    case UInt8(ascii: "0")...UInt8(ascii: "9"): digit - UInt8(ascii: "0")
-    case UInt8(ascii: "a")...UInt8(ascii: "f"): digit - UInt8(ascii: "a") + 10
-    default: nil
-    }
+    return [UInt8](hexDigits: Array(name.utf8))
   }
 
   /// Bytes as hexadecimal digits.
   package static func text(_ bytes: [UInt8]) -> String {
-    let digits = Array("0123456789abcdef".utf8)
-    return String(
-      decoding: bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
+    String(decoding: bytes.hexDigits, as: UTF8.self)
   }
 }
 
@@ -108,10 +86,15 @@ package struct AttachmentHeader: Sendable, Hashable {
   }
   /// The length of the file.
   package var fileBytes: Int {
-    guard !isReleased else { return Self.byteCount }
-    let length = Int(id.length)
-    let pieces = (length + Self.pieceBytes - 1) / Self.pieceBytes
-    return Self.byteCount + length + pieces * pieceOverhead
+    isReleased ? Self.byteCount : Self.byteCount + Int(id.length) + pieces * pieceOverhead
+  }
+
+  /// How many pieces the content has.
+  var pieces: Int { (Int(id.length) + Self.pieceBytes - 1) / Self.pieceBytes }
+
+  /// Bytes of content of a piece.
+  func count(ofPiece number: Int) -> Int {
+    min(Self.pieceBytes, Int(id.length) - number * Self.pieceBytes)
   }
 
   /// Whether the beginning of a file says that its content was released.

@@ -73,19 +73,10 @@ struct AttachmentPieces: Sendable {
 
   private static func nonce(_ piece: Int, _ salt: [UInt8]) throws(FormatError) -> BlockSealer.Nonce
   {
-    guard !salt.isEmpty else { return .attachment(piece: piece) }
-    return .attachment(piece: piece, salt: try salt.rawSpan.u64(at: 0))
-  }
-}
-
-extension BlockSealer.Nonce {
-  /// A piece of an attachment that has no salt.
-  static func attachment(piece: Int) -> Self { Self(kind: 6 << 24, place: piece) }
-
-  /// A piece of an attachment, which has at most 2^24 of them.
-  static func attachment(piece: Int, salt: UInt64) -> Self {
-    var nonce = Self(kind: 6 << 24 | UInt32(truncatingIfNeeded: piece), place: 0)
-    nonce.place = salt
+    guard !salt.isEmpty else { return BlockSealer.Nonce(kind: 6 << 24, place: piece) }
+    // An attachment has at most 2^24 pieces.
+    var nonce = BlockSealer.Nonce(kind: 6 << 24 | UInt32(truncatingIfNeeded: piece), place: 0)
+    nonce.place = try salt.rawSpan.u64(at: 0)
     return nonce
   }
 }

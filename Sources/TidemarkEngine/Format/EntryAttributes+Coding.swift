@@ -41,24 +41,10 @@ extension EntryAttributes {
   }
 
   private static func encode(hash: [UInt8], into writer: inout ByteWriter) {
-    let digits = hash.count % 2 == 0 ? hash.compactMap(Self.digit) : []
-    guard !hash.isEmpty, digits.count == hash.count else {
-      writer.varint(hash.count << 1)
-      writer.raw(hash)
-      return
-    }
-    writer.varint((hash.count / 2) << 1 | 1)
-    for i in stride(from: 0, to: digits.count, by: 2) {
-      writer.u8(digits[i] << 4 | digits[i + 1])
-    }
-  }
-
-  private static func digit(_ character: UInt8) -> UInt8? {
-    switch character {
-    case 0x30...0x39: character - 0x30
-    case 0x61...0x66: character - 0x61 + 10
-    default: nil
-    }
+    let packed = hash.isEmpty ? nil : [UInt8](hexDigits: hash)
+    let stored = packed ?? hash
+    writer.varint(stored.count << 1 | (packed == nil ? 0 : 1))
+    writer.raw(stored)
   }
 
   /// Whether encoded attributes say that the value is cached. Those that cannot be read do not.
@@ -141,11 +127,6 @@ extension EntryAttributes {
     let coded = try reader.varint(atMost: Limits.hashBytes << 1 | 1)
     guard coded & 1 == 1 else { return try reader.array(coded >> 1) }
     guard coded >> 1 <= Limits.hashBytes / 2 else { throw FormatError("hash too long") }
-    var text: [UInt8] = []
-    text.reserveCapacity(coded & ~1)
-    for byte in try reader.array(coded >> 1) {
-      for digit in [byte >> 4, byte & 15] { text.append(digit < 10 ? 0x30 + digit : 0x57 + digit) }
-    }
-    return text
+    return try reader.array(coded >> 1).hexDigits
   }
 }

@@ -25,11 +25,7 @@ public struct Encryption: Sendable {
     }
 
     /// The id in hexadecimal digits.
-    public var description: String {
-      let digits = Array("0123456789abcdef".utf8)
-      return String(
-        decoding: bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
-    }
+    public var description: String { String(decoding: bytes.hexDigits, as: UTF8.self) }
   }
 
   /// Whether this build can encrypt and decrypt.

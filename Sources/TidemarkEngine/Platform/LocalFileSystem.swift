@@ -80,23 +80,8 @@ package struct LocalFileSystem: FileSystem {
 
 /// The sixteen bytes of a UUID's text form; nil when it is none.
 func parseUUID(_ text: [UInt8]) -> [UInt8]? {
-  var bytes: [UInt8] = []
-  var high: UInt8?
-  for character in text where character != UInt8(ascii: "-") {
-    let digit: UInt8
-    switch character {
-    case UInt8(ascii: "0")...UInt8(ascii: "9"): digit = character - UInt8(ascii: "0")
-    case UInt8(ascii: "a")...UInt8(ascii: "f"): digit = character - UInt8(ascii: "a") + 10
-    case UInt8(ascii: "A")...UInt8(ascii: "F"): digit = character - UInt8(ascii: "A") + 10
-    case UInt8(ascii: "\n"), 0: continue
-    default: return nil
-    }
-    if let first = high {
-      bytes.append(first << 4 | digit)
-      high = nil
-    } else {
-      high = digit
-    }
-  }
-  return bytes.count == 16 && high == nil ? bytes : nil
+  let upperCase = UInt8(ascii: "A")...UInt8(ascii: "F")
+  let digits = text.filter { ![UInt8(ascii: "-"), UInt8(ascii: "\n"), 0].contains($0) }
+    .map { upperCase.contains($0) ? $0 + 0x20 : $0 }
+  return digits.count == 32 ? [UInt8](hexDigits: digits) : nil
 }
