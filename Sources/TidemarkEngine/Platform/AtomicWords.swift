@@ -30,21 +30,14 @@ struct AtomicWords: @unchecked Sendable {
   /// - Returns: nil when the system has no address space left.
   init?(count: Int) {
     precondition(count > 0)
-    #if os(Linux)
-      let kind = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE
-    #else
-      let kind = MAP_PRIVATE | MAP_ANON | MAP_NORESERVE
-    #endif
-    let bytes = count * Self.wordBytes
-    let mapped = unsafe mmap(nil, bytes, PROT_READ | PROT_WRITE, Int32(kind), -1, 0)
-    guard let mapped = unsafe mapped, unsafe mapped != MAP_FAILED else { return nil }
+    guard let memory = unsafe try? reserveMemory(count * Self.wordBytes) else { return nil }
     self.count = count
-    unsafe base = mapped.bindMemory(to: Atomic<UInt64>.self, capacity: count)
+    unsafe base = memory.bindMemory(to: Atomic<UInt64>.self, capacity: count)
   }
 
   /// Gives the words back.
   @unsafe
-  func unmap() { unsafe munmap(UnsafeMutableRawPointer(base), count * Self.wordBytes) }
+  func unmap() { unsafe releaseMemory(UnsafeMutableRawPointer(base), count * Self.wordBytes) }
 
   /// Lets pages of a range that were not touched yet be of megabytes, where the system has such:
   /// saves most of what a look-up in large memory waits for address translation. The first touch

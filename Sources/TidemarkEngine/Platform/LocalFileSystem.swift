@@ -3,45 +3,40 @@
 /// Files are created for their owner only (mode 0600, directories 0700). `sync()` reaches the
 /// drive's platters or cells, not just its cache, as far as the system offers that.
 package struct LocalFileSystem: FileSystem {
-  /// Creates the file system.
   package init() {}
 
   package func open(_ path: String, _ mode: FileMode) throws(FileSystemError) -> any File {
-    try perform(.open, path) { () throws(SystemError) in
+    try perform(.open, path) { (path) throws(SystemError) in
       LocalFile(path: path, descriptor: try SystemFiles.open(path, mode))
     }
   }
 
   package func createDirectory(_ path: String) throws(FileSystemError) {
-    try perform(.createDirectory, path) { () throws(SystemError) in
-      try SystemFiles.createDirectory(path)
-    }
+    try perform(.createDirectory, path, SystemFiles.createDirectory)
   }
 
   package func syncDirectory(_ path: String) throws(FileSystemError) {
-    try perform(.syncDirectory, path) { () throws(SystemError) in
-      try SystemFiles.syncDirectory(path)
-    }
+    try perform(.syncDirectory, path, SystemFiles.syncDirectory)
   }
 
   package func list(_ path: String) throws(FileSystemError) -> [String] {
-    try perform(.list, path) { () throws(SystemError) in
+    try perform(.list, path) { (path) throws(SystemError) in
       try SystemFiles.list(path).sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
     }
   }
 
   package func remove(_ path: String) throws(FileSystemError) {
-    try perform(.remove, path) { () throws(SystemError) in try SystemFiles.remove(path) }
+    try perform(.remove, path, SystemFiles.remove)
   }
 
   package func rename(_ path: String, to newPath: String) throws(FileSystemError) {
-    try perform(.rename, path) { () throws(SystemError) in
+    try perform(.rename, path) { (path) throws(SystemError) in
       try SystemFiles.rename(path, to: newPath)
     }
   }
 
   package func kind(_ path: String) throws(FileSystemError) -> FileKind? {
-    try perform(.inspect, path) { () throws(SystemError) in
+    try perform(.inspect, path) { (path) throws(SystemError) in
       try SystemFiles.status(at: path)?.kind
     }
   }
@@ -49,13 +44,13 @@ package struct LocalFileSystem: FileSystem {
   package func lock(
     _ path: String, owner: [UInt8]
   ) throws(FileSystemError) -> FileLockOutcome {
-    try perform(.lock, path) { () throws(SystemError) in
+    try perform(.lock, path) { (path) throws(SystemError) in
       try LocalFileLock.acquire(path, owner: owner)
     }
   }
 
   package func bootIdentifier() throws(FileSystemError) -> [UInt8] {
-    try perform(.bootIdentifier, "") { () throws(SystemError) in
+    try perform(.bootIdentifier, "") { (_) throws(SystemError) in
       let text = try SystemFiles.bootIdentifierText()
       guard let bytes = parseUUID(text) else {
         throw SystemError(number: ErrorNumber.inputOutput)
@@ -68,10 +63,10 @@ package struct LocalFileSystem: FileSystem {
 
   private func perform<R>(
     _ operation: FileSystemError.Operation, _ path: String,
-    _ body: () throws(SystemError) -> R
+    _ body: (String) throws(SystemError) -> R
   ) throws(FileSystemError) -> R {
     do throws(SystemError) {
-      return try body()
+      return try body(path)
     } catch {
       throw FileSystemError(operation, path: path, number: error.number)
     }

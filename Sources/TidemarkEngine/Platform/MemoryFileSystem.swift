@@ -14,7 +14,6 @@ package final class MemoryFileSystem: FileSystem {
   private let root = Lock(Node.directory([:]))
   private let locks = Lock<Set<ObjectIdentifier>>([])
 
-  /// Creates an empty file system.
   package init() {}
 
   package func open(_ path: String, _ mode: FileMode) throws(FileSystemError) -> any File {

@@ -20,11 +20,7 @@ package final class Monitor<State>: @unchecked Sendable {
   }
 
   /// Waits until `ready` says so. It runs alone and may change the state.
-  package func wait(until ready: (inout State) -> Bool) {
-    mutex.lock()
-    defer { mutex.unlock() }
-    while unsafe !ready(&state) { mutex.wait() }
-  }
+  package func wait(until ready: (inout State) -> Bool) { wait { ready(&$0) ? () : nil } }
 
   /// Waits until `take` gives a value. It runs alone and may change the state.
   package func wait<R>(for take: (inout State) -> R?) -> R {

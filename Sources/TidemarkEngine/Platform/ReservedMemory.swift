@@ -1,13 +1,5 @@
 internal import Synchronization
 
-#if canImport(Glibc)
-  internal import Glibc
-#elseif canImport(Musl)
-  internal import Musl
-#elseif canImport(Darwin)
-  internal import Darwin
-#endif
-
 // SAFETY: the mapping lives as long as the object. A chunk is written only inside `load`, which
 // its owner calls for one chunk at a time; its flag is set with release order after the last
 // write and read with acquire order before the first read, so whoever sees the flag sees the
@@ -36,23 +28,16 @@ package final class ReservedMemory: @unchecked Sendable {
     self.byteCount = byteCount
     shift = chunkShift
     chunkBytes = 1 << chunkShift
-    #if os(Linux)
-      let kind = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE
-    #else
-      let kind = MAP_PRIVATE | MAP_ANON | MAP_NORESERVE
-    #endif
-    let mapped = unsafe mmap(nil, max(byteCount, 1), PROT_READ | PROT_WRITE, Int32(kind), -1, 0)
-    guard let mapped = unsafe mapped, unsafe mapped != MAP_FAILED else {
-      throw FileSystemError(.allocate, path: "", number: errno)
+    do { unsafe base = try reserveMemory(max(byteCount, 1)) } catch {
+      throw FileSystemError(.allocate, path: "", number: error.number)
     }
-    unsafe base = mapped
     let chunks = (byteCount + chunkBytes - 1) >> chunkShift
     unsafe flags = .allocate(capacity: max(chunks, 1))
     for i in 0..<chunks { unsafe (flags + i).initialize(to: Atomic(0)) }
   }
 
   deinit {
-    unsafe munmap(base, max(byteCount, 1))
+    unsafe releaseMemory(base, max(byteCount, 1))
     unsafe flags.deallocate()
   }
 

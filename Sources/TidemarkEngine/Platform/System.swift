@@ -8,11 +8,75 @@
   internal import Darwin
 #endif
 
-// SAFETY: callers pass buffers of at least `count` bytes.
+// SAFETY: callers of `compareBytes` pass buffers of at least `count` bytes, and those of
+// `releaseMemory` what `reserveMemory` gave them; `clock_gettime` fills the structure that it is
+// given; the other calls take and return numbers.
+
 @inline(__always)
 func compareBytes(
   _ a: UnsafeRawBufferPointer, _ b: UnsafeRawBufferPointer, _ count: Int
 ) -> Int {
   guard count > 0, let x = a.baseAddress, let y = b.baseAddress else { return 0 }
   return unsafe Int(memcmp(x, y, count))
+}
+
+/// Reserves address space, which takes memory where it is touched; all bytes are zero.
+/// - Throws: the system's error number when there is none left.
+@unsafe
+func reserveMemory(_ byteCount: Int) throws(SystemError) -> UnsafeMutableRawPointer {
+  #if os(Linux)
+    let kind = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE
+  #else
+    let kind = MAP_PRIVATE | MAP_ANON | MAP_NORESERVE
+  #endif
+  let mapped = unsafe mmap(nil, byteCount, PROT_READ | PROT_WRITE, Int32(kind), -1, 0)
+  guard let mapped = unsafe mapped, unsafe mapped != MAP_FAILED else {
+    throw SystemError(number: errno)
+  }
+  return unsafe mapped
+}
+
+/// Gives back what ``reserveMemory(_:)`` gave.
+@unsafe
+func releaseMemory(_ base: UnsafeMutableRawPointer, _ byteCount: Int) {
+  unsafe munmap(base, byteCount)
+}
+
+/// The system's clock.
+package struct SystemClock: WallClock {
+  package init() {}
+
+  package func now() -> Timestamp {
+    var time = timespec()
+    unsafe clock_gettime(CLOCK_REALTIME, &time)
+    return Timestamp(seconds: Int64(time.tv_sec), nanoseconds: UInt32(time.tv_nsec))
+  }
+
+  package func monotonicNanoseconds() -> UInt64 {
+    var time = timespec()
+    unsafe clock_gettime(CLOCK_MONOTONIC, &time)
+    return UInt64(time.tv_sec) &* 1_000_000_000 &+ UInt64(time.tv_nsec)
+  }
+}
+
+/// The system's source of unpredictable numbers.
+package struct SystemRandom: RandomSource {
+  package init() {}
+
+  package func next() -> UInt64 {
+    var generator = SystemRandomNumberGenerator()
+    return generator.next()
+  }
+}
+
+/// The process's own identity, for whoever finds the store locked.
+package enum ProcessIdentity {
+  /// The process id.
+  package static var current: Int32 { getpid() }
+}
+
+/// The machine's processors.
+package enum Processors {
+  /// How many are online, at least one; also where the process is confined to fewer.
+  package static let count = max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN)))
 }

@@ -22,6 +22,13 @@ struct FileIdentity: Hashable, Sendable {
   var node: UInt64
 }
 
+// The members of `SystemFiles` hide the C functions of their names.
+private func openFile(_ path: String, _ flags: Int32) -> Int32 { unsafe open(path, flags, 0o600) }
+private func closeFile(_ descriptor: Int32) -> Int32 { close(descriptor) }
+private func renameFile(_ path: String, _ newPath: String) -> Int32 {
+  unsafe rename(path, newPath)
+}
+
 /// The system calls on files that the engine needs, with interruptions seen to.
 enum SystemFiles {
   /// macOS refuses transfers of 2 GiB and more, Linux cuts them.
@@ -42,14 +49,7 @@ enum SystemFiles {
   /// Opens a regular file. A named pipe is refused rather than waited for.
   private static func open(_ path: String, flags: Int32) throws(SystemError) -> Int32 {
     try check(path)
-    let all = flags | O_CLOEXEC | O_NONBLOCK
-    #if canImport(Darwin)
-      let descriptor = try retry { unsafe Darwin.open(path, all, 0o600) }
-    #elseif canImport(Musl)
-      let descriptor = try retry { unsafe Musl.open(path, all, 0o600) }
-    #else
-      let descriptor = try retry { unsafe Glibc.open(path, all, 0o600) }
-    #endif
+    let descriptor = try retry { openFile(path, flags | O_CLOEXEC | O_NONBLOCK) }
     do throws(SystemError) {
       switch try status(descriptor).kind {
       case .file: return descriptor
@@ -64,13 +64,7 @@ enum SystemFiles {
 
   static func close(_ descriptor: Int32) {
     // Not again after EINTR: on Linux the descriptor is gone then, and may be somebody else's.
-    #if canImport(Darwin)
-      _ = Darwin.close(descriptor)
-    #elseif canImport(Musl)
-      _ = Musl.close(descriptor)
-    #else
-      _ = Glibc.close(descriptor)
-    #endif
+    _ = closeFile(descriptor)
   }
 
   static func status(
@@ -125,14 +119,7 @@ enum SystemFiles {
 
   static func syncDirectory(_ path: String) throws(SystemError) {
     try check(path)
-    let flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC
-    #if canImport(Darwin)
-      let descriptor = try retry { unsafe Darwin.open(path, flags) }
-    #elseif canImport(Musl)
-      let descriptor = try retry { unsafe Musl.open(path, flags) }
-    #else
-      let descriptor = try retry { unsafe Glibc.open(path, flags) }
-    #endif
+    let descriptor = try retry { openFile(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) }
     defer { close(descriptor) }
     try syncAll(descriptor)
   }
@@ -157,13 +144,7 @@ enum SystemFiles {
   static func rename(_ path: String, to newPath: String) throws(SystemError) {
     try check(path)
     try check(newPath)
-    #if canImport(Darwin)
-      _ = try retry { unsafe Darwin.rename(path, newPath) }
-    #elseif canImport(Musl)
-      _ = try retry { unsafe Musl.rename(path, newPath) }
-    #else
-      _ = try retry { unsafe Glibc.rename(path, newPath) }
-    #endif
+    _ = try retry { renameFile(path, newPath) }
   }
 
   /// The names in a directory, without `.` and `..`, in the system's order.

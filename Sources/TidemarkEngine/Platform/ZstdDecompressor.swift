@@ -79,7 +79,8 @@ package final class ZstdDecompressor {
     }
     if ZSTD_isError(length) != 0 { throw FormatError(zstdCode: length) }
     guard length == source.byteCount else { throw FormatError("bytes after the zstd frame") }
-    let isUnknown = stated == ZstdConstants.contentSizeUnknown
+    // The macro ZSTD_CONTENTSIZE_UNKNOWN, which Swift does not import.
+    let isUnknown = stated == .max
     guard rawCount >= 0, isUnknown || stated == UInt64(rawCount) else {
       throw FormatError("the zstd frame has another length than it should")
     }
@@ -95,10 +96,4 @@ package final class ZstdDecompressor {
       throw FormatError("the zstd frame has another length than it should")
     }
   }
-}
-
-/// Macros of zstd's header that Swift does not import.
-enum ZstdConstants {
-  /// `ZSTD_CONTENTSIZE_UNKNOWN`.
-  static let contentSizeUnknown = UInt64.max
 }
