@@ -27,19 +27,21 @@ package final class DecodedFront: Sendable {
   package init(
     _ front: RawSpan, header: FrameHeader, offset: Int, codecs: FrameCodecs, only: [Int]? = nil
   ) throws(FormatError) {
-    let decoded = try FrameFront(
-      decoding: front, header: header, offset: offset, codecs: codecs)
+    let front = try front.slice(0, header.frontLength)
+    try Self.check(front, header)
+    var reader = ByteReader(front)
+    blocks = try Self.blocks(&reader, header, codecs)
+    let raw = try Self.heads(of: front, from: reader.offset, header, at: offset, codecs)
     self.header = header
     self.offset = offset
-    blocks = decoded.blocks
-    heads = ImmutableBytes(copying: decoded.heads)
+    heads = ImmutableBytes(copying: raw)
     isOpaque = codecs.isOpaque
     guard !codecs.isOpaque else {
       entries = []
       labelSets = []
       return
     }
-    var decoder = try HeadsDecoder(decoded.heads.rawSpan, header: header)
+    var decoder = try HeadsDecoder(raw.rawSpan, header: header)
     if let only {
       (entries, labelSets) = try Self.decode(only, &decoder)
       return
@@ -55,6 +57,54 @@ package final class DecodedFront: Sendable {
     var sets: [[[UInt8]]] = []
     for set in decoder.labelSetOffsets.indices { sets.append(try decoder.labels(ofSet: set)) }
     labelSets = sets
+  }
+
+  private static func check(_ front: RawSpan, _ header: FrameHeader) throws(FormatError) {
+    if PlantedBug.isOn(.headsChecksumIgnored) { return }
+    guard XXH64.hash(front) == header.headsChecksum else {
+      throw FormatError("block table and heads do not match their checksum")
+    }
+  }
+
+  /// The block table.
+  private static func blocks(
+    _ reader: inout ByteReader, _ header: FrameHeader, _ codecs: FrameCodecs
+  ) throws(FormatError) -> [BlockEntry] {
+    var blocks: [BlockEntry] = []
+    blocks.reserveCapacity(header.blockCount)
+    var stored = header.frontLength
+    for _ in 0..<header.blockCount {
+      let block = try BlockEntry(&reader, tagBytes: codecs.tagBytes)
+      guard block.codec != .zstdDictionary || header.usesDictionary else {
+        throw FormatError("a block asks for a dictionary that the frame does not name")
+      }
+      guard header.isHistory || block.rawLength <= Limits.blockBytes else {
+        throw FormatError("block lengths out of bounds")
+      }
+      stored += block.storedLength
+      blocks.append(block)
+    }
+    guard stored == header.storedLength else {
+      throw FormatError("block lengths do not add up to the frame's")
+    }
+    return blocks
+  }
+
+  /// The raw heads, which stand behind the block table; none where they are opaque.
+  private static func heads(
+    of front: RawSpan, from table: Int, _ header: FrameHeader, at offset: Int,
+    _ codecs: FrameCodecs
+  ) throws(FormatError) -> [UInt8] {
+    guard !codecs.isOpaque else { return [] }
+    let stored = try front.slice(table, header.frontLength - table)
+    guard codecs.tagBytes > 0 else {
+      return try codecs.decode(stored, codec: header.headsCodec, rawLength: header.headsRawLength)
+    }
+    let opened = try codecs.open(
+      stored, .heads(at: offset + FormatConstants.frameHeaderBytes + table),
+      authenticating: header.associatedData + [UInt8](copying: try front.slice(0, table)))
+    return try codecs.decode(
+      opened.rawSpan, codec: header.headsCodec, rawLength: header.headsRawLength)
   }
 
   /// Decodes some heads and passes over the others.
