@@ -46,20 +46,11 @@ extension FrameBuilder {
 
   /// Compresses the frame, whose last block is closed. Where in a file it will stand does not
   /// matter yet, so that frames can be compressed side by side.
-  package func packed(
-    level: Int32?, codecs: FrameCodecs
-  ) throws(FormatError) -> PackedFrame {
-    try packed(level: level, codecs: codecs, nil)
-  }
-
-  private func packed(
-    level: Int32?, codecs: FrameCodecs, _ packing: FramePacking?
+  func packed(
+    level: Int32?, codecs: FrameCodecs, _ packing: FramePacking? = nil
   ) throws(FormatError) -> PackedFrame {
     var raw = ByteWriter(capacity: labelSets.count + heads.count + 16)
-    raw.varint(labelSetCount)
-    raw.raw(labelSets.bytes)
-    raw.u64(baseCommitTime)
-    raw.raw(heads.bytes)
+    writeHeads(into: &raw)
     var frame = PackedFrame(headsRawLength: raw.count)
     if let level {
       frame.headsCodec = try codecs.encode(
@@ -69,6 +60,14 @@ extension FrameBuilder {
     }
     frame.blocks = try compressBlocks(into: &frame.body, level: level, codecs: codecs, packing)
     return frame
+  }
+
+  /// Writes the raw heads, see ``HeadsDecoder``.
+  private func writeHeads(into writer: inout ByteWriter) {
+    writer.varint(labelSetCount)
+    writer.raw(labelSets.bytes)
+    writer.u64(baseCommitTime)
+    writer.raw(heads.bytes)
   }
 
   /// Appends the frame, which was compressed, to `output`; see the other form.
@@ -127,10 +126,7 @@ extension FrameBuilder {
     swap(&writer.bytes, &output)
     for block in blocks { block.encode(into: &writer) }
     let headsStart = writer.count
-    writer.varint(labelSetCount)
-    writer.raw(labelSets.bytes)
-    writer.u64(baseCommitTime)
-    writer.raw(heads.bytes)
+    writeHeads(into: &writer)
     swap(&writer.bytes, &output)
     let bodyStart = output.count
     var position = 0

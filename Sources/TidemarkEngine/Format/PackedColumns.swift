@@ -81,18 +81,14 @@ package enum PackedColumns {
   /// How many bits the remainders from a line need.
   private static func width(_ group: ArraySlice<UInt64>, _ slope: UInt32) -> Int {
     let first = group[group.startIndex]
-    var all: UInt64 = 0
+    var (all, isOnLine): (UInt64, Bool) = (0, true)
     for (index, number) in group.enumerated() {
       let remainder = Int64(bitPattern: number &- first &- line(index, slope))
+      isOnLine = isOnLine && remainder == 0
       all |= UInt64(bitPattern: remainder ^ (remainder >> 63))
     }
     // Remainders 0 and -1 are both 0 here, and only where all of them are 0 no bit is needed.
-    return all == 0 && isOnLine(group, slope) ? 0 : 65 - all.leadingZeroBitCount
-  }
-
-  private static func isOnLine(_ group: ArraySlice<UInt64>, _ slope: UInt32) -> Bool {
-    let first = group[group.startIndex]
-    return group.enumerated().allSatisfy { $0.element == first &+ line($0.offset, slope) }
+    return isOnLine ? 0 : 65 - all.leadingZeroBitCount
   }
 
   @inline(__always)

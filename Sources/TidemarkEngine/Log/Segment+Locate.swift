@@ -14,7 +14,7 @@ extension Segment {
         return found.map { .some($0) }
       },
       sealed: { (locator) throws(LogReadError) -> ValueLocation?? in
-        guard let slot = try slot(of: sequence, in: locator) else { return .some(nil) }
+        guard let slot = try locator.slot(of: sequence) else { return .some(nil) }
         return .some(try locator.location(ofSlot: slot, segmentID: id))
       })
     guard let location else {
@@ -44,7 +44,7 @@ extension Segment {
         return (record, slot - Int(record.firstSlot))
       },
       sealed: { (locator) throws(LogReadError) in
-        guard let slot = try slot(of: sequence, in: locator) else { return nil }
+        guard let slot = try locator.slot(of: sequence) else { return nil }
         guard let record = try locator.frame(holdingSlot: slot) else { return nil }
         return (record, slot - Int(record.firstSlot))
       })
@@ -84,12 +84,6 @@ extension Segment {
   private func slot(of sequence: UInt64, count: Int) -> Int? {
     guard sequence >= firstSequence, sequence - firstSequence < UInt64(count) else { return nil }
     return Int(sequence - firstSequence)
-  }
-
-  private func slot(
-    of sequence: UInt64, in locator: SealedLocator
-  ) throws(LogReadError) -> Int? {
-    try locator.slot(of: sequence)
   }
 
   /// The first sequence that the segment holds at or after one.

@@ -83,7 +83,7 @@ package final class Segment: Sendable {
     let file = try open(&state)
     let key = try keyID.map { (id) throws(TidemarkError) in try keys.key(id) }
     do throws(LogReadError) {
-      let header = try SegmentReader.header(file, row: self)
+      let header = try SegmentReader.header(file)
       guard header.storeID == storeID, header.segmentID == id, header.salt == salt,
         header.seal?.keyID == keyID
       else { throw LogReadError.format(FormatError("header of another segment")) }

@@ -1,10 +1,6 @@
 /// Reads the fixed parts of a segment's file: header, dictionary, footer, locator.
 package enum SegmentReader {
   /// The header, from whichever of its two copies is intact.
-  package static func header(_ file: any File, row: Segment) throws(LogReadError) -> SegmentHeader {
-    try header(file)
-  }
-
   package static func header(_ file: any File) throws(LogReadError) -> SegmentHeader {
     let page = FormatConstants.segmentHeaderPageBytes
     var failure = LogReadError.format(FormatError("segment has no header"))
@@ -59,39 +55,24 @@ package enum SegmentReader {
   }
 
   /// The footer of a sealed segment.
+  /// - Parameters:
+  ///   - length: the length that the segment was sealed with.
+  ///   - isCut: whether the file may have another length now.
   package static func footer(
-    _ file: any File, length: Int, salt: UInt32
+    _ file: any File, length: Int, salt: UInt32, isCut: Bool = false
   ) throws(LogReadError) -> SegmentFooter {
     let size = FormatConstants.segmentFooterBytes
     guard length >= FormatConstants.segmentHeaderBytes + size else {
       throw .format(FormatError("segment is too short to be sealed"))
     }
-    do {
-      guard try file.length() == length else {
-        throw LogReadError.format(FormatError("segment has another length than it was sealed with"))
-      }
-      return try self.footer(file, sealedLength: length, salt: salt)
-    } catch let error as FormatError {
-      throw .format(error)
-    } catch let error as FileSystemError {
-      throw .system(error)
-    } catch let error as LogReadError {
-      throw error
-    } catch {
-      throw .format(FormatError("footer cannot be read"))
+    let bytes: [UInt8]?
+    do throws(FileSystemError) {
+      let found = isCut ? length : try file.length()
+      bytes = found == length ? try file.read(size, at: length - size) : nil
+    } catch { throw .system(error) }
+    guard let bytes else {
+      throw .format(FormatError("segment has another length than it was sealed with"))
     }
-  }
-
-  /// The footer of a segment that was sealed with a length, whatever length it has now.
-  package static func footer(
-    _ file: any File, sealedLength length: Int, salt: UInt32
-  ) throws(LogReadError) -> SegmentFooter {
-    let size = FormatConstants.segmentFooterBytes
-    guard length >= FormatConstants.segmentHeaderBytes + size else {
-      throw .format(FormatError("segment is too short to be sealed"))
-    }
-    let bytes: [UInt8]
-    do { bytes = try file.read(size, at: length - size) } catch { throw .system(error) }
     do { return try SegmentFooter(decoding: bytes.rawSpan, salt: salt) } catch {
       throw .format(error)
     }

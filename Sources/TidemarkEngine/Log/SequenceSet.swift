@@ -34,10 +34,8 @@ package struct SequenceSet: Sendable, Hashable {
     var joined = range
     var end = start
     while end < ranges.count, ranges[end].lowerBound <= range.upperBound.saturatingSuccessor {
-      joined =
-        min(
-          joined.lowerBound, ranges[end].lowerBound)...max(
-          joined.upperBound, ranges[end].upperBound)
+      let other = ranges[end]
+      joined = min(joined.lowerBound, other.lowerBound)...max(joined.upperBound, other.upperBound)
       end += 1
     }
     ranges.replaceSubrange(start..<end, with: CollectionOfOne(joined))

@@ -17,9 +17,7 @@ package struct TailRecovery {
   }
 
   /// Walks all frames and checks them whole.
-  /// - Parameters:
-  ///   - skippingDamage: goes on behind damage (for salvage) instead of ending there.
-  ///   - batch: called with the frames of every whole batch or group of batches, in order.
+  /// - Parameter batch: called with the frames of every whole batch or group of batches, in order.
   package func run<E: Error>(
     _ batch: ([DecodedFront]) throws(E) -> Void
   ) throws(E) -> Result<RecoveredTail, FileSystemError> {

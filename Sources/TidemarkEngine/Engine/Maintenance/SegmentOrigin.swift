@@ -66,7 +66,8 @@ struct SegmentOrigin: Sendable {
     }
     length = try file.length()
     sealedLength = row?.state == .sealed ? row?.length ?? length : length
-    let footer = try? SegmentReader.footer(file, sealedLength: sealedLength, salt: salt)
+    let footer = try? SegmentReader.footer(
+      file, length: sealedLength, salt: salt, isCut: true)
     if footer?.segmentID == id { self.footer = footer }
     if let header {
       try readCodecs(file, header, contexts, keys, note)
