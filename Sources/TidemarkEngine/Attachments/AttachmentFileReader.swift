@@ -35,7 +35,6 @@ package final class AttachmentFileReader: Sendable {
   /// The length of the content, in bytes.
   package var length: Int { Int(header.id.length) }
 
-  /// Lets go of the file.
   package func close() { file.close() }
 
   /// Reads all of it, of content that is not large.

@@ -276,7 +276,6 @@ package final class AttachmentFiles: Sendable {
 
   /// The attachments that entries name.
   package struct InUse: Sendable {
-    /// Their hashes.
     package var hashes: Set<[UInt8]>
     /// The last entry that was looked at.
     package var through: UInt64

@@ -117,7 +117,6 @@ package final class ClockCache<Address: CacheAddress, Value: Sendable>: Sendable
   /// - Parameter limitBytes: most bytes held; 0 keeps nothing.
   package init(limitBytes: Int) { state = Lock(State(limit: limitBytes)) }
 
-  /// Bytes held.
   package var bytes: Int { state.withLock { $0.bytes } }
 
   /// Changes how many bytes it may hold, and evicts what is more.

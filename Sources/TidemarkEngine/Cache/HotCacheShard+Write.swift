@@ -69,7 +69,6 @@ extension HotCacheShard {
     charge(queues)
   }
 
-  /// Forgets a key.
   func remove(_ key: RawSpan, tag: UInt64, _ queues: inout HotCacheQueues) {
     guard let found = find(key, tag) else { return }
     // Most keys are removed since they are written anew; what was in use will be.

@@ -15,7 +15,6 @@ final class Delta {
 
   var count: Int { store.count }
 
-  /// Bytes in use.
   var memoryBytes: Int {
     store.memoryBytes + table.memoryBytes + order.memoryBytes + labels.memoryBytes
   }

@@ -15,7 +15,6 @@ struct DeltaLabels {
   private var waiting: [UInt64] = []
   private static let mostWaiting = 32_768
 
-  /// Bytes in use.
   var memoryBytes: Int {
     let tables =
       byLabel.memoryBytes + bySet.memoryBytes + ids.count * 64 + waiting.capacity * 8

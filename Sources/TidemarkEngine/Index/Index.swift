@@ -108,7 +108,6 @@ package final class Index {
     runs.liveKeys + (frozen?.liveChange ?? 0) + active.liveChange
   }
 
-  /// Bytes of memory in use.
   package var memoryBytes: Int {
     active.memoryBytes + (frozen?.memoryBytes ?? 0) + runs.memoryBytes + labelTable.memoryBytes
   }

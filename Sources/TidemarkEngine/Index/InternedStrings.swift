@@ -30,7 +30,6 @@ struct InternedStrings {
     return bytes.rawSpan.extracting(entry.offset..<(entry.offset + entry.count))
   }
 
-  /// Whether there is a string with this id.
   func contains(_ id: UInt32) -> Bool { byID[id] != nil }
 
   /// Calls `body` with the string of an id; nil if there is none.

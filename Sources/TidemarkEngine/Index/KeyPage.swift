@@ -22,7 +22,6 @@ package struct KeyPage: Sendable {
     bytes.reserveCapacity(room * 24)
   }
 
-  /// How many keys there are.
   package var count: Int { entries.count }
 
   package var isEmpty: Bool { entries.isEmpty }
@@ -30,10 +29,8 @@ package struct KeyPage: Sendable {
   /// The length of all keys together.
   var byteCount: Int { bytes.count }
 
-  /// The slot of the key at `position`.
   package func slot(at position: Int) -> Slot { entries[position].slot }
 
-  /// The key at `position`.
   @_lifetime(borrow self)
   package func key(at position: Int) -> RawSpan {
     let entry = entries[position]

@@ -22,7 +22,6 @@ package final class LabelTable {
       runs.map(ImageStrings.sets), nextID: max(1, UInt32(newest?.nextSet ?? 1)), seed: seed)
   }
 
-  /// Bytes in use.
   var memoryBytes: Int {
     labels.memoryBytes + sets.memoryBytes + labelOfSet.memoryBytes + setOfLabel.memoryBytes
   }
@@ -109,7 +108,6 @@ package final class LabelTable {
     try labels.find(label)
   }
 
-  /// The label with this id.
   package func label(_ id: UInt32) throws(IndexError) -> [UInt8] {
     try labels.string(id)
   }

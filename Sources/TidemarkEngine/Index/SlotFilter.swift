@@ -6,7 +6,6 @@ struct SlotFilter {
   var predicate: LabelPredicate?
   let table: LabelTable
 
-  /// Whether a slot is wanted.
   @inline(__always)
   mutating func passes(_ slot: Slot) throws(IndexError) -> Bool {
     if includesDeleted { return true }

@@ -24,7 +24,6 @@ final class SlotStore {
   private static let keyPageShift = 18
   private static let keyPageBytes = 1 << keyPageShift
 
-  /// How many keys there are.
   private(set) var count = 0
   /// Bytes of keys and their lengths, with what is left over at the ends of pages.
   private(set) var keyBytes = 0
@@ -47,7 +46,6 @@ final class SlotStore {
     unsafe keyPages.deallocate()
   }
 
-  /// Bytes in use.
   var memoryBytes: Int { count * MemoryLayout<Record>.stride + keyBytes }
 
   /// Adds a key of at most 65,535 bytes; its number is `count` before the call.
@@ -73,7 +71,6 @@ final class SlotStore {
     count += 1
   }
 
-  /// The slot numbered `number`.
   @inline(__always)
   func slot(_ number: Int) -> Slot {
     let record = unsafe record(number).pointee
@@ -82,7 +79,6 @@ final class SlotStore {
       size: SizeClass(rawValue: UInt8(truncatingIfNeeded: record.first >> 8)))
   }
 
-  /// Replaces the slot numbered `number`.
   @inline(__always)
   func replace(_ number: Int, _ slot: Slot) {
     let record = unsafe record(number)
@@ -91,7 +87,6 @@ final class SlotStore {
       UInt64(slot.labelSet) << 32 | record.pointee.second & 0xffff_ffff
   }
 
-  /// The key numbered `number`.
   @_lifetime(borrow self)
   @inline(__always)
   func key(_ number: Int) -> RawSpan {

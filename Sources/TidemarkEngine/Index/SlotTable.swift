@@ -28,7 +28,6 @@ final class SlotTable {
   private let parts: UnsafeMutablePointer<Part>
   /// Parts without an entry have this in common: opening makes no allocation for each.
   private let nothing: UnsafeMutablePointer<UInt64>
-  /// Bytes in use.
   private(set) var memoryBytes = 0
 
   init() {

@@ -16,7 +16,6 @@ struct SortedSlots {
   /// How many numbers there are; while a tail waits, repetitions in it count too.
   private(set) var count = 0
 
-  /// Bytes in use.
   var memoryBytes: Int {
     (count - tail.count) * 4 + chunks.count * 40 + tail.capacity * 4
   }

@@ -97,7 +97,6 @@ final class StringInterner {
     throw IndexError.imageInvalid(FormatError("id of no label or set"))
   }
 
-  /// A copy of the string of an id.
   func string(_ id: UInt32) throws(IndexError) -> [UInt8] {
     try withString(id) { (bytes) throws(IndexError) in [UInt8](copying: bytes) }
   }

@@ -153,7 +153,6 @@ package final class DecodedFront: Sendable {
     heads.count + entries.count * MemoryLayout<EntryHead>.stride + blocks.count * 24 + 256
   }
 
-  /// An entry's key.
   @_lifetime(borrow self)
   package func key(of entry: EntryHead) -> RawSpan {
     slice(entry.keyStart, entry.keyLength)
@@ -178,7 +177,6 @@ package final class DecodedFront: Sendable {
     slice(entry.attributesStart, entry.attributesLength)
   }
 
-  /// An entry's attributes.
   package func attributes(of entry: EntryHead) throws(FormatError) -> EntryAttributes {
     guard entry.attributesLength > 0 else { return EntryAttributes() }
     return try EntryAttributes(decoding: attributeBytes(of: entry))

@@ -21,7 +21,6 @@ internal import Synchronization
 struct AtomicWords: @unchecked Sendable {
   static let wordBytes = 8
 
-  /// How many words there are.
   let count: Int
   private let base: UnsafeMutablePointer<Atomic<UInt64>>
 
@@ -115,7 +114,6 @@ struct AtomicWords: @unchecked Sendable {
     unsafe base[index].wrappingAdd(1, ordering: .relaxed)
   }
 
-  /// Zeroes words.
   func clear(_ index: Int, _ words: Int) {
     check(index, words)
     for i in index..<(index + words) { unsafe base[i].store(0, ordering: .relaxed) }

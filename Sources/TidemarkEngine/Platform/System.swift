@@ -71,7 +71,6 @@ package struct SystemRandom: RandomSource {
 
 /// The process's own identity, for whoever finds the store locked.
 package enum ProcessIdentity {
-  /// The process id.
   package static var current: Int32 { getpid() }
 }
 

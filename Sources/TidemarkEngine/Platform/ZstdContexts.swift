@@ -52,7 +52,6 @@ package final class ZstdContexts: Sendable {
     return try body(context)
   }
 
-  /// How many contexts are idle.
   package var idleCount: Int {
     idle.withLock { $0.decompressors.count + $0.compressors.count }
   }

@@ -116,7 +116,6 @@ extension Image {
     bytes.prefetch()
   }
 
-  /// The slot at an ordinal.
   private func slot(at ordinal: Int) throws(IndexError) -> Slot {
     guard ordinal < count else { throw damage(.hash) }
     return try withBlock(ordinal / ImageLayout.keysPerBlock) { (block) throws(FormatError) in
@@ -124,7 +123,6 @@ extension Image {
     }
   }
 
-  /// The slot at an ordinal if its key is the one given.
   private func slot(_ ordinal: Int, ifKeyIs key: RawSpan) throws(IndexError) -> Slot? {
     guard ordinal < count else { throw damage(.hash) }
     return try withBlock(ordinal / ImageLayout.keysPerBlock) { (block) throws(FormatError) in
@@ -134,10 +132,8 @@ extension Image {
     }
   }
 
-  /// The number of blocks.
   var blockCount: Int { header[.blockOffsets].count }
 
-  /// A block by number.
   @_lifetime(borrow self)
   @inline(__always)
   func block(_ number: Int) throws(IndexError) -> ImageBlock {

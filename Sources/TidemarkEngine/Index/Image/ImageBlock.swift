@@ -13,7 +13,6 @@ struct ImageBlock: ~Escapable {
     self.count = count
   }
 
-  /// The slot at `position`.
   @inline(__always)
   func slot(_ position: Int) throws(FormatError) -> Slot {
     let offset = position * ImageLayout.recordBytes
@@ -54,7 +53,6 @@ struct ImageBlock: ~Escapable {
       shared = previousLength ?? 0
     }
 
-    /// The length of the key.
     var length: Int { shared + restCount }
 
     /// The bytes that the key does not share with the one before.
@@ -78,7 +76,6 @@ struct ImageBlock: ~Escapable {
     }
   }
 
-  /// Whether the key at `position` is `key`.
   func holds(_ key: RawSpan, at position: Int) throws(FormatError) -> Bool {
     var keys = Match(self)
     for _ in 0...position { _ = try keys.next(key) }

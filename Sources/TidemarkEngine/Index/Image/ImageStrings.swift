@@ -14,7 +14,6 @@ struct ImageStrings {
     ImageStrings(image: image, offsets: .setOffsets, content: .setBytes, hash: .setHash)
   }
 
-  /// How many strings there are.
   var count: Int { image.header[offsets].count }
 
   /// No label and no set of labels is longer.

@@ -9,7 +9,6 @@ final class KeyBuffer {
   private var capacity = 1024
   private let ends: UnsafeMutablePointer<Int>
   private let slots: UnsafeMutablePointer<Slot>
-  /// How many keys there are.
   private(set) var count = 0
 
   init() {
@@ -73,7 +72,6 @@ final class KeyBuffer {
     unsafe ends[count] = end
   }
 
-  /// The key at `position`.
   @_lifetime(borrow self)
   @inline(__always)
   func key(_ position: Int) -> RawSpan {

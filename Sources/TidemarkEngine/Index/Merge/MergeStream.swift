@@ -12,7 +12,6 @@ struct MergeStream {
 
   /// Where the present key stands, newest layer first.
   private(set) var places: [Place] = []
-  /// The present key's slot.
   private(set) var slot = Slot(sequence: 0, labelSet: 0, size: .deleted)
 
   private static let lookahead = 8

@@ -29,7 +29,6 @@ struct MembershipBuilder {
     filled[place] += 1
   }
 
-  /// The ordinals that carry a label.
   func ordinals(of label: UInt32) -> ArraySlice<UInt32> {
     guard let place = byLabel[label] else { return [] }
     return ordinals[starts[place]..<(starts[place] + Int(filled[place]))]
