@@ -11,13 +11,9 @@ package struct BlockEntry: Sendable, Hashable {
   package var storedLength: Int
   package var rawLength: Int
   package var codec: Codec
+}
 
-  package init(storedLength: Int, rawLength: Int, codec: Codec) {
-    self.storedLength = storedLength
-    self.rawLength = rawLength
-    self.codec = codec
-  }
-
+extension BlockEntry {
   /// A block that is neither compressed nor encrypted.
   init(rawLength: Int) {
     self.init(

@@ -22,16 +22,9 @@ package struct FileSeal: Sendable, Hashable {
     writer.raw(nonce)
     writer.raw(wrapped)
   }
+}
 
-  fileprivate init(
-    keyID: Encryption.KeyID, nonce: [UInt8], wrapped: [UInt8], header: [UInt8]
-  ) {
-    self.keyID = keyID
-    self.nonce = nonce
-    self.wrapped = wrapped
-    self.header = header
-  }
-
+extension FileSeal {
   /// Decodes what stands at an offset of a header.
   package init(_ header: RawSpan, at offset: Int) throws(FormatError) {
     self.header = [UInt8](copying: try header.slice(0, offset + 16))

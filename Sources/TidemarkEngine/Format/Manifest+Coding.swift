@@ -168,11 +168,7 @@ extension Manifest {
   }
 
   private static func decodeOptional(_ reader: inout ByteReader) throws(FormatError) -> UInt64? {
-    switch try reader.u8() {
-    case 0: nil
-    case 1: try reader.varint()
-    default: throw FormatError("unknown mark in the manifest", isNewer: true)
-    }
+    try reader.isPresent() ? try reader.varint() : nil
   }
 }
 
@@ -247,13 +243,15 @@ extension ByteWriter {
 
 extension ByteReader {
   fileprivate mutating func time() throws(FormatError) -> Timestamp? {
-    switch try u8() {
-    case 0: return nil
-    case 1:
-      let seconds = try zigzag()
-      return Timestamp(
-        seconds: seconds, nanoseconds: UInt32(try varint(atMost: 999_999_999)))
-    default: throw FormatError("unknown mark in the manifest", isNewer: true)
-    }
+    guard try isPresent() else { return nil }
+    let seconds = try zigzag()
+    return Timestamp(seconds: seconds, nanoseconds: UInt32(try varint(atMost: 999_999_999)))
+  }
+
+  /// The byte that says whether a field follows.
+  fileprivate mutating func isPresent() throws(FormatError) -> Bool {
+    let mark = try u8()
+    guard mark <= 1 else { throw FormatError("unknown mark in the manifest", isNewer: true) }
+    return mark == 1
   }
 }

@@ -9,9 +9,7 @@ extension Manifest {
   }
 
   /// Whether anything in the store is encrypted, or is going to be.
-  package var isEncrypted: Bool {
-    keyID != nil || segments.contains { $0.keyID != nil } || images.contains { $0.keyID != nil }
-  }
+  package var isEncrypted: Bool { !keyIDs.isEmpty }
 
   /// Files that do not have the key for new files: more than none in a store whose change of
   /// keys is not finished.

@@ -18,39 +18,23 @@ package enum StoreLayout {
   /// `log/00000000000000000001-0000002a.seg`: first sequence, then segment id, so that a
   /// listing is in the log's order and a compacted segment never takes its input's name.
   package static func segmentName(id: UInt64, firstSequence: UInt64) -> String {
-    var name: [UInt8] = []
-    append(firstSequence, radix: 10, atLeast: 20, to: &name)
-    name.append(UInt8(ascii: "-"))
-    append(id, radix: 16, atLeast: 8, to: &name)
-    return String(decoding: name, as: UTF8.self) + ".seg"
+    digits(firstSequence, radix: 10, atLeast: 20) + "-" + digits(id) + ".seg"
   }
 
   /// `log/0000002a-3.run`: what a compaction has put in order, until it is merged into the segment
   /// of that id.
   package static func runName(id: UInt64, number: Int) -> String {
-    var name: [UInt8] = []
-    append(id, radix: 16, atLeast: 8, to: &name)
-    return String(decoding: name, as: UTF8.self) + "-\(number).run"
+    digits(id) + "-\(number).run"
   }
 
   /// `index/0000002a.idx`.
-  package static func imageName(id: UInt64) -> String {
-    var name: [UInt8] = []
-    append(id, radix: 16, atLeast: 8, to: &name)
-    return String(decoding: name, as: UTF8.self) + ".idx"
-  }
+  package static func imageName(id: UInt64) -> String { digits(id) + ".idx" }
 
-  /// Appends digits, with zeros before them; an opening makes the names of all files, some twice.
-  private static func append(
-    _ number: UInt64, radix: UInt64, atLeast count: Int, to name: inout [UInt8]
-  ) {
-    let start = name.count
-    var rest = number
-    while rest > 0 || name.count - start < count {
-      let digit = UInt8(truncatingIfNeeded: rest % radix)
-      name.append(digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") + (digit - 10))
-      rest /= radix
-    }
-    name[start...].reverse()
+  /// A number with zeros before it.
+  private static func digits(
+    _ number: UInt64, radix: Int = 16, atLeast count: Int = 8
+  ) -> String {
+    let digits = String(number, radix: radix)
+    return String(repeating: "0", count: max(0, count - digits.utf8.count)) + digits
   }
 }

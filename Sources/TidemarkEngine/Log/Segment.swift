@@ -186,6 +186,20 @@ package final class Segment: Sendable {
     }
   }
 
+  /// Bytes of the file that are in use: the sealed length, or where the frames end so far.
+  package func usedLength() -> Int {
+    state.withLock { state in
+      if let sealed = state.sealedLength { return sealed }
+      guard let frame = state.table?.frames.last else {
+        return FormatConstants.segmentHeaderBytes
+      }
+      guard let last = state.table?.blocks.last else {
+        return Int(frame.offset) + FormatConstants.frameHeaderBytes
+      }
+      return max(Int(last.offset) + Int(last.storedLength), Int(frame.offset))
+    }
+  }
+
   // MARK: Finding
 
   /// Calls one of two bodies with the locator, whichever kind it is.
@@ -220,22 +234,6 @@ package final class Segment: Sendable {
       return sealed.set(locator)
     } catch {
       throw damage(error, offset: max(0, (state.sealedLength ?? 0) - 1), sequences: range(state))
-    }
-  }
-}
-
-extension Segment {
-  /// Bytes of the file that are in use: the sealed length, or where the frames end so far.
-  package func usedLength() -> Int {
-    state.withLock { state in
-      if let sealed = state.sealedLength { return sealed }
-      guard let frame = state.table?.frames.last else {
-        return FormatConstants.segmentHeaderBytes
-      }
-      guard let last = state.table?.blocks.last else {
-        return Int(frame.offset) + FormatConstants.frameHeaderBytes
-      }
-      return max(Int(last.offset) + Int(last.storedLength), Int(frame.offset))
     }
   }
 }

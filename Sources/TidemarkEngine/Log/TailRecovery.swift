@@ -74,27 +74,21 @@ package struct TailRecovery {
       guard front.offset + front.header.totalLength <= Int(UInt32.max) else {
         throw FormatError("a segment of more than 4 GiB")
       }
-      guard !front.isOpaque else {
-        tail.entryCount += front.header.entryCount
-        tail.lastSequence = front.header.nextSequence - 1
-        tail.durableSequence = max(
-          tail.durableSequence, min(front.header.durableThrough, tail.lastSequence))
-        continue
+      if !front.isOpaque {
+        tail.table.append(
+          header: front.header, offset: front.offset, blocks: front.blocks,
+          places: try front.places(), holdsRecords: front.holdsRecords)
       }
-      tail.table.append(
-        header: front.header, offset: front.offset, blocks: front.blocks,
-        places: try front.places(), holdsRecords: front.holdsRecords)
-      tail.entryCount += front.entries.count
+      tail.entryCount += front.header.entryCount
       for entry in front.entries {
         tail.rawBytes += entry.keyLength + entry.valueLength + entry.attributesLength + 16
         let time = try front.attributes(of: entry).time ?? HybridTime(entry.commitTime).timestamp
         tail.latestTime = max(tail.latestTime ?? time, time)
         tail.latestCommitTime = max(tail.latestCommitTime, entry.commitTime)
       }
-      if let last = front.entries.last { tail.lastSequence = last.sequence }
-      if front.header.durableThrough > tail.durableSequence {
-        tail.durableSequence = min(front.header.durableThrough, tail.lastSequence)
-      }
+      tail.lastSequence = front.header.nextSequence - 1
+      tail.durableSequence = max(
+        tail.durableSequence, min(front.header.durableThrough, tail.lastSequence))
     }
   }
 

@@ -7,7 +7,7 @@ final class ClosableFileSystem: FileSystem {
   let base: any FileSystem
   private let state = Lock(State())
 
-  fileprivate struct State {
+  private struct State {
     var isClosed = false
     /// The directory beneath which no file can be written, while those at work clear up behind
     /// themselves.
@@ -15,9 +15,21 @@ final class ClosableFileSystem: FileSystem {
     var files: [ObjectIdentifier: OpenFile] = [:]
     /// How many files there may be until those that nobody holds any more are forgotten.
     var room = 64
+
+    func mayWrite(_ path: String) -> Bool {
+      !isClosed && !(readOnlyRoot.map { path.hasPrefix($0) } ?? false)
+    }
+
+    mutating func note(_ file: any File, _ path: String, _ mode: FileMode) {
+      if files.count >= room {
+        files = files.filter { $0.value.file != nil }
+        room = max(64, 2 * files.count)
+      }
+      files[ObjectIdentifier(file)] = OpenFile(file: file, path: path, mode: mode)
+    }
   }
 
-  fileprivate struct OpenFile {
+  private struct OpenFile {
     weak var file: (any File)?
     let path: String
     let mode: FileMode
@@ -124,18 +136,4 @@ final class ClosableFileSystem: FileSystem {
   }
 
   func freeBytes(_ path: String) -> Int? { base.freeBytes(path) }
-}
-
-extension ClosableFileSystem.State {
-  fileprivate func mayWrite(_ path: String) -> Bool {
-    !isClosed && !(readOnlyRoot.map { path.hasPrefix($0) } ?? false)
-  }
-
-  fileprivate mutating func note(_ file: any File, _ path: String, _ mode: FileMode) {
-    if files.count >= room {
-      files = files.filter { $0.value.file != nil }
-      room = max(64, 2 * files.count)
-    }
-    files[ObjectIdentifier(file)] = ClosableFileSystem.OpenFile(file: file, path: path, mode: mode)
-  }
 }

@@ -38,11 +38,6 @@ struct ImagePostings {
 
   var blockCount: Int { Self.blocks(count) }
 
-  /// The first ordinal of a block.
-  func firstOrdinal(ofBlock block: Int) throws(IndexError) -> Int {
-    try skip(block).ordinal
-  }
-
   /// Replaces `ordinals` by those of a block.
   func decode(_ block: Int, into ordinals: inout [UInt32]) throws(IndexError) {
     ordinals.removeAll(keepingCapacity: true)
@@ -101,7 +96,8 @@ struct ImagePostings {
     return ordinal + step
   }
 
-  private func skip(_ block: Int) throws(IndexError) -> (ordinal: Int, offset: Int) {
+  /// The first ordinal of a block, and where in the list the others stand.
+  fileprivate func skip(_ block: Int) throws(IndexError) -> (ordinal: Int, offset: Int) {
     let place = offset + block * ImageLayout.skipBytes
     let entry = try image.bytes(.postings, place, ImageLayout.skipBytes)
     guard let ordinal = try? entry.u32(at: 0), let start = try? entry.u32(at: 4),
@@ -130,7 +126,7 @@ struct PostingCursor {
     // The last block that begins before the place where the walk begins.
     let start = descending ? range.upperBound : range.lowerBound
     let end = try (0..<list.blockCount).partitioningIndex { (number) throws(IndexError) in
-      try list.firstOrdinal(ofBlock: number) >= start
+      try list.skip(number).ordinal >= start
     }
     block = max(0, end - 1)
     try list.decode(block, into: &ordinals)
