@@ -19,6 +19,26 @@ final class SlotStore {
     var second: UInt64
   }
 
+  /// A table of pages that grows.
+  @unsafe
+  private struct Pages<Page> {
+    var base = UnsafeMutablePointer<Page>.allocate(capacity: 16)
+    var count = 0
+    private var room = 16
+
+    mutating func append(_ page: Page) {
+      if unsafe count == room {
+        let larger = unsafe UnsafeMutablePointer<Page>.allocate(capacity: 2 * count)
+        unsafe larger.moveInitialize(from: base, count: count)
+        unsafe base.deallocate()
+        unsafe base = larger
+        unsafe room *= 2
+      }
+      unsafe (base + count).initialize(to: page)
+      unsafe count += 1
+    }
+  }
+
   private static let recordsPerPageShift = 12
   private static let recordsPerPage = 1 << recordsPerPageShift
   private static let keyPageShift = 18
@@ -27,23 +47,14 @@ final class SlotStore {
   private(set) var count = 0
   /// Bytes of keys and their lengths, with what is left over at the ends of pages.
   private(set) var keyBytes = 0
-  private var recordPages: UnsafeMutablePointer<UnsafeMutablePointer<Record>>
-  private var recordPageCount = 0
-  private var recordPageRoom = 16
-  private var keyPages: UnsafeMutablePointer<UnsafeMutableRawPointer>
-  private var keyPageCount = 0
-  private var keyPageRoom = 16
-
-  init() {
-    unsafe recordPages = .allocate(capacity: recordPageRoom)
-    unsafe keyPages = .allocate(capacity: keyPageRoom)
-  }
+  private var recordPages = unsafe Pages<UnsafeMutablePointer<Record>>()
+  private var keyPages = unsafe Pages<UnsafeMutableRawPointer>()
 
   deinit {
-    for page in 0..<recordPageCount { unsafe recordPages[page].deallocate() }
-    for page in 0..<keyPageCount { unsafe keyPages[page].deallocate() }
-    unsafe recordPages.deallocate()
-    unsafe keyPages.deallocate()
+    for page in unsafe 0..<recordPages.count { unsafe recordPages.base[page].deallocate() }
+    for page in unsafe 0..<keyPages.count { unsafe keyPages.base[page].deallocate() }
+    unsafe recordPages.base.deallocate()
+    unsafe keyPages.base.deallocate()
   }
 
   var memoryBytes: Int { count * MemoryLayout<Record>.stride + keyBytes }
@@ -53,16 +64,18 @@ final class SlotStore {
     let length = key.byteCount
     precondition(length <= Int(UInt16.max))
     let place = reserve(2 + length)
-    let target = unsafe keyPages[place >> Self.keyPageShift] + (place & (Self.keyPageBytes - 1))
+    let target = unsafe address(ofKeyAt: place)
     unsafe target.storeBytes(of: UInt16(length), as: UInt16.self)
     unsafe key.withUnsafeBytes { source in
       if let base = source.baseAddress {
         unsafe (target + 2).copyMemory(from: base, byteCount: length)
       }
     }
-    if count == recordPageCount << Self.recordsPerPageShift { addRecordPage() }
+    if unsafe count == recordPages.count << Self.recordsPerPageShift {
+      unsafe recordPages.append(.allocate(capacity: Self.recordsPerPage))
+    }
     let record =
-      unsafe recordPages[count >> Self.recordsPerPageShift]
+      unsafe recordPages.base[count >> Self.recordsPerPageShift]
       + (count & (Self.recordsPerPage - 1))
     unsafe record.initialize(
       to: Record(
@@ -90,9 +103,7 @@ final class SlotStore {
   @_lifetime(borrow self)
   @inline(__always)
   func key(_ number: Int) -> RawSpan {
-    let record = unsafe record(number).pointee
-    let place = Int(record.first & 0xff) << 32 | Int(record.second & 0xffff_ffff)
-    let start = unsafe keyPages[place >> Self.keyPageShift] + (place & (Self.keyPageBytes - 1))
+    let start = unsafe address(ofKey: number)
     let length = unsafe Int(start.load(as: UInt16.self))
     let bytes = unsafe RawSpan(_unsafeStart: start + 2, byteCount: length)
     return unsafe _overrideLifetime(bytes, borrowing: self)
@@ -105,16 +116,29 @@ final class SlotStore {
   /// Asks for a key from memory ahead of its use; its slot should be there by then.
   @inline(__always)
   func prefetchKey(_ number: Int) {
+    unsafe prefetch(address(ofKey: number))
+  }
+
+  /// Where the length and the bytes of a key stand.
+  @unsafe
+  @inline(__always)
+  private func address(ofKey number: Int) -> UnsafeMutableRawPointer {
     let record = unsafe record(number).pointee
     let place = Int(record.first & 0xff) << 32 | Int(record.second & 0xffff_ffff)
-    unsafe prefetch(keyPages[place >> Self.keyPageShift] + (place & (Self.keyPageBytes - 1)))
+    return unsafe address(ofKeyAt: place)
+  }
+
+  @unsafe
+  @inline(__always)
+  private func address(ofKeyAt place: Int) -> UnsafeMutableRawPointer {
+    unsafe keyPages.base[place >> Self.keyPageShift] + (place & (Self.keyPageBytes - 1))
   }
 
   @unsafe
   @inline(__always)
   private func record(_ number: Int) -> UnsafeMutablePointer<Record> {
     precondition(number >= 0 && number < count)
-    return unsafe recordPages[number >> Self.recordsPerPageShift]
+    return unsafe recordPages.base[number >> Self.recordsPerPageShift]
       + (number & (Self.recordsPerPage - 1))
   }
 
@@ -127,42 +151,11 @@ final class SlotStore {
   private func reserve(_ bytes: Int) -> Int {
     var place = (keyBytes + 1) & ~1
     let page = place >> Self.keyPageShift
-    if page == keyPageCount || (place + bytes - 1) >> Self.keyPageShift != page {
-      place = keyPageCount << Self.keyPageShift
-      addKeyPage()
+    if unsafe page == keyPages.count || (place + bytes - 1) >> Self.keyPageShift != page {
+      unsafe place = keyPages.count << Self.keyPageShift
+      unsafe keyPages.append(.allocate(byteCount: Self.keyPageBytes, alignment: 16))
     }
     keyBytes = place + bytes
     return place
-  }
-
-  private func addRecordPage() {
-    if recordPageCount == recordPageRoom {
-      unsafe recordPages = grown(recordPages, recordPageCount)
-      recordPageRoom *= 2
-    }
-    unsafe (recordPages + recordPageCount).initialize(
-      to: .allocate(capacity: Self.recordsPerPage))
-    recordPageCount += 1
-  }
-
-  private func addKeyPage() {
-    if keyPageCount == keyPageRoom {
-      unsafe keyPages = grown(keyPages, keyPageCount)
-      keyPageRoom *= 2
-    }
-    unsafe (keyPages + keyPageCount).initialize(
-      to: .allocate(byteCount: Self.keyPageBytes, alignment: 16))
-    keyPageCount += 1
-  }
-
-  /// The same table of pages with twice the room.
-  @unsafe
-  private func grown<Page>(
-    _ old: UnsafeMutablePointer<Page>, _ count: Int
-  ) -> UnsafeMutablePointer<Page> {
-    let new = UnsafeMutablePointer<Page>.allocate(capacity: 2 * count)
-    unsafe new.moveInitialize(from: old, count: count)
-    unsafe old.deallocate()
-    return unsafe new
   }
 }
