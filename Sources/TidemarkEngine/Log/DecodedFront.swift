@@ -7,7 +7,7 @@ package final class DecodedFront: Sendable {
   package let offset: Int
   package let blocks: [BlockEntry]
   /// Raw heads; keys and attributes of `entries` lie in it.
-  package let heads: ImmutableBytes
+  private let heads: ImmutableBytes
   package let entries: [EntryHead]
   /// Whether the heads are encrypted and the key is not known, so that there are no entries.
   package let isOpaque: Bool

@@ -26,18 +26,9 @@ struct FrameReader {
   /// A frame's heads.
   func front(_ record: FrameRecord) throws(TidemarkError) -> DecodedFront {
     let offset = Int(record.offset)
-    let size = FormatConstants.frameHeaderBytes
-    let salt = segment.salt
-    let codecs = codecs
     do throws(LogReadError) {
-      let header = try window.withBytes(at: offset, count: size) {
-        (bytes) throws(FormatError) in
-        try FrameHeader(decoding: bytes, salt: salt, offset: offset)
-      }
-      let front = try window.withBytes(at: offset + size, count: header.frontLength) {
-        (bytes) throws(FormatError) in
-        try DecodedFront(bytes, header: header, offset: offset, codecs: codecs)
-      }
+      let header = try window.header(at: offset, salt: segment.salt)
+      let front = try window.front(of: header, at: offset, codecs)
       do throws(FormatError) { try segment.check(front, record) } catch { throw .format(error) }
       return front
     } catch { throw segment.damage(error, offset: offset) }

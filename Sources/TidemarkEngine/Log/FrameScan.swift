@@ -59,10 +59,7 @@ package struct FrameScan {
 
   private func header(at offset: Int) throws(FileSystemError) -> FrameHeader? {
     do throws(LogReadError) {
-      return try reader.withBytes(at: offset, count: FormatConstants.frameHeaderBytes) {
-        (bytes) throws(FormatError) in
-        try FrameHeader(decoding: bytes, salt: salt, offset: offset)
-      }
+      return try reader.header(at: offset, salt: salt)
     } catch {
       guard case .system(let error) = error else { return nil }
       throw error

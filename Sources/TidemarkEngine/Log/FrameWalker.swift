@@ -32,24 +32,13 @@ package struct FrameWalker {
   /// The next frame, or why there is none; errors of the system are thrown.
   package mutating func next() throws(FileSystemError) -> Step {
     do throws(LogReadError) {
-      let position = offset
-      let salt = salt
-      let header = try reader.withBytes(
-        at: position, count: min(FormatConstants.frameHeaderBytes, end - position)
-      ) { (bytes) throws(FormatError) in
-        try FrameHeader(decoding: bytes, salt: salt, offset: position)
-      }
-      guard position + header.totalLength <= end else {
+      let header = try reader.header(at: offset, salt: salt, end: end)
+      guard offset + header.totalLength <= end else {
         return .invalid(reason: FormatError("frame is longer than the file"))
       }
-      let codecs = codecs
-      let front = try reader.withBytes(
-        at: position + FormatConstants.frameHeaderBytes, count: header.frontLength
-      ) { (bytes) throws(FormatError) in
-        try DecodedFront(bytes, header: header, offset: position, codecs: codecs)
-      }
-      chain = XXH64.hash(header.encoded(salt: salt, offset: position).rawSpan, seed: chain)
-      offset = position + header.totalLength
+      let front = try reader.front(of: header, at: offset, codecs)
+      chain = XXH64.hash(header.encoded(salt: salt, offset: offset).rawSpan, seed: chain)
+      offset += header.totalLength
       return .frame(front)
     } catch {
       switch error {

@@ -99,11 +99,6 @@ package final class Segment: Sendable {
     } catch { throw damage(error, offset: 0, sequences: range(state)) }
   }
 
-  /// The decoder that decrypts the locator; one that is not encrypted needs nothing of the header.
-  private func locatorCodecs(_ state: inout State) throws(TidemarkError) -> FrameCodecs {
-    keyID == nil ? FrameCodecs(contexts: contexts) : try codecs(&state)
-  }
-
   private func open(_ state: inout State) throws(TidemarkError) -> any File {
     if let file = state.file { return file }
     do {
@@ -227,7 +222,8 @@ package final class Segment: Sendable {
   private func locator(_ state: inout State) throws(TidemarkError) -> SealedLocator {
     if let sealed = sealed.object { return sealed }
     let file = try open(&state)
-    let codecs = try locatorCodecs(&state)
+    // A locator that is not encrypted needs nothing of the header.
+    let codecs = keyID == nil ? FrameCodecs(contexts: contexts) : try codecs(&state)
     do throws(LogReadError) {
       let locator = try SegmentReader.locator(
         file, segment: self, length: state.sealedLength ?? 0, codecs: codecs)

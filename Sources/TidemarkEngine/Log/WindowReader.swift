@@ -30,6 +30,27 @@ package final class WindowReader {
       return try body(try bytes.rawSpan.slice(offset - start, available))
     } catch { throw .format(error) }
   }
+
+  /// The header of a frame.
+  /// - Parameter end: where frames end; nothing is read from there on.
+  func header(
+    at offset: Int, salt: UInt32, end: Int = .max
+  ) throws(LogReadError) -> FrameHeader {
+    try withBytes(at: offset, count: min(FormatConstants.frameHeaderBytes, end - offset)) {
+      (bytes) throws(FormatError) in
+      try FrameHeader(decoding: bytes, salt: salt, offset: offset)
+    }
+  }
+
+  /// The heads of a frame.
+  func front(
+    of header: FrameHeader, at offset: Int, _ codecs: FrameCodecs
+  ) throws(LogReadError) -> DecodedFront {
+    try withBytes(at: offset + FormatConstants.frameHeaderBytes, count: header.frontLength) {
+      (bytes) throws(FormatError) in
+      try DecodedFront(bytes, header: header, offset: offset, codecs: codecs)
+    }
+  }
 }
 
 /// Why something could not be read from the log: the system failed, or the bytes are wrong.

@@ -1,5 +1,5 @@
-// SAFETY: the memory is filled once in `init`, never written again and freed in `deinit`; the
-// span that is handed out cannot outlive the object.
+// SAFETY: the memory is filled once in `init`, never written again and freed in `deinit`; whoever
+// takes the buffer keeps the object.
 
 /// Bytes in memory of their own that never change, so that spans into them need no access to
 /// an array.
@@ -19,12 +19,4 @@ package final class ImmutableBytes: @unchecked Sendable {
 
   /// The memory itself, for owners that hand out spans of their own lifetime.
   @unsafe package var buffer: UnsafeRawBufferPointer { unsafe UnsafeRawBufferPointer(memory) }
-
-  /// The bytes.
-  package var span: RawSpan {
-    @_lifetime(borrow self) get {
-      let span = unsafe RawSpan(_unsafeBytes: UnsafeRawBufferPointer(memory))
-      return unsafe _overrideLifetime(span, borrowing: self)
-    }
-  }
 }

@@ -52,7 +52,9 @@ struct MemoryBytes: Sendable {
       if held > 0 {
         buffer.store(copying: chunk.rawSpan.extracting(start..<(start + held)), at: done)
       }
-      buffer.storeZeros(held..<count, after: done)
+      for place in held..<count {
+        buffer.storeBytes(of: 0, toByteOffset: done + place, as: UInt8.self)
+      }
       done += count
     }
     return total
@@ -67,11 +69,5 @@ struct MemoryBytes: Sendable {
       chunk.withMutableRawSpan { $0.store(copying: bytes.extracting(first: overlap), at: start) }
     }
     chunk.append(copying: bytes.extracting(droppingFirst: overlap))
-  }
-}
-
-extension MutableRawSpan {
-  fileprivate mutating func storeZeros(_ range: Range<Int>, after start: Int) {
-    for offset in range { storeBytes(of: 0, toByteOffset: start + offset, as: UInt8.self) }
   }
 }
