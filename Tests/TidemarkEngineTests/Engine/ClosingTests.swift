@@ -139,7 +139,8 @@ struct ClosingTests {
     let floor = CompactionFloor(sequence: 0)
     var fates = CompactionFates(engine.reader, floor, nil, isRecordSuperseded: nil)
     let outcome = try CompactionUnit(
-      engine.compactor, plan.groups[0], floor: floor, options: CompactionOptions()
+      compactor: engine.compactor, group: plan.groups[0], floor: floor,
+      options: CompactionOptions()
     ).run(&fates)
     try engine.compact()
     let rows = engine.reader.reading.withLock { $0.manifest.segments }

@@ -67,7 +67,8 @@ struct CompactionPartsTests {
     #expect(segments.count == 5)
     for segment in segments {
       let group = CompactionPlan.Group(segments: [segment], rows: [])
-      let unit = CompactionUnit(engine.compactor, group, floor: floor, options: CompactionOptions())
+      let unit = CompactionUnit(
+        compactor: engine.compactor, group: group, floor: floor, options: CompactionOptions())
       if let swap = try unit.run(&fates).swap { try engine.compactor.replace(swap) }
     }
     for (key, time) in expected {

@@ -56,7 +56,8 @@ struct RetentionTests {
     try engine.put("k", "not yet")
     var fates = CompactionFates(engine.reader, floor, nil, isRecordSuperseded: nil)
     let outcome = try CompactionUnit(
-      engine.compactor, plan.groups[0], floor: floor, options: CompactionOptions()
+      compactor: engine.compactor, group: plan.groups[0], floor: floor,
+      options: CompactionOptions()
     ).run(&fates)
     try engine.compactor.replace(try #require(outcome.swap))
     store.disk.powerCut()

@@ -13,6 +13,9 @@ struct CompactionTally: Sendable {
   /// Whether an entry that stays says now when its key was created, which those said that go.
   var tellsCreation = false
 
+  /// Whether nothing goes, and nothing has to be said in the place of what went elsewhere.
+  var keepsAll: Bool { droppedEntries + droppedTombstones == 0 && !tellsCreation }
+
   /// - Parameter goesLater: whether it is cached data that goes once something newer is sure.
   mutating func count(
     _ fate: CompactionFates.Fate, of entry: LooseEntry, goesLater: Bool = false

@@ -1,44 +1,18 @@
 /// Rewrites one group of segments into one, sorted by key and sequence, or leaves it as it is.
 struct CompactionUnit: Sendable {
   struct Outcome {
-    var droppedEntries = 0
-    var droppedTombstones = 0
-    var droppedBytes = 0
+    var tally = CompactionTally()
     /// Nil where the segments are best left as they are.
     var swap: CompactionSwap?
-
-    private var tellsCreation = false
-
-    /// Whether nothing goes, and nothing has to be said in the place of what went elsewhere.
-    var keepsAll: Bool { droppedEntries + droppedTombstones == 0 && !tellsCreation }
-
-    fileprivate mutating func count(_ tally: CompactionTally) {
-      droppedEntries += tally.droppedEntries
-      droppedTombstones += tally.droppedTombstones
-      droppedBytes += tally.droppedBytes
-      if tally.tellsCreation { tellsCreation = true }
-    }
   }
 
-  private let compactor: Compactor
-  private let group: CompactionPlan.Group
-  private let floor: CompactionFloor
-  private let pinned: PinnedVersions?
-  private let options: CompactionOptions
+  let compactor: Compactor
+  let group: CompactionPlan.Group
+  let floor: CompactionFloor
+  var pinned: PinnedVersions?
+  let options: CompactionOptions
   /// Whether it is left as it is where nothing goes.
-  private let onlyDrops: Bool
-
-  init(
-    _ compactor: Compactor, _ group: CompactionPlan.Group, floor: CompactionFloor,
-    pinned: PinnedVersions? = nil, options: CompactionOptions, onlyDrops: Bool = false
-  ) {
-    self.onlyDrops = onlyDrops
-    self.compactor = compactor
-    self.group = group
-    self.floor = floor
-    self.pinned = pinned
-    self.options = options
-  }
+  var onlyDrops = false
 
   /// - Parameter fates: has seen the segments before.
   func run(_ fates: inout CompactionFates) throws(TidemarkError) -> Outcome {
@@ -49,7 +23,7 @@ struct CompactionUnit: Sendable {
     let mayStay = onlyDrops ? try hasCurrentKey() : isLaidOut
     if options.dryRun || mayStay {
       let forecast = try forecast(&fates)
-      if options.dryRun || forecast.keepsAll { return forecast }
+      if options.dryRun || forecast.keepsAll { return Outcome(tally: forecast) }
     }
     let room = compactor.room(for: group, floor)
     do throws(TidemarkError) {
@@ -71,7 +45,6 @@ struct CompactionUnit: Sendable {
   /// Writes the group anew, unless that gains nothing. Small blocks, of which single reads are
   /// cheap, are not worth more space than the group has had.
   private func rewrite(_ fates: inout CompactionFates) throws(TidemarkError) -> Outcome {
-    var outcome = Outcome()
     let before = fates
     let cachedBefore = compactor.reader.snapshot.usage.cached(in: group.segments)
     var rewrite = try CompactionRewrite(compactor, group, pinned: pinned, options: options)
@@ -83,7 +56,7 @@ struct CompactionUnit: Sendable {
         compactor, group, pinned: pinned, options: options, allowsSmallBlocks: false)
       (tally, row) = try rewrite.run(&fates)
     }
-    outcome.count(tally)
+    var outcome = Outcome(tally: tally)
     let swap = CompactionSwap(
       inputs: group.segments, rows: row.map { [$0] } ?? [],
       superseded: row == nil
@@ -91,9 +64,9 @@ struct CompactionUnit: Sendable {
       cachedBefore: cachedBefore,
       droppedThrough: tally.droppedThrough, evictedThrough: fates.cached.droppedThrough)
     do throws(TidemarkError) {
-      guard try isGain(swap, outcome) else {
+      guard try isGain(swap, tally) else {
         rewrite.discard()
-        if !options.dense { leaveAlone() }
+        if !options.dense { compactor.reader.leaveAlone(group.segments) }
         return outcome
       }
       try syncNames()
@@ -106,7 +79,9 @@ struct CompactionUnit: Sendable {
   }
 
   /// Counts the entries that would be dropped, without a look at values.
-  private func forecast(_ fates: inout CompactionFates) throws(TidemarkError) -> Outcome {
+  private func forecast(
+    _ fates: inout CompactionFates
+  ) throws(TidemarkError) -> CompactionTally {
     var tally = CompactionTally()
     for segment in group.segments {
       let frames = try FrameReader(segment, windowBytes: Limits.replayWindowBytes)
@@ -128,9 +103,7 @@ struct CompactionUnit: Sendable {
         }
       }
     }
-    var outcome = Outcome()
-    outcome.count(tally)
-    return outcome
+    return tally
   }
 
   /// Whether anything may have to go.
@@ -138,11 +111,6 @@ struct CompactionUnit: Sendable {
     let usage = compactor.reader.snapshot.usage.rows
     return floor.drops || options.isSuperseded != nil
       || group.segments.contains { usage[$0.id]?.cached ?? 1 > 0 }
-  }
-
-  /// Remembers that the segments have nothing to gain, until something of them can go.
-  private func leaveAlone() {
-    compactor.reader.leaveAlone(group.segments)
   }
 
   /// Whether the group is one segment as a compaction leaves it, and nothing else is asked for.
@@ -156,9 +124,9 @@ struct CompactionUnit: Sendable {
   /// Whether what was written is worth its place: one segment that loses nothing, keeps its key and
   /// gets no smaller stays as it is, and several do where nobody has asked for another order.
   private func isGain(
-    _ swap: CompactionSwap, _ outcome: Outcome
+    _ swap: CompactionSwap, _ tally: CompactionTally
   ) throws(TidemarkError) -> Bool {
-    guard outcome.keepsAll, group.segments.count == 1 || options.automatic != nil,
+    guard tally.keepsAll, group.segments.count == 1 || options.automatic != nil,
       try hasCurrentKey()
     else { return true }
     return swap.rows.reduce(0) { $0 + $1.length } < usedBytes

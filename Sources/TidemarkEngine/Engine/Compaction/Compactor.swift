@@ -109,7 +109,7 @@ package final class Compactor: StateOwner {
       let group = groups.removeFirst()
       try options.checkStop()
       let unit = CompactionUnit(
-        self, group, floor: floor, pinned: pinned, options: options,
+        compactor: self, group: group, floor: floor, pinned: pinned, options: options,
         onlyDrops: singly || isInSteps && group.segments.count == 1)
       let before = fates
       do throws(TidemarkError) { try replace(by: unit, &fates, options, &report) } catch {
@@ -141,9 +141,9 @@ package final class Compactor: StateOwner {
       report.bytesFreed += before - swap.rows.reduce(0) { $0 + $1.length }
       report.segmentsRewritten += swap.inputs.count
     }
-    report.droppedEntries += outcome.droppedEntries
-    report.droppedTombstones += outcome.droppedTombstones
-    report.droppedBytes += outcome.droppedBytes
+    report.droppedEntries += outcome.tally.droppedEntries
+    report.droppedTombstones += outcome.tally.droppedTombstones
+    report.droppedBytes += outcome.tally.droppedBytes
   }
 
   /// - Parameter floor: lowered to nothing where older segments do not take part: all versions of a
@@ -189,7 +189,8 @@ package final class Compactor: StateOwner {
     guard group.segments.count >= Limits.smallSegments else { return }
     try changeKeyBesideLog(isAsked: false)
     let floor = CompactionFloor(sequence: 0)
-    let unit = CompactionUnit(self, group, floor: floor, options: CompactionOptions())
+    let unit = CompactionUnit(
+      compactor: self, group: group, floor: floor, options: CompactionOptions())
     var fates = CompactionFates(reader, floor, nil, isRecordSuperseded: nil)
     if let swap = try unit.run(&fates).swap { try replace(swap) }
   }
