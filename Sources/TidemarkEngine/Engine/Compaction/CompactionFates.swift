@@ -62,9 +62,8 @@ struct CompactionFates {
         ? .dropped : .kept(created: 0, isSuperseded: false)
     }
     if self.key?.rawSpan.isEqual(to: key) != true { try enter(key) }
-    let fate =
-      try cached.drops(head, slot, isCached: isCached)
-      ? .dropped : telling(try fate(of: head, key: key, slot), of: head)
+    let fate: Fate =
+      try cached.drops(head, slot, isCached: isCached) ? .dropped : fate(of: head, key: key)
     // Behind the newest version nothing comes; of a key that the index has forgotten nothing stays.
     if let slot, slot.sequence != head.sequence {
       creations.note(head)
@@ -82,70 +81,40 @@ struct CompactionFates {
     self.key = [UInt8](copying: key)
   }
 
-  /// The same, telling when the key was created where older cached versions go.
-  private func telling(_ fate: Fate, of head: LooseEntry) throws(TidemarkError) -> Fate {
-    guard case .kept(_, let isSuperseded) = fate, cached.link(of: head.previous) != nil else {
-      return fate
+  private mutating func fate(of head: LooseEntry, key: RawSpan) throws(TidemarkError) -> Fate {
+    let removes = head.kind.removes
+    if PlantedBug.isOn(.tombstoneDroppedEarly), removes { return .dropped }
+    guard let losesOlder = try losesOlder(head, key: key) else {
+      return removes ? .droppedTombstone : .dropped
     }
-    return .kept(created: try created(head), isSuperseded: isSuperseded)
+    let tells = losesOlder || cached.link(of: head.previous) != nil
+    return .kept(
+      created: tells ? try created(head) : head.created,
+      isSuperseded: slot?.sequence != head.sequence || removes)
   }
 
-  private mutating func fate(
-    of head: LooseEntry, key: RawSpan, _ slot: Slot?
-  ) throws(TidemarkError) -> Fate {
-    let newest = slot?.sequence ?? 0
-    let isSuperseded = newest != head.sequence || head.kind.removes
-    if PlantedBug.isOn(.tombstoneDroppedEarly), head.kind.removes { return .dropped }
-    guard floor.drops, head.sequence <= floor.limit else {
-      return .kept(created: head.created, isSuperseded: isSuperseded)
-    }
-    if head.kind.removes, head.sequence > floor.deletes {
-      return .kept(created: head.created, isSuperseded: true)
-    }
+  /// Whether older versions of its key may go while an entry stays; nil where the entry goes.
+  private mutating func losesOlder(
+    _ head: LooseEntry, key: RawSpan
+  ) throws(TidemarkError) -> Bool? {
+    guard floor.drops, head.sequence <= floor.limit else { return false }
+    if head.kind.removes, head.sequence > floor.deletes { return false }
     // A key that the index has forgotten was deleted at or below the floor.
-    guard newest > 0 else {
-      guard head.sequence <= floor.sequence else {
-        return .kept(created: head.created, isSuperseded: true)
-      }
-      return head.kind.removes ? .droppedTombstone : .dropped
-    }
-    if let pinned, pinned.kept[head.sequence] != nil {
-      return .kept(created: try created(head), isSuperseded: true)
-    }
-    if keepsNewestAlone(newest), slot?.size.isTouched == false, !hasDamage {
-      guard newest == head.sequence else {
-        return head.kind.removes ? .droppedTombstone : .dropped
-      }
-      guard head.kind.removes else {
-        return .kept(created: try created(head), isSuperseded: false)
-      }
-      return head.sequence <= floor.sequence
-        ? .droppedTombstone : .kept(created: head.created, isSuperseded: true)
+    let isFloored = head.sequence <= floor.sequence
+    guard let newest = slot?.sequence, newest > 0 else { return isFloored ? nil : false }
+    if let pinned, pinned.kept[head.sequence] != nil { return true }
+    let isOldDelete = head.kind.removes && isFloored
+    // Of such a key no version but the newest stays.
+    let keepsNewestAlone =
+      newest <= floor.sequence || floor.versionsPerKey == 1 && newest <= floor.needed
+    if keepsNewestAlone, slot?.size.isTouched == false, !hasDamage {
+      return newest == head.sequence && !isOldDelete ? true : nil
     }
     let chain = try versions.of(key, newest: newest)
-    return try fate(of: head, chain, isSuperseded: isSuperseded)
-  }
-
-  /// Whether of a key with this newest version no other one stays.
-  private func keepsNewestAlone(_ newest: UInt64) -> Bool {
-    newest <= floor.sequence || floor.versionsPerKey == 1 && newest <= floor.needed
-  }
-
-  /// The same for a key of which more than one version may be needed.
-  private func fate(
-    of head: LooseEntry, _ chain: NeededVersions.Chain, isSuperseded: Bool
-  ) throws(TidemarkError) -> Fate {
-    guard chain.keeps(head.sequence) else {
-      return head.kind.removes ? .droppedTombstone : .dropped
-    }
-    if head.kind.removes, head.sequence <= floor.sequence { return .droppedTombstone }
+    guard chain.keeps(head.sequence), !isOldDelete else { return nil }
     // The put that a touch stands on may lose its predecessors, too.
-    let isLast =
-      head.sequence == chain.oldest
-      || (head.previous > 0 && head.previous <= floor.limit
-        && !chain.keeps(head.previous))
-    let created = isLast ? try created(head) : head.created
-    return .kept(created: created, isSuperseded: isSuperseded)
+    return head.sequence == chain.oldest
+      || (head.previous > 0 && head.previous <= floor.limit && !chain.keeps(head.previous))
   }
 
   /// Whether a record says nothing any more. One that takes its name away stays: an older one may
