@@ -142,7 +142,7 @@ struct CompactionMergeTests {
       head.valueLength = value.count
       let none: [UInt8] = []
       window.add(LooseEntry(head, labelSet: 0), key: key.rawSpan, attributes: none.rawSpan)
-      window.appendValue { $0 += value }
+      window.bytes += value
     }
     let disk = SimulatedFileSystem(seed: 1)
     try disk.createDirectory("/d")

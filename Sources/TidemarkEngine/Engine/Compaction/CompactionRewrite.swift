@@ -63,14 +63,9 @@ struct CompactionRewrite {
   /// Whether values were written in blocks that are small, so that single reads are cheap.
   private(set) var hasSmallBlocks = false
   /// Batches on their way to the sink, which takes one after the other.
-  private var writing: [Written] = []
+  private var writing: [(done: Deferred<Void>, bytes: Int)] = []
   /// So many batches of common length may wait for the sink.
   private static let batchesAhead = 2
-
-  private struct Written {
-    var done: Deferred<Void>
-    var bytes: Int
-  }
 
   init(
     _ compactor: Compactor, _ group: CompactionPlan.Group, pinned: PinnedVersions?,
@@ -126,7 +121,7 @@ struct CompactionRewrite {
       sink = nil
       return given
     }
-    given?.discard()
+    given?.writer.discard()
   }
 
   private mutating func removeRuns() {
@@ -200,11 +195,9 @@ struct CompactionRewrite {
         window.add(
           entry, key: front.key(of: head), attributes: front.attributeBytes(of: head))
         guard head.hasValue else { continue }
-        try window.appendValue { (bytes) throws(TidemarkError) in
-          let start = bytes.count
-          try frames.appendValue(of: head, in: front, to: &bytes)
-          samples.note(bytes.rawSpan.extracting(droppingFirst: start))
-        }
+        let start = window.bytes.count
+        try frames.appendValue(of: head, in: front, to: &window.bytes)
+        samples.note(window.bytes.rawSpan.extracting(droppingFirst: start))
       }
     }
   }
@@ -317,7 +310,7 @@ struct CompactionRewrite {
         }
       } catch { throw TidemarkError(error) }
     }
-    writing.append(Written(done: batch, bytes: bytes.count))
+    writing.append((batch, bytes.count))
   }
 
   private mutating func makeSink() throws(TidemarkError) {
@@ -345,7 +338,7 @@ struct CompactionRewrite {
     let (last, latestCommitTime) = (group.range.upperBound, latestCommitTime)
     do throws(LogReadError) {
       return try sink.withLock { (sink: inout CompactionSink?) throws(LogReadError) in
-        try sink?.finish(
+        try sink?.writer.finish(
           lastSequence: last, latestTime: latestTime, latestCommitTime: latestCommitTime)
       }
     } catch { throw TidemarkError(error) }

@@ -1,7 +1,7 @@
 /// Takes the entries that stay, in order, and writes them into a segment: what one thread does
 /// while another reads and merges.
 struct CompactionSink: Sendable {
-  private var writer: CompactedSegmentWriter
+  var writer: CompactedSegmentWriter
   private let labels: LabelSets
   /// By number of a set of labels: the writer's id for it; 0 while it has none.
   private var labelSetIDs: [UInt32] = [0]
@@ -26,16 +26,14 @@ struct CompactionSink: Sendable {
   private mutating func add(
     _ entry: LooseEntry, _ batch: [UInt8], at start: Int
   ) throws(LogReadError) {
-    func place(_ part: Range<Int>) -> Range<Int> {
-      (start + part.lowerBound)..<(start + part.upperBound)
-    }
     var written = entry.entry
     written.labelSetID = labelSetID(entry.labelSet)
     let bytes = batch.rawSpan
     try writer.add(
-      written, key: bytes.extracting(place(entry.keyPlace)),
-      value: entry.hasValue ? bytes.extracting(place(entry.valuePlace)) : nil,
-      attributes: bytes.extracting(place(entry.attributesPlace)), isSuperseded: entry.isHistory)
+      written, key: bytes.extracting(entry.keyPlace(from: start)),
+      value: entry.hasValue ? bytes.extracting(entry.valuePlace(from: start)) : nil,
+      attributes: bytes.extracting(entry.attributesPlace(from: start)),
+      isSuperseded: entry.isHistory)
   }
 
   private mutating func labelSetID(_ number: UInt32) -> UInt32 {
@@ -47,22 +45,12 @@ struct CompactionSink: Sendable {
     return labelSetIDs[Int(number)]
   }
 
-  /// See ``CompactedSegmentWriter``.
-  mutating func finish(
-    lastSequence: UInt64, latestTime: Timestamp?, latestCommitTime: UInt64
-  ) throws(LogReadError) -> Manifest.Segment {
-    try writer.finish(
-      lastSequence: lastSequence, latestTime: latestTime, latestCommitTime: latestCommitTime)
-  }
-
   /// Syncs what was written so far, once that is enough.
   mutating func sync() throws(LogReadError) {
     guard writer.length - syncedLength >= Limits.compactionSyncBytes else { return }
     syncedLength = writer.length
     try writer.syncSoFar()
   }
-
-  mutating func discard() { writer.discard() }
 }
 
 /// The entries that stay, on their way to a sink.

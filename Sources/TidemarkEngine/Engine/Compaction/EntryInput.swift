@@ -163,7 +163,7 @@ final class LooseInput: EntryInput {
       } catch { throw .format(error) }
       if order == nil { position = start + entry.byteCount }
       let bytes = bytes
-      take(key: bytes.rawSpan.extracting(place(entry.keyPlace)))
+      take(key: bytes.rawSpan.extracting(entry.keyPlace(from: start)))
       return true
     } catch {
       switch error {
@@ -176,24 +176,21 @@ final class LooseInput: EntryInput {
     }
   }
 
-  private func place(_ part: Range<Int>) -> Range<Int> {
-    (start + part.lowerBound)..<(start + part.upperBound)
-  }
-
   override func appendAttributes(to target: inout [UInt8]) {
     let bytes = bytes
-    target.append(copying: bytes.rawSpan.extracting(place(entry.attributesPlace)))
+    target.append(copying: bytes.rawSpan.extracting(entry.attributesPlace(from: start)))
   }
 
   override var isCached: Bool {
     guard entry.attributesLength > 0, entry.kind != .delete else { return false }
     let bytes = bytes
-    return EntryAttributes.tellCached(bytes.rawSpan.extracting(place(entry.attributesPlace)))
+    return EntryAttributes.tellCached(
+      bytes.rawSpan.extracting(entry.attributesPlace(from: start)))
   }
 
   override func appendValue(to target: inout [UInt8]) {
     let bytes = bytes
-    target.append(copying: bytes.rawSpan.extracting(place(entry.valuePlace)))
+    target.append(copying: bytes.rawSpan.extracting(entry.valuePlace(from: start)))
   }
 }
 

@@ -108,12 +108,17 @@ struct LooseEntry: Sendable {
     return entry
   }
 
-  /// Where its key stands, from the beginning of its bytes on.
-  var keyPlace: Range<Int> { Self.headBytes..<(Self.headBytes + keyLength) }
-  var attributesPlace: Range<Int> {
-    keyPlace.upperBound..<(keyPlace.upperBound + attributesLength)
+  /// Where the key stands in bytes in which the entry begins at `start`.
+  func keyPlace(from start: Int) -> Range<Int> {
+    (start + Self.headBytes)..<(start + Self.headBytes + keyLength)
   }
-  var valuePlace: Range<Int> { attributesPlace.upperBound..<byteCount }
+  func attributesPlace(from start: Int) -> Range<Int> {
+    let key = keyPlace(from: start)
+    return key.upperBound..<(key.upperBound + attributesLength)
+  }
+  func valuePlace(from start: Int) -> Range<Int> {
+    attributesPlace(from: start).upperBound..<(start + byteCount)
+  }
 }
 
 /// The sets of labels that a compaction has met, by number; 0 is the empty set.

@@ -1,6 +1,7 @@
 /// Entries of appended segments in memory, gathered in order of sequence, to be sorted by key.
 struct SortWindow: Sendable {
-  private(set) var bytes: [UInt8] = []
+  /// The entries; the value of the one that was added last is its caller's to append.
+  var bytes: [UInt8] = []
   /// Where each entry begins in `bytes`.
   private var offsets: [UInt32] = []
 
@@ -19,13 +20,6 @@ struct SortWindow: Sendable {
     entry.encode(to: &bytes)
     bytes.append(copying: key)
     bytes.append(copying: attributes)
-  }
-
-  /// Appends the value of the entry that was added last.
-  mutating func appendValue<E: Error>(
-    _ body: (inout [UInt8]) throws(E) -> Void
-  ) throws(E) {
-    try body(&bytes)
   }
 
   /// Where the entries begin, by key, those of a key by sequence.
