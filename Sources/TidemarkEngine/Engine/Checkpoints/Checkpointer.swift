@@ -111,13 +111,7 @@ package final class Checkpointer: StateOwner {
         opened.close()
         throw TidemarkError(error)
       }
-    } catch let error as TidemarkError {
-      throw error
-    } catch let error as FileSystemError {
-      throw TidemarkError(error, while: "writing a run of the index")
-    } catch {
-      throw TidemarkError(.inputOutput, "a run of the index cannot be written", cause: error)
-    }
+    } catch { throw TidemarkError(wrapping: error, while: "writing a run of the index") }
   }
 
   /// Lists the run in MANIFEST, and only those beneath it that are in use: what it was made of, and
