@@ -16,15 +16,13 @@ package final class Engine: StateOwner {
   /// Held while the store is closed, suspended or resumed.
   let lifecycle = Lock(())
 
-  init(
-    _ store: StoreContext, files: ClosableFileSystem, _ opened: Opened, staleBelow: UInt64
-  ) {
+  init(_ store: StoreContext, files: ClosableFileSystem, _ opened: Opened) {
     self.store = store
     self.files = files
     attachments = AttachmentFiles(
       store.environment.fileSystem, store: store.path, keys: store.keys,
       random: store.environment.randomBytes)
-    reader = Reader(store, opened, staleBelow: staleBelow)
+    reader = Reader(store, opened)
     writer = LogWriter(store, opened, reader: reader)
     checkpointer = Checkpointer(reader, writer)
     compactor = Compactor(

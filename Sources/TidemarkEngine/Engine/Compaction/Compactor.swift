@@ -220,18 +220,14 @@ package final class Compactor: StateOwner {
       try writer.changeManifest { (manifest) throws(TidemarkError) in
         do throws(FileSystemError) {
           for path in others { try fileSystem.remove(path) }
-          try removeUnlisted(manifest)
+          let listed = manifest.fileNames
+          for folder in [StoreLayout.logDirectory, StoreLayout.indexDirectory] {
+            for name in try fileSystem.list(path + "/" + folder) where !listed.contains(name) {
+              try fileSystem.remove(path + "/" + folder + "/" + name)
+            }
+          }
         } catch { throw TidemarkError(error, while: "removing what a compaction has replaced") }
         return false
-      }
-    }
-  }
-
-  private func removeUnlisted(_ manifest: Manifest) throws(FileSystemError) {
-    let listed = Set(manifest.segments.map(\.fileName) + manifest.images.map(\.fileName))
-    for folder in [StoreLayout.logDirectory, StoreLayout.indexDirectory] {
-      for name in try fileSystem.list(path + "/" + folder) where !listed.contains(name) {
-        try fileSystem.remove(path + "/" + folder + "/" + name)
       }
     }
   }

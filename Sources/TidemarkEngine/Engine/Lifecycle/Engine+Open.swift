@@ -11,12 +11,12 @@ extension Engine {
     let files = ClosableFileSystem(environment.fileSystem)
     var environment = environment
     environment.fileSystem = files
-    var opener = StoreOpener(path: path, configuration: configuration, environment: environment)
+    let opener = StoreOpener(path: path, configuration: configuration, environment: environment)
     let opened = try opener.open()
     let store = StoreContext(
       path: path, configuration: configuration, environment: environment, keys: opened.keys,
       caches: opened.caches)
-    let engine = Engine(store, files: files, opened, staleBelow: opener.staleBelow)
+    let engine = Engine(store, files: files, opened)
     if let retention = configuration.retention, opened.canWrite,
       retention != opened.manifest.retention
     {
@@ -33,8 +33,6 @@ struct StoreOpener {
   let environment: EngineEnvironment
   let contexts = ZstdContexts()
   let keys: KeyRing
-  /// See `ReadState.staleBelow`.
-  var staleBelow: UInt64 = 0
 
   init(path: String, configuration: EngineConfiguration, environment: EngineEnvironment) {
     self.path = path
@@ -48,7 +46,7 @@ struct StoreOpener {
     configuration.access != .readOnly && configuration.recovery == .strict
   }
 
-  mutating func open() throws(TidemarkError) -> Opened {
+  func open() throws(TidemarkError) -> Opened {
     if configuration.access == .create { _ = try keys.current() }
     try StoreDirectory.check(path, fileSystem, creates: configuration.access == .create)
     var lock: (any FileLock)?
@@ -64,7 +62,7 @@ struct StoreOpener {
   }
 
   /// Opens a store with its lock in hand; to let it go is the caller's.
-  mutating func reopen(_ lock: (any FileLock)?) throws(TidemarkError) -> Opened {
+  func reopen(_ lock: (any FileLock)?) throws(TidemarkError) -> Opened {
     guard writes else { return try openBesideWriter() }
     do { return try openLocked(lock) } catch {
       let ballast = Ballast(fileSystem: fileSystem, storePath: path)
@@ -76,7 +74,7 @@ struct StoreOpener {
   /// Without the lock a writer may replace files while they are looked at, or have written a
   /// frame only in part: damage counts when it is found twice at the same place, while MANIFEST
   /// has not moved on.
-  private mutating func openBesideWriter() throws(TidemarkError) -> Opened {
+  private func openBesideWriter() throws(TidemarkError) -> Opened {
     var failure: TidemarkError?
     for _ in 0..<Limits.openAttempts {
       let before = try? ManifestStore(fileSystem, storePath: path).load()?.manifest.generation
@@ -92,16 +90,16 @@ struct StoreOpener {
     throw failure ?? TidemarkError(.inputOutput, "the store changes too fast to be opened")
   }
 
-  private mutating func openLocked(_ lock: (any FileLock)?) throws(TidemarkError) -> Opened {
+  private func openLocked(_ lock: (any FileLock)?) throws(TidemarkError) -> Opened {
     let manifests = ManifestStore(fileSystem, storePath: path)
-    var loaded: ManifestStore.Loaded
-    if let found = try loadManifest(manifests) {
-      loaded = found
-      try keys.check(loaded.manifest, writes: writes)
-      if let damage = loaded.manifest.damage.first(where: { $0.state == .found }), writes {
-        throw Self.refusal(damage, in: loaded.manifest)
+    let manifest: Manifest
+    if let loaded = try loadManifest(manifests) {
+      manifest = loaded.manifest
+      try keys.check(manifest, writes: writes)
+      if let damage = manifest.damage.first(where: { $0.state == .found }), writes {
+        throw Self.refusal(damage, in: manifest)
       }
-      let unknown = loaded.manifest.readOnlyFeatures & ~FormatConstants.knownReadOnlyFeatures
+      let unknown = manifest.readOnlyFeatures & ~FormatConstants.knownReadOnlyFeatures
       if writes, unknown != 0 {
         throw TidemarkError(
           .formatTooNew,
@@ -109,33 +107,29 @@ struct StoreOpener {
             + "open it read-only or use a newer version",
           file: StoreLayout.manifests[0])
       }
-      if writes, !(loaded.manifest.isClosedCleanly && loaded.areEqual) {
+      if writes, !(manifest.isClosedCleanly && loaded.areEqual) {
         try manifests.heal(loaded)
       }
     } else {
       guard configuration.access == .create else {
         throw StoreDirectory.cutOff(path)
       }
-      loaded = try create(manifests, keyID: try keys.current())
+      manifest = try create(manifests)
     }
-    let recovery = try recover(&loaded.manifest, manifests)
-    if lock == nil {
-      // Files that are open stay readable when a writer in another process replaces them.
-      try openAhead(recovery.segments, manifests, loaded.manifest)
-    }
-    return try recovery.opened(
-      manifests: manifests, lock: lock, manifest: loaded.manifest, canWrite: writes)
+    var recovery = StoreRecovery(self, manifest, manifests)
+    let opened = try recovery.run(lock)
+    // Files that are open stay readable when a writer in another process replaces them.
+    if lock == nil { try openAhead(opened) }
+    return opened
   }
 
   /// Opens files ahead of their use. What cannot be opened is left to the read that needs it,
   /// unless a writer has just replaced it: then everything is looked at anew.
-  private func openAhead(
-    _ segments: [Segment], _ manifests: ManifestStore, _ manifest: Manifest
-  ) throws(TidemarkError) {
-    for segment in segments.suffix(Limits.openSegments) {
+  private func openAhead(_ opened: Opened) throws(TidemarkError) {
+    for segment in opened.segments.suffix(Limits.openSegments) {
       do { _ = try segment.file() } catch {
-        let now = try? manifests.load()?.manifest.generation
-        guard now == manifest.generation else { throw error }
+        let now = try? opened.manifests.load()?.manifest.generation
+        guard now == opened.manifest.generation else { throw error }
         if error.code != .damaged { return }
       }
     }
@@ -169,9 +163,8 @@ struct StoreOpener {
   }
 
   /// Writes the first MANIFEST; nothing refers to anything before it.
-  private func create(
-    _ manifests: ManifestStore, keyID: Encryption.KeyID?
-  ) throws(TidemarkError) -> ManifestStore.Loaded {
+  private func create(_ manifests: ManifestStore) throws(TidemarkError) -> Manifest {
+    let keyID = try keys.current()
     try StoreDirectory.createFolders(path, fileSystem)
     var manifest = Manifest(
       storeID: environment.randomBytes(16), replicaID: environment.randomBytes(16),
@@ -186,25 +179,6 @@ struct StoreOpener {
     do { try fileSystem.syncDirectory(path) } catch {
       throw TidemarkError(error, while: "creating the store")
     }
-    return ManifestStore.Loaded(
-      manifest: manifest, winner: 0, areEqual: true, otherProblem: nil)
-  }
-
-  /// Works out where the log ends and makes the index.
-  private mutating func recover(
-    _ manifest: inout Manifest, _ manifests: ManifestStore
-  ) throws(TidemarkError) -> StoreRecovery {
-    var recovery = StoreRecovery(
-      path: path, configuration: configuration, environment: environment, contexts: contexts,
-      keys: keys, manifest: manifest)
-    try recovery.checkLastSegment(manifest)
-    try recovery.walkActive(manifest)
-    if writes { try recovery.removeLeftovers(manifest) }
-    if writes, recovery.needsSealing {
-      try recovery.sealRecovered(&manifest, manifests)
-    }
-    try recovery.makeIndex(manifest)
-    staleBelow = recovery.staleBelow
-    return recovery
+    return manifest
   }
 }

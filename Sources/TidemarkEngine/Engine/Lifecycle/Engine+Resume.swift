@@ -16,7 +16,7 @@ extension Engine {
     var beneath = environment
     beneath.fileSystem = files.base
     try StoreDirectory.check(path, beneath.fileSystem, creates: false)
-    var opener = reopener()
+    let opener = reopener()
     let lock = opener.writes ? try StoreDirectory.lock(path, beneath) : nil
     files.reopen()
     do throws(TidemarkError) {
@@ -24,7 +24,7 @@ extension Engine {
       let opened = try opener.reopen(lock)
       // The opener has written MANIFEST through an object of its own.
       _ = try writer.manifests.load()
-      try writer.takeUp(opened, staleBelow: opener.staleBelow)
+      try writer.takeUp(opened)
       compactor.startOver()
       checkpointer.startOver()
     } catch {
@@ -56,9 +56,8 @@ extension Engine {
     guard configuration.access == .readOnly else { return }
     // One at a time: of two, the one that looked first could come last and turn back time.
     try refreshing.withLock { (_: inout Void) throws(TidemarkError) in
-      var opener = StoreOpener(path: path, configuration: configuration, environment: environment)
-      let opened = try opener.open()
-      try reader.takeUp(opened, staleBelow: opener.staleBelow, resumes: false)
+      let opener = StoreOpener(path: path, configuration: configuration, environment: environment)
+      try reader.takeUp(opener.open(), resumes: false)
     }
   }
 }

@@ -1,39 +1,27 @@
 /// Works out what a store holds: where its log ends, and its index.
 struct StoreRecovery {
-  let path: String
-  let configuration: EngineConfiguration
-  let environment: EngineEnvironment
-  let contexts: ZstdContexts
-  let keys: KeyRing
-  let caches: LogCaches
-  private(set) var segments: [Segment] = []
-  private(set) var tail: RecoveredTail?
-  private(set) var lastSequence: UInt64
-  private(set) var latestCommitTime: UInt64
-  private(set) var durable: UInt64
-  private(set) var index: Index?
-  private(set) var usage = SpaceUsage()
-  var staleBelow: UInt64 = 0
+  private let opener: StoreOpener
+  private let manifests: ManifestStore
+  private var manifest: Manifest
+  private var segments: [Segment]
+  private var lastSequence: UInt64
+  private var latestCommitTime: UInt64
+  private var durable: UInt64
+  private var staleBelow: UInt64 = 0
+  /// The end of the active segment, which is to be sealed before anything is written.
+  private var tail: RecoveredTail?
   /// The findings of the walk over the active segment, to be applied to the index.
   /// Nil when there was none to walk.
   private var activeFronts: [DecodedFront]?
 
-  init(
-    path: String, configuration: EngineConfiguration, environment: EngineEnvironment,
-    contexts: ZstdContexts, keys: KeyRing, manifest: Manifest
-  ) {
-    self.path = path
-    self.configuration = configuration
-    self.environment = environment
-    self.contexts = contexts
-    self.keys = keys
-    caches =
-      configuration.sharedCaches.map { LogCaches(sharing: $0) }
-      ?? LogCaches(bytes: configuration.cacheBytes)
+  init(_ opener: StoreOpener, _ manifest: Manifest, _ manifests: ManifestStore) {
+    self.opener = opener
+    self.manifests = manifests
+    self.manifest = manifest
     segments = manifest.segments.map {
       Segment(
-        $0, storeID: manifest.storeID, storePath: path, fileSystem: environment.fileSystem,
-        contexts: contexts, keys: keys)
+        $0, storeID: manifest.storeID, storePath: opener.path, fileSystem: opener.fileSystem,
+        contexts: opener.contexts, keys: opener.keys)
     }
     lastSequence = manifest.lastSequence
     if PlantedBug.isOn(.sequenceReused) { lastSequence = 0 }
@@ -44,15 +32,36 @@ struct StoreRecovery {
     durable = lastSequence
   }
 
-  private var fileSystem: any FileSystem { environment.fileSystem }
+  private var path: String { opener.path }
+  private var configuration: EngineConfiguration { opener.configuration }
+  private var fileSystem: any FileSystem { opener.fileSystem }
   private func log(_ name: String) -> String { path + "/" + StoreLayout.logDirectory + "/" + name }
 
-  /// Whether there is an unsealed segment to be sealed before anything is written.
-  var needsSealing: Bool { tail != nil }
+  /// Works out where the log ends and makes the index: the newest image that serves, and what came
+  /// after it.
+  mutating func run(_ lock: (any FileLock)?) throws(TidemarkError) -> Opened {
+    try checkLastSegment()
+    try walkActive()
+    if opener.writes {
+      try removeLeftovers()
+      try sealRecovered()
+    }
+    let builder = IndexBuilder(
+      path: path, environment: opener.environment, keys: opener.keys, manifest: manifest,
+      segments: segments, lastSequence: lastSequence)
+    let built = try builder.build(active: activeFronts, salvage: configuration.recovery == .salvage)
+    return Opened(
+      manifest: manifest, manifests: manifests, lock: lock, segments: segments, index: built.index,
+      caches: configuration.sharedCaches.map { LogCaches(sharing: $0) }
+        ?? LogCaches(bytes: configuration.cacheBytes),
+      keys: opener.keys, usage: built.usage, lastSequence: lastSequence,
+      latestCommitTime: latestCommitTime, durable: durable,
+      staleBelow: max(staleBelow, built.staleBelow), canWrite: opener.writes)
+  }
 
   /// The last sealed segment must have the length that it was sealed with: a cheap look that
   /// finds a file which was cut. One that a later version wrote is refused.
-  func checkLastSegment(_ manifest: Manifest) throws(TidemarkError) {
+  private func checkLastSegment() throws(TidemarkError) {
     guard let row = manifest.segments.last(where: { $0.state == .sealed }),
       let segment = segments.first(where: { $0.id == row.id })
     else { return }
@@ -80,7 +89,7 @@ struct StoreRecovery {
   }
 
   /// Walks the segment that was open for appending.
-  mutating func walkActive(_ manifest: Manifest) throws(TidemarkError) {
+  private mutating func walkActive() throws(TidemarkError) {
     guard let row = manifest.segments.last, row.state == .active, let segment = segments.last
     else { return }
     var fronts: [DecodedFront] = []
@@ -92,13 +101,7 @@ struct StoreRecovery {
         row: row, file: file, codecs: try tailCodecs(segment),
         sameBoot: boot == manifest.bootID)
       found = try recovery.run { fronts.append(contentsOf: $0) }.get()
-    } catch let error as FileSystemError {
-      throw TidemarkError(error, while: "recovering the log")
-    } catch let error as TidemarkError {
-      throw error
-    } catch {
-      throw TidemarkError(.inputOutput, "the log cannot be recovered", cause: error)
-    }
+    } catch { throw TidemarkError(wrapping: error, while: "recovering the log") }
     if case .damage(let damage) = found.remainder {
       guard configuration.recovery == .salvage else {
         throw TidemarkError(
@@ -120,9 +123,7 @@ struct StoreRecovery {
 
   /// Seals the segment that was walked: quarantines what lies behind its end, writes what was
   /// not proven to be on the disk again, syncs, and says so in MANIFEST.
-  mutating func sealRecovered(
-    _ manifest: inout Manifest, _ manifests: ManifestStore
-  ) throws(TidemarkError) {
+  private mutating func sealRecovered() throws(TidemarkError) {
     guard let tail, let row = manifest.segments.last, let segment = segments.last else { return }
     var updated = manifest
     updated.latestCommitTime = max(updated.latestCommitTime, latestCommitTime)
@@ -136,7 +137,7 @@ struct StoreRecovery {
       let file = try fileSystem.open(log(row.fileName), .readWrite)
       defer { file.close() }
       // A quarantined piece would keep the key that is being changed.
-      if case .torn(let end) = tail.remainder, try keys.current() == row.keyID {
+      if case .torn(let end) = tail.remainder, try opener.keys.current() == row.keyID {
         try Quarantine(fileSystem, storePath: path).keep(
           file, from: tail.end, to: end, name: row.fileName)
       }
@@ -161,16 +162,9 @@ struct StoreRecovery {
         try manifests.update(&updated)
         segment.seal(length: sealed.length)
       }
-    } catch let error as FileSystemError {
-      throw TidemarkError(error, while: "recovering the log")
-    } catch let error as TidemarkError {
-      throw error
-    } catch {
-      throw TidemarkError(.inputOutput, "the log cannot be recovered", cause: error)
-    }
+    } catch { throw TidemarkError(wrapping: error, while: "recovering the log") }
     durable = lastSequence
     manifest = updated
-    self.tail = nil
   }
 
   private func sealed(_ appender: SegmentAppender) throws(TidemarkError) -> Manifest.Segment {
@@ -182,7 +176,7 @@ struct StoreRecovery {
   /// The decoder of the segment that was open; one that is not encrypted needs nothing of its
   /// header, which may be lost.
   private func tailCodecs(_ segment: Segment) throws(TidemarkError) -> FrameCodecs {
-    segment.keyID == nil ? FrameCodecs(contexts: contexts) : try segment.codecs()
+    segment.keyID == nil ? FrameCodecs(contexts: opener.contexts) : try segment.codecs()
   }
 
   /// Frames above the last proven sequence are written again.
@@ -196,80 +190,60 @@ struct StoreRecovery {
     return Int(last.offset)
   }
 
-  /// Makes the index: the newest image that serves, and what came after it.
-  mutating func makeIndex(_ manifest: Manifest) throws(TidemarkError) {
-    let builder = IndexBuilder(
-      path: path, environment: environment, keys: keys, manifest: manifest,
-      segments: segments, lastSequence: lastSequence)
-    let built = try builder.build(active: activeFronts, salvage: configuration.recovery == .salvage)
-    index = built.index
-    usage = built.usage
-    staleBelow = max(staleBelow, built.staleBelow)
-    activeFronts = nil
-  }
-
-  func opened(
-    manifests: ManifestStore, lock: (any FileLock)?, manifest: Manifest, canWrite: Bool
-  ) throws(TidemarkError) -> Opened {
-    guard let index else { throw TidemarkError(.damaged, "the index could not be made") }
-    return Opened(
-      manifest: manifest, manifests: manifests, lock: lock, segments: segments, index: index,
-      caches: caches, keys: keys, usage: usage, lastSequence: lastSequence,
-      latestCommitTime: latestCommitTime, durable: durable, canWrite: canWrite)
-  }
-
   /// Removes files that MANIFEST does not list: what compactions, images and creations left
   /// when they were interrupted. One that holds entries beyond the end of the log is damage.
-  func removeLeftovers(_ manifest: Manifest) throws(TidemarkError) {
+  private func removeLeftovers() throws(TidemarkError) {
     do {
-      let listed = Set(manifest.segments.map(\.fileName))
-      for name in try StoreDirectory.names(in: StoreLayout.logDirectory, of: path, fileSystem)
-      where !listed.contains(name) {
-        if try holdsMore(log(name), than: lastSequence, manifest) {
-          throw TidemarkError(
-            .damaged,
-            "a file that MANIFEST does not list holds entries beyond the end of the log; "
-              + "repair into a new store",
-            file: StoreLayout.logDirectory + "/" + name, offset: 0)
+      let listed = manifest.fileNames
+      for folder in [StoreLayout.logDirectory, StoreLayout.indexDirectory] {
+        for name in try StoreDirectory.names(in: folder, of: path, fileSystem)
+        where !listed.contains(name) {
+          let file = folder + "/" + name
+          if folder == StoreLayout.logDirectory,
+            try fileSystem.firstSequence(
+              in: path + "/" + file, behind: lastSequence, of: manifest, contexts: opener.contexts)
+              != nil
+          {
+            throw TidemarkError(
+              .damaged,
+              "a file that MANIFEST does not list holds entries beyond the end of the log; "
+                + "repair into a new store",
+              file: file, offset: 0)
+          }
+          try fileSystem.remove(path + "/" + file)
         }
-        try fileSystem.remove(log(name))
       }
-      let images = Set(manifest.images.map(\.fileName))
-      let directory = path + "/" + StoreLayout.indexDirectory
-      for name in try StoreDirectory.names(in: StoreLayout.indexDirectory, of: path, fileSystem)
-      where !images.contains(name) {
-        try fileSystem.remove(directory + "/" + name)
-      }
-    } catch let error as FileSystemError {
-      throw TidemarkError(error, while: "clearing leftovers")
-    } catch let error as TidemarkError {
-      throw error
-    } catch {
-      throw TidemarkError(.inputOutput, "leftovers cannot be cleared", cause: error)
-    }
+    } catch { throw TidemarkError(wrapping: error, while: "clearing leftovers") }
   }
+}
 
-  private func holdsMore(
-    _ file: String, than sequence: UInt64, _ manifest: Manifest
-  ) throws(FileSystemError) -> Bool {
-    let opened = try fileSystem.open(file, .read)
-    defer { opened.close() }
+extension Manifest {
+  /// The names of the files of log and index that it lists.
+  var fileNames: Set<String> { Set(segments.map(\.fileName) + images.map(\.fileName)) }
+}
+
+extension FileSystem {
+  /// Looks for entries of a store behind the end of its log in a file that MANIFEST does not list.
+  /// - Parameters:
+  ///   - last: the last sequence of the log.
+  ///   - least: frames that begin below this sequence do not count.
+  /// - Returns: the sequence with which the first frame begins; nil when there is none.
+  func firstSequence(
+    in path: String, behind last: UInt64, from least: UInt64 = 1, of manifest: Manifest,
+    contexts: ZstdContexts
+  ) throws(FileSystemError) -> UInt64? {
+    let file = try open(path, .read)
+    defer { file.close() }
     let header: SegmentHeader
-    do throws(LogReadError) { header = try SegmentReader.header(opened) } catch {
+    do throws(LogReadError) { header = try SegmentReader.header(file) } catch {
       // A file that cannot be read now must not be taken for one without anything in it.
       if case .system(let error) = error { throw error }
-      return false
+      return nil
     }
-    guard header.storeID == manifest.storeID, header.baseSequence > sequence else { return false }
-    return try hasFrames(opened, header)
-  }
-
-  private func hasFrames(
-    _ file: any File, _ header: SegmentHeader
-  ) throws(FileSystemError) -> Bool {
+    guard header.storeID == manifest.storeID, header.baseSequence > last else { return nil }
     let walker = FrameWalker(
       try WindowReader(file), salt: header.salt, codecs: FrameCodecs(contexts: contexts),
       from: header.firstFrame)
-    return try walker.search(from: header.firstFrame, sequence: 1) != nil
+    return try walker.search(from: header.firstFrame, sequence: least)?.header.firstSequence
   }
 }

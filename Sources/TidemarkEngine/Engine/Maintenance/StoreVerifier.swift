@@ -161,7 +161,7 @@ package struct StoreVerifier {
   /// Looks at files that MANIFEST does not list. What an interrupted compaction or image left
   /// is no finding; entries beyond the end of the log are.
   private mutating func checkUnlisted(_ manifest: Manifest) throws(TidemarkError) {
-    let listed = Set(manifest.segments.map(\.fileName)).union(manifest.images.map(\.fileName))
+    let listed = manifest.fileNames
     do throws(FileSystemError) {
       for folder in [StoreLayout.logDirectory, StoreLayout.indexDirectory] {
         for name in try fileSystem.names(in: path + "/" + folder) where !listed.contains(name) {
@@ -198,20 +198,11 @@ package struct StoreVerifier {
     in name: String, _ manifest: Manifest
   ) throws(FileSystemError) -> UInt64? {
     let last = report.lastSequence
-    do throws(LogReadError) {
-      let file: any File
-      do { file = try fileSystem.open(path + "/" + name, .read) } catch { throw .system(error) }
-      defer { file.close() }
-      let header = try SegmentReader.header(file)
-      guard header.storeID == manifest.storeID, header.baseSequence > last else { return nil }
-      do {
-        let walker = FrameWalker(
-          try WindowReader(file), salt: header.salt, codecs: FrameCodecs(contexts: contexts),
-          from: header.firstFrame)
-        return try walker.search(from: header.firstFrame, sequence: last + 1)?.header.firstSequence
-      } catch { throw .system(error) }
+    do {
+      return try fileSystem.firstSequence(
+        in: path + "/" + name, behind: last, from: last + 1, of: manifest, contexts: contexts)
     } catch {
-      guard case .system(let error) = error, error.number != ErrorNumber.noEntry else { return nil }
+      guard error.number != ErrorNumber.noEntry else { return nil }
       throw error
     }
   }

@@ -13,5 +13,7 @@ struct Opened: @unchecked Sendable {
   var lastSequence: UInt64
   var latestCommitTime: UInt64
   var durable: UInt64
+  /// See `ReadState.staleBelow`.
+  var staleBelow: UInt64
   var canWrite: Bool
 }

@@ -36,14 +36,14 @@ struct ReadState: ~Copyable, @unchecked Sendable {
   /// index may know entries of a batch that failed, and then this is the highest number.
   var staleBelow: UInt64 = 0
 
-  init(_ opened: borrowing Opened, staleBelow: UInt64) {
+  init(_ opened: borrowing Opened) {
     index = opened.index
     segments = opened.segments
     visible = opened.lastSequence
     durable = opened.durable
     manifest = opened.manifest
     usage = opened.usage
-    self.staleBelow = staleBelow
+    staleBelow = opened.staleBelow
   }
 
   /// The segment that covers a sequence; nil for what compaction dropped with its segment.
@@ -76,7 +76,7 @@ extension ReadState {
   }
 
   /// Takes over what was read anew from the disk.
-  mutating func takeUp(_ opened: borrowing Opened, staleBelow: UInt64) {
+  mutating func takeUp(_ opened: borrowing Opened) {
     leaveStaged()
     opening += 1
     index = opened.index
@@ -88,6 +88,6 @@ extension ReadState {
     durable = opened.durable
     manifest = opened.manifest
     usage = opened.usage
-    self.staleBelow = staleBelow
+    staleBelow = opened.staleBelow
   }
 }

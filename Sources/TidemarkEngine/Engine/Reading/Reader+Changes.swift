@@ -257,13 +257,11 @@ extension Reader {
 
   /// Takes over what an opening has found.
   /// - Parameter resumes: whether the store was suspended; else it must be open.
-  func takeUp(
-    _ opened: Opened, staleBelow: UInt64, resumes: Bool
-  ) throws(TidemarkError) {
+  func takeUp(_ opened: Opened, resumes: Bool) throws(TidemarkError) {
     try reading.withLock { (read: inout ReadState) throws(TidemarkError) in
       if resumes { read.isSuspended = false }
       try read.checkReadable()
-      read.takeUp(opened, staleBelow: staleBelow)
+      read.takeUp(opened)
       opening.raise()
       isOpen.isSet = true
       // Sequences that a crash took back may have been given out again, and a reader of the new

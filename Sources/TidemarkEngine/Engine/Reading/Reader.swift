@@ -18,13 +18,13 @@ package final class Reader: StateOwner {
   let opening = AtomicCounter()
   private let tail = Lock(LogTailReference())
 
-  init(_ store: StoreContext, _ opened: Opened, staleBelow: UInt64) {
+  init(_ store: StoreContext, _ opened: Opened) {
     self.store = store
     caches = store.caches
     let configuration = store.configuration
     hotCache = HotCache(limitBytes: configuration.hotCacheBytes, seed: opened.manifest.hashSeed)
     objects = ObjectCache(limitBytes: configuration.objectBytes(beside: 0))
-    reading = Lock(ReadState(opened, staleBelow: staleBelow))
+    reading = Lock(ReadState(opened))
     isOpen.isSet = true
   }
 

@@ -184,13 +184,13 @@ package final class LogWriter: StateOwner, LogTail {
   // MARK: Opening and closing
 
   /// Takes over what resuming has found.
-  func takeUp(_ opened: Opened, staleBelow: UInt64) throws(TidemarkError) {
+  func takeUp(_ opened: Opened) throws(TidemarkError) {
     try writing.withLock { (state: inout WriterState) throws(TidemarkError) in
       var next = WriterState(opened)
       next.commitTime = max(next.commitTime, state.commitTime)
       next.limits = state.limits
       next.loggedBytes = state.loggedBytes
-      try reader.takeUp(opened, staleBelow: staleBelow, resumes: true)
+      try reader.takeUp(opened, resumes: true)
       let isOwn = state.poison == nil && state.manifest.generation == opened.manifest.generation
       state = next
       ballast.startOver()
