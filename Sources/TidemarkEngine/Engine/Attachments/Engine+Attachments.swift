@@ -98,52 +98,34 @@ extension Engine {
   private func attachmentsInUse() throws(TidemarkError) -> AttachmentFiles.InUse? {
     while true {
       let log = reader.snapshot
-      let (segments, through) = (log.segments, log.visible)
       guard log.manifest.damage.isEmpty else { return nil }
-      var uses: [AttachmentUse] = []
-      var isRead = true
-      for segment in segments where segment.isSealed {
-        guard let found = try attachmentUses(in: segment) else {
-          isRead = false
-          break
-        }
-        uses += found
-      }
-      // A compaction has replaced one of them meanwhile.
-      guard isRead else { continue }
-      uses += try attachmentUses(behind: segments, through: through)
+      guard let uses = try attachmentUses(in: log) else { continue }
       var hashes: Set<[UInt8]> = []
       for use in uses where !hashes.contains(use.hash) {
         // Cached data has no past that anybody could ask for, but in a view.
         if use.isCached, log.pins.isEmpty, try !isNewest(use) { continue }
         hashes.insert(use.hash)
       }
-      return AttachmentFiles.InUse(hashes: hashes, through: through)
+      return AttachmentFiles.InUse(hashes: hashes, through: log.visible)
     }
   }
 
   /// The entries that name attachments, in the order of the log.
   func attachmentUses() throws(TidemarkError) -> [AttachmentUse] {
     while true {
-      let log = reader.snapshot
-      let (segments, through) = (log.segments, log.visible)
-      var uses: [AttachmentUse] = []
-      var isRead = true
-      for segment in segments where segment.isSealed && isRead {
-        if let found = try attachmentUses(in: segment) { uses += found } else { isRead = false }
-      }
-      guard isRead else { continue }
-      return try uses + attachmentUses(behind: segments, through: through)
+      if let uses = try attachmentUses(in: reader.snapshot) { return uses }
     }
   }
 
-  /// The same of what no sealed segment has.
-  private func attachmentUses(
-    behind segments: [Segment], through: UInt64
-  ) throws(TidemarkError) -> [AttachmentUse] {
-    let sealed = segments.last { $0.isSealed }?.lastSequence ?? 0
-    var cursor = LogCursor(reader, from: sealed + 1, through: through)
+  /// - Returns: nil when a compaction has replaced a segment meanwhile.
+  private func attachmentUses(in log: LogSnapshot) throws(TidemarkError) -> [AttachmentUse]? {
     var uses: [AttachmentUse] = []
+    for segment in log.segments where segment.isSealed {
+      guard let found = try attachmentUses(in: segment) else { return nil }
+      uses += found
+    }
+    let sealed = log.segments.last { $0.isSealed }?.lastSequence ?? 0
+    var cursor = LogCursor(reader, from: sealed + 1, through: log.visible)
     while let entry = try cursor.next() {
       if let use = try AttachmentUse(entry) { uses.append(use) }
     }
