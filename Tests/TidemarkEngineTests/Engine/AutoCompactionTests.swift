@@ -264,10 +264,13 @@ struct AutoCompactionTests {
   private func row(
     _ raw: Int, _ isCompacted: Bool, superseded: Int = 0, cached: Int = 0
   ) -> CompactionChoice.Row {
-    CompactionChoice.Row(
-      rawBytes: raw, isCompacted: isCompacted,
-      superseded: SpaceUsage.Row(superseded: superseded + cached, cached: cached),
-      boundedBytes: raw, firstSequence: 1, lastSequence: 2)
+    var segment = Manifest.Segment(
+      id: 1, state: .sealed, kind: isCompacted ? .compacted : .appended, salt: 0, firstSequence: 1)
+    segment.lastSequence = 2
+    segment.rawBytes = raw
+    return CompactionChoice.Row(
+      segment: segment,
+      superseded: SpaceUsage.Row(superseded: superseded + cached, cached: cached))
   }
 
   private func choice(_ rows: [CompactionChoice.Row], keepsAll: Bool = false) -> CompactionChoice {
@@ -321,7 +324,7 @@ struct AutoCompactionTests {
     for _ in 0..<count {
       rows.append(row(64, false))
       guard let first = choice(rows).firstToMerge() else { continue }
-      let merged = rows[first...].reduce(0) { $0 + $1.rawBytes }
+      let merged = rows[first...].reduce(0) { $0 + $1.segment.rawBytes }
       rows.replaceSubrange(first..., with: [row(merged, true)])
       written += merged
       #expect(rows.count <= 8)

@@ -68,7 +68,7 @@ package final class AutoCompactor: StateOwner {
 
   /// Breaks off a compaction that nobody has asked for.
   func stop() {
-    compacting.withLock { $0.stopAutomatic() }
+    _ = compacting.withLock { $0.makeRoom() }
     compacting.broadcast()
   }
 
@@ -159,7 +159,7 @@ package final class AutoCompactor: StateOwner {
 
   /// Whether a drop might pay by the figures, and was not looked for in vain lately.
   private func dropSeemsToPay() -> Bool {
-    let (choice, _) = choice()
+    let choice = choice()
     return choice.firstToDrop() != nil && mayDrop(by: choice)
   }
 
@@ -240,35 +240,31 @@ package final class AutoCompactor: StateOwner {
   /// pay. Whether entries may go is found out before anything is written.
   private func firstWorthCompacting() throws(TidemarkError) -> (first: UInt64, gain: Gain)? {
     try compactor.countMissingUsage()
-    let (choice, ids) = choice()
+    let choice = choice()
+    func id(_ place: Int) -> UInt64 { choice.rows[place].segment.id }
     let (isOver, mayMerge) = compacting.withLock { ($0.isOverBound, $0.mayMerge) }
     if isOver, let first = reader.snapshot.firstWithCached { return (first, .cached) }
     if !reader.snapshot.keepsCached, let first = choice.firstToPurge() {
-      return (ids[first], .cached)
+      return (id(first), .cached)
     }
-    if let first = choice.firstToDrop(), try paysToDrop(from: first, ids[first], choice) {
-      return (ids[first], .superseded)
+    if let first = choice.firstToDrop(), try paysToDrop(from: first, choice) {
+      return (id(first), .superseded)
     }
-    return mayMerge ? choice.firstToMerge().map { (ids[$0], .order) } : nil
+    return mayMerge ? choice.firstToMerge().map { (id($0), .order) } : nil
   }
 
-  /// The choice between the sealed segments, and their ids.
-  private func choice() -> (CompactionChoice, ids: [UInt64]) {
+  /// The choice between the sealed segments.
+  private func choice() -> CompactionChoice {
     let log = reader.snapshot
     let sealed = log.manifest.segments.filter { $0.state == .sealed }
     let rows = sealed.map { row in
       CompactionChoice.Row(
-        rawBytes: row.rawBytes, isCompacted: row.kind == .compacted,
-        superseded: log.usage.rows[row.id] ?? SpaceUsage.Row(),
-        boundedBytes: CompactionPlan.boundedBytes(row), firstSequence: row.firstSequence,
-        lastSequence: row.lastSequence, isLeftAlone: log.leftAlone.contains(row.id))
+        segment: row, superseded: log.usage.rows[row.id] ?? SpaceUsage.Row(),
+        isLeftAlone: log.leftAlone.contains(row.id))
     }
-    return (
-      CompactionChoice(
-        rows: rows, mergeFromBytes: mergeFromBytes, dropFromBytes: mergeFromBytes,
-        purgeFromBytes: purgeFromBytes, keepsAll: log.manifest.retention == .everything),
-      sealed.map(\.id)
-    )
+    return CompactionChoice(
+      rows: rows, mergeFromBytes: mergeFromBytes, dropFromBytes: mergeFromBytes,
+      purgeFromBytes: purgeFromBytes, keepsAll: log.manifest.retention == .everything)
   }
 
   private func mayDrop(by choice: CompactionChoice) -> Bool {
@@ -281,11 +277,12 @@ package final class AutoCompactor: StateOwner {
   /// Whether at least a third of the bytes from a segment on would go now. The figures of space
   /// that is superseded do not tell: views, peers and the retention's time may still need it.
   private func paysToDrop(
-    from first: Int, _ id: UInt64, _ choice: CompactionChoice
+    from first: Int, _ choice: CompactionChoice
   ) throws(TidemarkError) -> Bool {
     guard mayDrop(by: choice) else { return false }
-    let forecast = try compactor.compact(automaticOptions(from: id, dryRun: true))
-    let raw = choice.rows[first...].reduce(0) { $0 + $1.rawBytes }
+    let forecast = try compactor.compact(
+      automaticOptions(from: choice.rows[first].segment.id, dryRun: true))
+    let raw = choice.rows[first...].reduce(0) { $0 + $1.segment.rawBytes }
     let pays = forecast.droppedBytes >= choice.purgeFromBytes && 3 * forecast.droppedBytes >= raw
     compacting.withLock { $0.lookedForDrops(among: choice.supersededBytes, inVain: !pays) }
     return pays

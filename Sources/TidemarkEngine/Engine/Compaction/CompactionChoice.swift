@@ -5,14 +5,9 @@
 struct CompactionChoice {
   /// The facts known of a sealed segment.
   struct Row {
-    var rawBytes: Int
-    var isCompacted: Bool
+    var segment: Manifest.Segment
     /// Raw bytes of entries in it that something newer has replaced.
     var superseded = SpaceUsage.Row()
-    /// The most that its entries take in a new segment.
-    var boundedBytes: Int
-    var firstSequence: UInt64
-    var lastSequence: UInt64
     /// Whether it was rewritten in vain: only a drop could gain anything.
     var isLeftAlone = false
   }
@@ -40,8 +35,8 @@ struct CompactionChoice {
   /// The first segment, where half of all bytes may be such that can go; else nil.
   func firstToDrop() -> Int? {
     if !keepsAll, !rows.isEmpty, fits(from: 0) {
-      let raw = rows.reduce(0) { $0 + $1.rawBytes }
-      let superseded = rows.reduce(0) { $0 + min($1.superseded.superseded, $1.rawBytes) }
+      let raw = rows.reduce(0) { $0 + $1.segment.rawBytes }
+      let superseded = rows.reduce(0) { $0 + min($1.superseded.superseded, $1.segment.rawBytes) }
       if superseded >= dropFromBytes, superseded >= raw - superseded { return 0 }
     }
     return firstToPurge()
@@ -53,8 +48,8 @@ struct CompactionChoice {
     var (raw, cached) = (0, 0)
     var found: Int?
     for first in rows.indices.reversed() {
-      raw += rows[first].rawBytes
-      cached += min(rows[first].superseded.cached, rows[first].rawBytes)
+      raw += rows[first].segment.rawBytes
+      cached += min(rows[first].superseded.cached, rows[first].segment.rawBytes)
       let pays = Self.paysToPurge(cached, of: raw, from: purgeFromBytes)
       if pays, fits(from: first) { found = first }
     }
@@ -69,27 +64,31 @@ struct CompactionChoice {
 
   /// From which segment on to merge for the order of keys alone; nil where that gains too little.
   func firstToMerge() -> Int? {
-    guard var first = rows.lastIndex(where: \.isCompacted).map({ $0 + 1 }) ?? rows.indices.first
+    guard
+      var first = rows.lastIndex(where: { $0.segment.kind == .compacted }).map({ $0 + 1 })
+        ?? rows.indices.first
     else { return nil }
     while first < rows.count, rows[first].isLeftAlone { first += 1 }
     guard first < rows.count else { return nil }
-    var bytes = rows[first...].reduce(0) { $0 + $1.rawBytes }
+    var bytes = rows[first...].reduce(0) { $0 + $1.segment.rawBytes }
     // Where everything is kept a merge gains less, so that it waits for more.
-    let all = rows.reduce(0) { $0 + $1.rawBytes }
+    let all = rows.reduce(0) { $0 + $1.segment.rawBytes }
     guard bytes >= (keepsAll ? max(2 * mergeFromBytes, all / 8) : mergeFromBytes) else {
       return nil
     }
-    while first > 0, rows[first - 1].rawBytes <= Self.sizeRatio * bytes, fits(from: first - 1) {
+    while first > 0, rows[first - 1].segment.rawBytes <= Self.sizeRatio * bytes,
+      fits(from: first - 1)
+    {
       first -= 1
-      bytes += rows[first].rawBytes
+      bytes += rows[first].segment.rawBytes
     }
     return fits(from: first) ? first : nil
   }
 
   /// Whether the segments from one on fit into one.
   private func fits(from first: Int) -> Bool {
-    let bytes = rows[first...].reduce(0) { $0 + $1.boundedBytes }
+    let bytes = rows[first...].reduce(0) { $0 + CompactionPlan.boundedBytes($1.segment) }
     return bytes <= Limits.compactedSegmentBytes
-      && CompactionPlan.fits(rows[first].firstSequence, rows.last?.lastSequence)
+      && CompactionPlan.fits(rows[first].segment.firstSequence, rows.last?.segment.lastSequence)
   }
 }

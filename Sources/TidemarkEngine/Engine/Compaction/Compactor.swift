@@ -248,7 +248,7 @@ package final class Compactor: StateOwner {
   /// once.
   func takeMerge() -> Bool {
     compacting.withLock { state in
-      defer { state.noteMerge() }
+      defer { state.mergeIsDue = false }
       return state.mergeIsDue
     }
   }
@@ -257,7 +257,7 @@ package final class Compactor: StateOwner {
   func startOver() {
     compacting.withLock { state in
       state = CompactorState(goingOnFrom: state)
-      state.noteSmallSegments()
+      state.mergeIsDue = true
     }
     lookAtCaches()
   }

@@ -12,7 +12,7 @@ struct CompactorState {
   /// Whether the engine begins any by itself; may change at any time.
   private(set) var isAutomatic = false
   /// Whether small segments may have come together while nobody had the time to merge them.
-  private(set) var mergeIsDue = false
+  var mergeIsDue = false
   /// The last sealed segment when it was last decided whether one pays.
   private var decidedAt: UInt64?
   /// When that is decided again, though no segment was sealed.
@@ -76,17 +76,11 @@ struct CompactorState {
     return isRunningByItself
   }
 
-  mutating func stopAutomatic() { mustStop = true }
-
   mutating func setAutomatic(_ isOn: Bool) {
     isAutomatic = isOn
     decideAfter = 0
     if !isOn { mustStop = true }
   }
-
-  mutating func noteSmallSegments() { mergeIsDue = true }
-
-  mutating func noteMerge() { mergeIsDue = false }
 
   /// Whether the engine may begin one by itself now.
   var isIdle: Bool { isAutomatic && !isRunning }
