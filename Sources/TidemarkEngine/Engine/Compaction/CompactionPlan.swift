@@ -22,11 +22,8 @@ struct CompactionPlan {
         guard rows[count].rawBytes > Group.farLonger * rest else { break }
         count += 1
       }
-      var groups: [Group] = []
-      for i in 0..<count { groups.append(Group(segments: [segments[i]], rows: [rows[i]])) }
-      groups.append(
-        Group(segments: Array(segments[count...]), rows: Array(rows[count...])))
-      return groups
+      let last = Group(segments: Array(segments[count...]), rows: Array(rows[count...]))
+      return singles.prefix(count) + [last]
     }
 
     private static let farLonger = 8

@@ -77,18 +77,12 @@ struct CompactionRewrite {
     self.pinned = pinned
     self.options = options
     samples = ValueSamples(rawBytes: group.rawBytes)
-    row = try Self.newRow(compactor, group.range)
-  }
-
-  private static func newRow(
-    _ compactor: Compactor, _ range: ClosedRange<UInt64>
-  ) throws(TidemarkError) -> Manifest.Segment {
     var row = Manifest.Segment(
       id: compactor.writer.newSegmentID(), state: .active, kind: .compacted,
       salt: UInt32(truncatingIfNeeded: compactor.environment.random.next()),
-      firstSequence: range.lowerBound)
+      firstSequence: group.range.lowerBound)
     row.keyID = try compactor.keys.current()
-    return row
+    self.row = row
   }
 
   /// - Parameter fates: has seen the groups before.

@@ -1,25 +1,23 @@
 extension Compactor {
   /// Puts rewritten segments in the place of their inputs, in one step of MANIFEST.
   func replace(_ swap: CompactionSwap) throws(TidemarkError) {
-    do throws(TidemarkError) { try install(swap) } catch {
-      writer.discard(swap.rows.map { StoreLayout.logDirectory + "/" + $0.fileName })
-      throw error
-    }
-  }
-
-  private func install(_ swap: CompactionSwap) throws(TidemarkError) {
     var goneImages: [Manifest.Image] = []
     if PlantedBug.isOn(.inputsRemovedFirst) { for old in swap.inputs { discard(old.fileName) } }
-    try writer.changeManifest({ (manifest) throws(TidemarkError) in
-      goneImages = try manifest.replace(swap)
-      return true
-    }) { manifest in
-      let outputs = swap.rows.map { row in
-        Segment(
-          row, storeID: manifest.storeID, storePath: path, fileSystem: fileSystem,
-          contexts: contexts, keys: keys)
+    do throws(TidemarkError) {
+      try writer.changeManifest({ (manifest) throws(TidemarkError) in
+        goneImages = try manifest.replace(swap)
+        return true
+      }) { manifest in
+        let outputs = swap.rows.map { row in
+          Segment(
+            row, storeID: manifest.storeID, storePath: path, fileSystem: fileSystem,
+            contexts: contexts, keys: keys)
+        }
+        reader.replace(swap, by: outputs)
       }
-      reader.replace(swap, by: outputs)
+    } catch {
+      writer.discard(swap.rows.map { StoreLayout.logDirectory + "/" + $0.fileName })
+      throw error
     }
     lookAtCaches()
     for segment in swap.inputs { discard(segment.fileName) }

@@ -67,11 +67,8 @@ struct MergeRun: Sendable {
   private static func encode(
     _ chunk: inout [UInt8], at offset: Int, to output: inout [UInt8], _ codecs: FrameCodecs
   ) throws(FormatError) {
-    var head = ByteWriter()
-    swap(&head.bytes, &output)
-    let start = head.count
-    head.zeros(chunkHeadBytes)
-    swap(&head.bytes, &output)
+    let start = output.count
+    output += repeatElement(0, count: chunkHeadBytes)
     let stored = output.count
     let codec = try codecs.encode(
       chunk.rawSpan, level: FrameCodecs.fastLevel, appendingTo: &output)
