@@ -60,7 +60,7 @@ struct RecordWalk {
       count += 1
       if entry.head.kind == .record { try take(entry, &checkpoints) }
     }
-    try take(&checkpoints)
+    try take(checkpoints)
     return count
   }
 
@@ -88,7 +88,7 @@ struct RecordWalk {
             try take(LogEntry(segment: segment, front: front, head: head), &checkpoints)
           }
         }
-        try take(&checkpoints)
+        try take(checkpoints)
         return segment.firstSequence
       } catch {
         // A compaction may have replaced it meanwhile.
@@ -110,19 +110,14 @@ struct RecordWalk {
     }
   }
 
-  private mutating func take(_ checkpoints: inout [UInt64]) throws(TidemarkError) {
-    checkpoints.sort()
-    for sequence in checkpoints.reversed() where checkpoint == nil {
-      try take(checkpointAt: sequence)
-    }
-  }
-
   /// A checkpoint that cannot be read, or that a later version wrote, is passed over: the log
   /// itself tells everything that it would have told.
-  private mutating func take(checkpointAt sequence: UInt64) throws(TidemarkError) {
-    checkpoint = try reader.withValue(of: sequence) { (value, _) throws(TidemarkError) in
-      try? RecordCheckpoint(decoding: value, at: sequence)
+  private mutating func take(_ checkpoints: [UInt64]) throws(TidemarkError) {
+    for sequence in checkpoints.sorted(by: >) where checkpoint == nil {
+      checkpoint = try reader.withValue(of: sequence) { (value, _) throws(TidemarkError) in
+        try? RecordCheckpoint(decoding: value, at: sequence)
+      }
+      if checkpoint == nil { unreadable += 1 }
     }
-    if checkpoint == nil { unreadable += 1 }
   }
 }

@@ -127,12 +127,9 @@ package struct RetentionPin: Sendable, Hashable {
 }
 
 extension RetentionPin {
-  /// A pin and whose it is.
-  struct Named {
-    var name: [UInt8]
-    /// Nil for one that cannot be read, or that another version wrote: it keeps everything.
-    var pin: RetentionPin?
-  }
+  /// A pin and whose it is; nil for one that cannot be read, or that another version wrote: it keeps
+  /// everything.
+  typealias Named = (name: [UInt8], pin: RetentionPin?)
 
   /// The pins of all peers: the records of type `pin`.
   static func all(in reader: Reader) throws(TidemarkError) -> [Named] {
@@ -140,7 +137,7 @@ extension RetentionPin {
     var pins: [Named] = []
     for key in table.keys(of: .pin) {
       guard let value = try table.value(of: .pin, key: key) else { continue }
-      pins.append(Named(name: key, pin: try? RetentionPin(record: value.rawSpan)))
+      pins.append((key, try? RetentionPin(record: value.rawSpan)))
     }
     return pins
   }
