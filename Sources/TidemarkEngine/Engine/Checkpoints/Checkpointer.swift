@@ -45,7 +45,14 @@ package final class Checkpointer: StateOwner {
     defer { end() }
     // Keys change between runs.
     let keyID = try keys.current()
-    guard let job = try begin(extent, try newFileKey(keyID)) else { return nil }
+    let fileKey = try newFileKey(keyID)
+    let begun = try writer.beginRun { id, sequence, manifest in
+      reader.beginRun(
+        RunPlan(id: id, sequence: sequence, manifest: manifest, fileKey: fileKey) { index in
+          self.countToMerge(extent, index)
+        })
+    }
+    guard let job = begun else { return nil }
     var row = Manifest.Image(id: job.info.imageID, sequence: job.info.sequence, length: 0)
     row.keyID = keyID
     do {
@@ -66,17 +73,6 @@ package final class Checkpointer: StateOwner {
   private func end() {
     schedule.withLock { $0.end() }
     schedule.broadcast()
-  }
-
-  private func begin(
-    _ extent: Extent, _ fileKey: NewFileKey?
-  ) throws(TidemarkError) -> RunJob? {
-    try writer.beginRun { id, sequence, manifest in
-      reader.beginRun(
-        RunPlan(id: id, sequence: sequence, manifest: manifest, fileKey: fileKey) { index in
-          self.countToMerge(extent, index)
-        })
-    }
   }
 
   /// How many of the newest runs the next one takes the place of.
@@ -192,7 +188,7 @@ package final class Checkpointer: StateOwner {
   // MARK: Schedule
 
   /// Looks for uneven runs once more, since the log was read anew from the disk.
-  func startOver() { schedule.withLock { $0.startOver() } }
+  func startOver() { schedule.withLock { $0.mayBeUneven = true } }
 
   /// Waits until no run is being written.
   func wait() { schedule.wait { !$0.isWriting } }

@@ -5,7 +5,7 @@ struct RunSchedule {
   /// Bytes of log that had been written when the last one was begun.
   private var loggedBefore = 0
   /// Whether runs may have been left to be merged by who has the time.
-  private var mayBeUneven = true
+  var mayBeUneven = true
 
   /// Claims the one place for who writes a run.
   /// - Parameter logged: bytes of log that were written so far.
@@ -28,9 +28,6 @@ struct RunSchedule {
   func isDue(at logged: Int, every bytes: Int) -> Bool {
     !isWriting && logged - loggedBefore >= bytes
   }
-
-  /// Lets uneven runs be looked for once more, since the log was read anew from the disk.
-  mutating func startOver() { mayBeUneven = true }
 
   /// Whether to look for runs that were left to be merged: once in an opening.
   mutating func takeTurnToEven() -> Bool {
