@@ -169,16 +169,14 @@ struct StoreOpener {
     var manifest = Manifest(
       storeID: environment.randomBytes(16), replicaID: environment.randomBytes(16),
       bootID: [], hashSeed: environment.random.next())
-    do { manifest.bootID = try fileSystem.bootIdentifier() } catch {
-      throw TidemarkError(error, while: "creating the store")
-    }
     manifest.retention = configuration.retention ?? .everything
     manifest.keyID = keyID
     manifest.isClosedCleanly = true
-    try manifests.update(&manifest)
-    do { try fileSystem.syncDirectory(path) } catch {
-      throw TidemarkError(error, while: "creating the store")
-    }
+    do {
+      manifest.bootID = try fileSystem.bootIdentifier()
+      try manifests.update(&manifest)
+      try fileSystem.syncDirectory(path)
+    } catch { throw TidemarkError(wrapping: error, while: "creating the store") }
     return manifest
   }
 }

@@ -19,13 +19,15 @@ enum StoreDirectory {
       try create(path, fileSystem)
     case .directory:
       let names: [String]
-      do { names = try fileSystem.list(path) } catch {
-        throw TidemarkError(error, while: "looking into the store")
-      }
-      let hasManifest = names.contains { StoreLayout.manifests.contains($0) }
-      if hasManifest { return }
+      let hasLog: Bool
+      do throws(FileSystemError) {
+        names = try fileSystem.list(path)
+        if names.contains(where: { StoreLayout.manifests.contains($0) }) { return }
+        let log = path + "/" + StoreLayout.logDirectory
+        hasLog =
+          names.contains(StoreLayout.logDirectory) ? try !fileSystem.list(log).isEmpty : false
+      } catch { throw TidemarkError(error, while: "looking into the store") }
       let strangers = names.filter { !StoreLayout.known.contains($0) }
-      let hasLog = try hasSegments(path, names, fileSystem)
       if strangers.isEmpty, hasLog {
         throw TidemarkError(
           .damaged,
@@ -87,15 +89,6 @@ enum StoreDirectory {
       default: throw TidemarkError(error, while: "creating the store")
       }
     }
-  }
-
-  private static func hasSegments(
-    _ path: String, _ names: [String], _ fileSystem: any FileSystem
-  ) throws(TidemarkError) -> Bool {
-    guard names.contains(StoreLayout.logDirectory) else { return false }
-    do {
-      return try !fileSystem.list(path + "/" + StoreLayout.logDirectory).isEmpty
-    } catch { throw TidemarkError(error, while: "looking into the store") }
   }
 
   /// Whether neither log nor index holds a file.

@@ -51,17 +51,15 @@ struct StoreTarget {
   func finish(_ manifest: Manifest) throws(TidemarkError) {
     let fileSystem = environment.fileSystem
     var manifest = manifest
+    manifest.isClosedCleanly = true
     do {
       for folder in [StoreLayout.logDirectory, StoreLayout.indexDirectory] {
         try fileSystem.syncDirectory(path + "/" + folder)
       }
       manifest.bootID = try fileSystem.bootIdentifier()
-    } catch { throw TidemarkError(error, while: "creating the store") }
-    manifest.isClosedCleanly = true
-    try ManifestStore(fileSystem, storePath: path).update(&manifest)
-    do { try fileSystem.syncDirectory(path) } catch {
-      throw TidemarkError(error, while: "creating the store")
-    }
+      try ManifestStore(fileSystem, storePath: path).update(&manifest)
+      try fileSystem.syncDirectory(path)
+    } catch { throw TidemarkError(wrapping: error, while: "creating the store") }
     lock.release()
   }
 

@@ -41,11 +41,8 @@ package struct StoreVerifier {
       guard error.code == .damaged else { throw error }
     }
     let first = try readManifest()
-    guard let manifest = first.manifest else {
-      report.findings = first.findings
-      return report
-    }
     report.findings = first.findings
+    guard let manifest = first.manifest else { return report }
     if manifest.isEncrypted, keys.isEmpty {
       report.isOpaque = true
     } else {
