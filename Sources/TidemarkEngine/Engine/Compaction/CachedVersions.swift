@@ -57,7 +57,7 @@ struct CachedVersions {
   ///   - slot: what the index says of the key.
   ///   - isCached: whether the entry itself says that it is of cached data.
   mutating func drops(
-    _ head: LooseEntry, _ slot: Slot?, isCached: Bool
+    _ head: EntryHead, _ slot: Slot?, isCached: Bool
   ) throws(TidemarkError) -> Bool {
     if isWhole == nil { isWhole = coversOldest || head.previous == 0 }
     if PlantedBug.isOn(.evictionDroppedEarly), head.kind == .evict, isCached { return true }

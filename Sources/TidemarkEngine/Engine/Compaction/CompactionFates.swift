@@ -54,7 +54,7 @@ struct CompactionFates {
   ///   - isCached: whether it says that it is of cached data.
   ///   - recordType: of a record of the engine's, its type.
   mutating func fate(
-    of head: LooseEntry, key: RawSpan, isCached: Bool,
+    of head: EntryHead, key: RawSpan, isCached: Bool,
     recordType: () throws(TidemarkError) -> RecordType
   ) throws(TidemarkError) -> Fate {
     guard head.kind != .record else {
@@ -81,7 +81,7 @@ struct CompactionFates {
     self.key = [UInt8](copying: key)
   }
 
-  private mutating func fate(of head: LooseEntry, key: RawSpan) throws(TidemarkError) -> Fate {
+  private mutating func fate(of head: EntryHead, key: RawSpan) throws(TidemarkError) -> Fate {
     let removes = head.kind.removes
     if PlantedBug.isOn(.tombstoneDroppedEarly), removes { return .dropped }
     guard let losesOlder = try losesOlder(head, key: key) else {
@@ -95,7 +95,7 @@ struct CompactionFates {
 
   /// Whether older versions of its key may go while an entry stays; nil where the entry goes.
   private mutating func losesOlder(
-    _ head: LooseEntry, key: RawSpan
+    _ head: EntryHead, key: RawSpan
   ) throws(TidemarkError) -> Bool? {
     guard floor.drops, head.sequence <= floor.limit else { return false }
     if head.kind.removes, head.sequence > floor.deletes { return false }
@@ -120,7 +120,7 @@ struct CompactionFates {
   /// Whether a record says nothing any more. One that takes its name away stays: an older one may
   /// stand in a segment that is not rewritten.
   private func isSuperseded(
-    _ head: LooseEntry, _ key: RawSpan, _ recordType: () throws(TidemarkError) -> RecordType
+    _ head: EntryHead, _ key: RawSpan, _ recordType: () throws(TidemarkError) -> RecordType
   ) throws(TidemarkError) -> Bool {
     guard let isRecordSuperseded else { return false }
     let type = try recordType()
@@ -130,7 +130,7 @@ struct CompactionFates {
 
   /// Commit time of the oldest version since the key was last absent, for a survivor whose
   /// older versions go.
-  private func created(_ head: LooseEntry) throws(TidemarkError) -> UInt64 {
+  private func created(_ head: EntryHead) throws(TidemarkError) -> UInt64 {
     if head.created != 0 || head.kind.removes { return head.created }
     if head.previous == 0 { return 0 }
     if let known = creations.time(through: head.previous) { return known }
@@ -161,7 +161,7 @@ struct CreationTimes {
   private var times: [UInt64: UInt64] = [:]
 
   /// Takes a version into account. Those of a key come in order of sequence; one may come again.
-  mutating func note(_ head: LooseEntry) {
+  mutating func note(_ head: EntryHead) {
     let before = time(through: head.previous)
     if !times.isEmpty { times[head.previous] = nil }
     last = nil

@@ -18,7 +18,7 @@ struct CompactionTally: Sendable {
 
   /// - Parameter goesLater: whether it is cached data that goes once something newer is sure.
   mutating func count(
-    _ fate: CompactionFates.Fate, of entry: LooseEntry, goesLater: Bool = false
+    _ fate: CompactionFates.Fate, of entry: EntryHead, goesLater: Bool = false
   ) {
     let bytes = entry.keyLength + entry.valueLength + 16
     switch fate {
@@ -185,7 +185,7 @@ struct CompactionRewrite {
         if window.memoryBytes >= compactor.configuration.compactionWindowBytes {
           try spill(&window, &spilling)
         }
-        let entry = LooseEntry(head, labelSet: sets.number(of: head, in: front, labels))
+        let entry = LooseEntry(head: head, labelSet: sets.number(of: head, in: front, labels))
         window.add(
           entry, key: front.key(of: head), attributes: front.attributeBytes(of: head))
         guard head.hasValue else { continue }
@@ -249,21 +249,21 @@ struct CompactionRewrite {
     var batch = SurvivorBatch()
     while let input = merge.first {
       var entry = input.entry
-      guard range.contains(entry.sequence) else {
+      guard range.contains(entry.head.sequence) else {
         throw input.damage("an entry outside the range of its segment")
       }
-      latestCommitTime = max(latestCommitTime, entry.commitTime)
+      latestCommitTime = max(latestCommitTime, entry.head.commitTime)
       let fate = try fates.fate(
-        of: entry, key: input.key.rawSpan, isCached: input.isCached
+        of: entry.head, key: input.key.rawSpan, isCached: input.isCached
       ) { () throws(TidemarkError) in
         RecordType(rawValue: try input.attributes().recordType)
       }
-      tally.count(fate, of: entry, goesLater: input.isCached && fates.olderVersionsGo)
+      tally.count(fate, of: entry.head, goesLater: input.isCached && fates.olderVersionsGo)
       if case .kept(let created, let isSuperseded) = fate {
-        entry.created = created
+        entry.head.created = created
         entry.isHistory = isSuperseded && !fates.isTouched
-        if let link = pinned?.links[entry.sequence] { entry.previous = link }
-        if let link = fates.cached.link(of: entry.previous) { entry.previous = link }
+        if let link = pinned?.links[entry.head.sequence] { entry.head.previous = link }
+        if let link = fates.cached.link(of: entry.head.previous) { entry.head.previous = link }
         try batch.add(entry, of: input)
         if batch.isFull { try handOver(&batch) }
       }

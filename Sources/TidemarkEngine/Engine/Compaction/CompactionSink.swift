@@ -18,21 +18,18 @@ struct CompactionSink: Sendable {
     while start < batch.count {
       let entry: LooseEntry
       do { entry = try LooseEntry(batch.rawSpan, at: start) } catch { throw .format(error) }
-      try add(entry, batch, at: start)
+      try add(entry, batch.rawSpan)
       start += entry.byteCount
     }
   }
 
-  private mutating func add(
-    _ entry: LooseEntry, _ batch: [UInt8], at start: Int
-  ) throws(LogReadError) {
-    var written = entry.entry
+  private mutating func add(_ entry: LooseEntry, _ bytes: RawSpan) throws(LogReadError) {
+    var written = FrameBuilder.Entry(rewriting: entry.head)
     written.labelSetID = labelSetID(entry.labelSet)
-    let bytes = batch.rawSpan
     try writer.add(
-      written, key: bytes.extracting(entry.keyPlace(from: start)),
-      value: entry.hasValue ? bytes.extracting(entry.valuePlace(from: start)) : nil,
-      attributes: bytes.extracting(entry.attributesPlace(from: start)),
+      written, key: bytes.extracting(entry.keyPlace),
+      value: entry.head.hasValue ? bytes.extracting(entry.valuePlace) : nil,
+      attributes: bytes.extracting(entry.attributesPlace),
       isSuperseded: entry.isHistory)
   }
 
@@ -79,7 +76,7 @@ struct SurvivorBatch {
   /// - Parameter entry: the entry as it is to be written.
   mutating func add(_ entry: LooseEntry, of input: EntryInput) throws(TidemarkError) {
     if !held.isEmpty, heldKey != input.key { release() }
-    let type = entry.kind == .record ? try replaceableType(of: input) : nil
+    let type = entry.head.kind == .record ? try replaceableType(of: input) : nil
     if type == nil, held.isEmpty || heldBytes >= Self.fullBytes {
       // Many versions of a program's key with the name of a record stay out of memory.
       release()
@@ -110,8 +107,8 @@ struct SurvivorBatch {
     bytes.append(contentsOf: input.key)
     input.appendAttributes(to: &bytes)
     let start = bytes.count
-    if entry.hasValue { try input.appendValue(to: &bytes) }
-    guard bytes.count - start == entry.valueLength else {
+    if entry.head.hasValue { try input.appendValue(to: &bytes) }
+    guard bytes.count - start == entry.head.valueLength else {
       throw input.damage("a value of another length")
     }
   }

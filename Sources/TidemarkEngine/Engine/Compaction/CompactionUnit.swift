@@ -89,9 +89,8 @@ struct CompactionUnit: Sendable {
         try options.checkStop(at: number)
         let front = try frames.front(record)
         for head in front.entries {
-          let entry = LooseEntry(head, labelSet: 0)
           let fate = try fates.fate(
-            of: entry, key: front.key(of: head), isCached: front.isCached(head)
+            of: head, key: front.key(of: head), isCached: front.isCached(head)
           ) { () throws(TidemarkError) in
             do throws(FormatError) {
               return RecordType(rawValue: try front.attributes(of: head).recordType)
@@ -99,7 +98,7 @@ struct CompactionUnit: Sendable {
               throw segment.damage(.format(error), offset: front.offset)
             }
           }
-          tally.count(fate, of: entry)
+          tally.count(fate, of: head)
         }
       }
     }

@@ -7,7 +7,7 @@ class EntryInput {
   fileprivate(set) var word: UInt64 = 0
 
   fileprivate init() {
-    entry = LooseEntry(EntryHead.none, labelSet: 0)
+    entry = LooseEntry(head: .none, labelSet: 0)
   }
 
   /// Goes to the next entry.
@@ -38,7 +38,7 @@ class EntryInput {
     if word != other.word { return word < other.word }
     let order = key.rawSpan.compare(to: other.key.rawSpan)
     if order == 0, PlantedBug.isOn(.mergedOutOfOrder) { return false }
-    return order != 0 ? order < 0 : entry.sequence < other.entry.sequence
+    return order != 0 ? order < 0 : entry.head.sequence < other.entry.head.sequence
   }
 
   /// The attributes, decoded.
@@ -67,7 +67,6 @@ final class SegmentInput: EntryInput {
   private var frames: FrameReader
   private var nextFrame = 0
   private var front: DecodedFront?
-  private var head = EntryHead.none
   private var sets = LabelSets.OfFrame()
   private var position = 0
 
@@ -85,10 +84,10 @@ final class SegmentInput: EntryInput {
   override func advance() throws(TidemarkError) -> Bool {
     while true {
       if let front, position < front.entries.count {
-        let (word, sequence) = (word, entry.sequence)
-        head = front.entries[position]
+        let (word, sequence) = (word, entry.head.sequence)
+        let head = front.entries[position]
         position += 1
-        entry = LooseEntry(head, labelSet: sets.number(of: head, in: front, labels))
+        entry = LooseEntry(head: head, labelSet: sets.number(of: head, in: front, labels))
         let bytes = front.key(of: head)
         let order = word < bytes.bigEndianWord(at: 0) ? -1 : key.rawSpan.compare(to: bytes)
         guard order < 0 || order == 0 && sequence < head.sequence else {
@@ -109,17 +108,17 @@ final class SegmentInput: EntryInput {
   override func damage(_ reason: String) -> TidemarkError {
     frames.segment.damage(
       .format(FormatError(reason)), offset: front?.offset ?? 0,
-      sequences: entry.sequence...entry.sequence)
+      sequences: entry.head.sequence...entry.head.sequence)
   }
 
   override func appendAttributes(to bytes: inout [UInt8]) {
-    if let front { bytes.append(copying: front.attributeBytes(of: head)) }
+    if let front { bytes.append(copying: front.attributeBytes(of: entry.head)) }
   }
 
-  override var isCached: Bool { front?.isCached(head) ?? false }
+  override var isCached: Bool { front?.isCached(entry.head) ?? false }
 
   override func appendValue(to bytes: inout [UInt8]) throws(TidemarkError) {
-    if let front { try frames.appendValue(of: head, in: front, to: &bytes) }
+    if let front { try frames.appendValue(of: entry.head, in: front, to: &bytes) }
   }
 }
 
@@ -130,7 +129,6 @@ final class LooseInput: EntryInput {
   private let order: [UInt32]?
   private var position = 0
   private var run: MergeRun.Reader?
-  private var start = 0
 
   init(_ window: SortWindow) {
     bytes = window.bytes
@@ -147,6 +145,7 @@ final class LooseInput: EntryInput {
 
   override func advance() throws(TidemarkError) -> Bool {
     do throws(LogReadError) {
+      let start: Int
       if let order {
         guard position < order.count else { return false }
         start = Int(order[position])
@@ -163,7 +162,7 @@ final class LooseInput: EntryInput {
       } catch { throw .format(error) }
       if order == nil { position = start + entry.byteCount }
       let bytes = bytes
-      take(key: bytes.rawSpan.extracting(entry.keyPlace(from: start)))
+      take(key: bytes.rawSpan.extracting(entry.keyPlace))
       return true
     } catch {
       switch error {
@@ -178,19 +177,19 @@ final class LooseInput: EntryInput {
 
   override func appendAttributes(to target: inout [UInt8]) {
     let bytes = bytes
-    target.append(copying: bytes.rawSpan.extracting(entry.attributesPlace(from: start)))
+    target.append(copying: bytes.rawSpan.extracting(entry.attributesPlace))
   }
 
   override var isCached: Bool {
-    guard entry.attributesLength > 0, entry.kind != .delete else { return false }
+    guard entry.head.attributesLength > 0, entry.head.kind != .delete else { return false }
     let bytes = bytes
     return EntryAttributes.tellCached(
-      bytes.rawSpan.extracting(entry.attributesPlace(from: start)))
+      bytes.rawSpan.extracting(entry.attributesPlace))
   }
 
   override func appendValue(to target: inout [UInt8]) {
     let bytes = bytes
-    target.append(copying: bytes.rawSpan.extracting(entry.valuePlace(from: start)))
+    target.append(copying: bytes.rawSpan.extracting(entry.valuePlace))
   }
 }
 

@@ -17,38 +17,23 @@ struct LooseEntry: Sendable {
   private static let valueFlag: UInt8 = 1
   private static let historyFlag: UInt8 = 2
 
-  var kind: EntryKind
-  var endsBatch: Bool
-  var hasValue: Bool
-  var sequence: UInt64
-  var commitTime: UInt64
-  var previous: UInt64
-  var valueSequence: UInt64
-  var created: UInt64
+  /// Its places are those in what it was read from: the heads of a frame, or loose bytes.
+  var head: EntryHead
+  /// A number of `LabelSets`, in the place of the head's own.
   var labelSet: UInt32
-  var keyLength: Int
-  var attributesLength: Int
-  var valueLength: Int
   /// Whether no read of the newest state needs it.
   var isHistory = false
 
-  init(_ head: EntryHead, labelSet: UInt32) {
-    kind = head.kind
-    endsBatch = head.endsBatch
-    hasValue = head.hasValue
-    sequence = head.sequence
-    commitTime = head.commitTime
-    previous = head.previous
-    valueSequence = head.valueSequence
-    created = head.created
-    self.labelSet = labelSet
-    keyLength = head.keyLength
-    attributesLength = head.attributesLength
-    valueLength = head.hasValue ? head.valueLength : 0
+  var keyPlace: Range<Int> { head.keyStart..<(head.keyStart + head.keyLength) }
+  var attributesPlace: Range<Int> {
+    head.attributesStart..<(head.attributesStart + head.attributesLength)
   }
+  var valuePlace: Range<Int> { head.valueOffset..<(head.valueOffset + head.valueLength) }
 
   /// Length of all of its bytes.
-  var byteCount: Int { Self.headBytes + keyLength + attributesLength + valueLength }
+  var byteCount: Int {
+    Self.headBytes + head.keyLength + head.attributesLength + head.valueLength
+  }
 
   /// Appends the fields; key, attributes and value are the caller's to append.
   func encode(to bytes: inout [UInt8]) {
@@ -56,22 +41,25 @@ struct LooseEntry: Sendable {
     bytes.append(contentsOf: Self.emptyHead)
     let entry = self
     bytes.withMutableRawSpan { bytes in
+      let head = entry.head
       bytes.put(UInt32(entry.byteCount), at: start)
-      bytes.put(entry.kind.rawValue | (entry.endsBatch ? Self.endsBatchBit : 0), at: start + 4)
+      bytes.put(head.kind.rawValue | (head.endsBatch ? Self.endsBatchBit : 0), at: start + 4)
       bytes.put(
-        (entry.hasValue ? Self.valueFlag : 0) | (entry.isHistory ? Self.historyFlag : 0),
+        (head.hasValue ? Self.valueFlag : 0) | (entry.isHistory ? Self.historyFlag : 0),
         at: start + 5)
-      bytes.put(UInt16(entry.keyLength), at: start + 6)
-      bytes.put(entry.sequence, at: start + 8)
-      bytes.put(entry.commitTime, at: start + 16)
-      bytes.put(entry.previous, at: start + 24)
-      bytes.put(entry.valueSequence, at: start + 32)
-      bytes.put(entry.created, at: start + 40)
+      bytes.put(UInt16(head.keyLength), at: start + 6)
+      bytes.put(head.sequence, at: start + 8)
+      bytes.put(head.commitTime, at: start + 16)
+      bytes.put(head.previous, at: start + 24)
+      bytes.put(head.valueSequence, at: start + 32)
+      bytes.put(head.created, at: start + 40)
       bytes.put(entry.labelSet, at: start + 48)
-      bytes.put(UInt16(entry.attributesLength), at: start + 52)
+      bytes.put(UInt16(head.attributesLength), at: start + 52)
     }
   }
+}
 
+extension LooseEntry {
   /// Reads the fields of an entry whose bytes begin at `offset`, and checks that all are there.
   init(_ bytes: RawSpan, at offset: Int) throws(FormatError) {
     let length = Int(try bytes.u32(at: offset))
@@ -79,45 +67,24 @@ struct LooseEntry: Sendable {
     guard let kind = EntryKind(rawValue: first & 0x0f) else {
       throw FormatError("unknown kind of entry in a run")
     }
-    self.kind = kind
-    endsBatch = first & Self.endsBatchBit != 0
     let flags = try bytes.u8(at: offset + 5)
-    hasValue = flags & Self.valueFlag != 0
-    isHistory = flags & Self.historyFlag != 0
-    keyLength = Int(try bytes.u16(at: offset + 6))
-    sequence = try bytes.u64(at: offset + 8)
-    commitTime = try bytes.u64(at: offset + 16)
-    previous = try bytes.u64(at: offset + 24)
-    valueSequence = try bytes.u64(at: offset + 32)
-    created = try bytes.u64(at: offset + 40)
+    let key = (start: offset + Self.headBytes, length: Int(try bytes.u16(at: offset + 6)))
+    let attributesStart = key.start + key.length
+    let attributesLength = Int(try bytes.u16(at: offset + 52))
+    let valueStart = attributesStart + attributesLength
+    head = EntryHead(
+      kind: kind, endsBatch: first & Self.endsBatchBit != 0,
+      sequence: try bytes.u64(at: offset + 8), keyStart: key.start, keyLength: key.length,
+      labelSet: -1, hasValue: flags & Self.valueFlag != 0, valueOffset: valueStart,
+      valueLength: offset + length - valueStart, previous: try bytes.u64(at: offset + 24),
+      valueSequence: try bytes.u64(at: offset + 32), commitTime: try bytes.u64(at: offset + 16),
+      created: try bytes.u64(at: offset + 40), attributesStart: attributesStart,
+      attributesLength: attributesLength)
     labelSet = try bytes.u32(at: offset + 48)
-    attributesLength = Int(try bytes.u16(at: offset + 52))
-    valueLength = length - Self.headBytes - keyLength - attributesLength
-    guard valueLength >= 0, length <= bytes.byteCount - offset else {
+    isHistory = flags & Self.historyFlag != 0
+    guard head.valueLength >= 0, length <= bytes.byteCount - offset else {
       throw FormatError("an entry of a run ends too early")
     }
-  }
-
-  /// The entry as it is written to a segment; its labels are given apart.
-  var entry: FrameBuilder.Entry {
-    var entry = FrameBuilder.Entry(
-      kind: kind, endsBatch: endsBatch, sequence: sequence, commitTime: commitTime)
-    entry.previous = previous
-    entry.valueSequence = valueSequence
-    entry.created = created
-    return entry
-  }
-
-  /// Where the key stands in bytes in which the entry begins at `start`.
-  func keyPlace(from start: Int) -> Range<Int> {
-    (start + Self.headBytes)..<(start + Self.headBytes + keyLength)
-  }
-  func attributesPlace(from start: Int) -> Range<Int> {
-    let key = keyPlace(from: start)
-    return key.upperBound..<(key.upperBound + attributesLength)
-  }
-  func valuePlace(from start: Int) -> Range<Int> {
-    attributesPlace(from: start).upperBound..<(start + byteCount)
   }
 }
 
