@@ -39,7 +39,9 @@ package struct OperationBatch: Sendable {
   private(set) var labels = BatchLabels()
   package private(set) var conditions: [Condition] = []
   /// Whether a condition is on a hash.
-  private(set) var asksForHashes = false
+  var asksForHashes: Bool {
+    conditions.contains { if case .hash = $0 { true } else { false } }
+  }
   /// Whether any change is of cached data.
   package private(set) var hasCached = false
   /// Whether any operation is a touch.
@@ -125,10 +127,7 @@ package struct OperationBatch: Sendable {
     guard !labels.isEmpty else { return -1 }
     var sorted = labels
     if !zip(labels, labels.dropFirst()).allSatisfy({ $0.lexicographicallyPrecedes($1) }) {
-      sorted.sort { $0.lexicographicallyPrecedes($1) }
-      var unique: [[UInt8]] = []
-      for label in sorted where unique.last != label { unique.append(label) }
-      sorted = unique
+      sorted = Set(labels).sorted { $0.lexicographicallyPrecedes($1) }
     }
     guard sorted.count <= Limits.labelsPerEntry else {
       throw TidemarkError(
@@ -153,7 +152,6 @@ package struct OperationBatch: Sendable {
 
   package mutating func addCondition(_ condition: Condition) -> Int {
     conditions.append(condition)
-    if case .hash = condition { asksForHashes = true }
     return conditions.count - 1
   }
 
@@ -190,12 +188,11 @@ package struct OperationBatch: Sendable {
   ) throws(TidemarkError) {
     // Everything is checked before anything is added: a change that is refused leaves no trace.
     try attributes?.check()
-    var operation = try begin(kind, key, value, labelSet)
-    operation.isForced = isForced
-    operation.condition = condition
-    if let attributes, !attributes.isEmpty { add(attributes, to: &operation) }
-    operations.append(operation)
-    if kind == .touch { touches += 1 }
+    try add(kind, key: key, value: value, labelSet: labelSet)
+    let last = operations.count - 1
+    operations[last].isForced = isForced
+    operations[last].condition = condition
+    if let attributes, !attributes.isEmpty { add(attributes, toOperation: last) }
   }
 
   /// Adds the eviction of a cached value, which does nothing where the key is absent or has another
@@ -240,14 +237,6 @@ package struct OperationBatch: Sendable {
   package mutating func add(
     _ kind: EntryKind, key: RawSpan, value: RawSpan? = nil, labelSet: Int = -1
   ) throws(TidemarkError) {
-    operations.append(try begin(kind, key, value, labelSet))
-    if kind == .touch { touches += 1 }
-  }
-
-  /// Adds the bytes of a change that is within its bounds.
-  private mutating func begin(
-    _ kind: EntryKind, _ key: RawSpan, _ value: RawSpan?, _ labelSet: Int
-  ) throws(TidemarkError) -> Operation {
     try Self.check(key: key.byteCount, value: value?.byteCount ?? 0, kind: kind)
     guard arena.count + key.byteCount + (value?.byteCount ?? 0) <= Limits.batchBytes,
       operations.count < Limits.batchOperations
@@ -263,18 +252,21 @@ package struct OperationBatch: Sendable {
       arena.append(copying: value)
     }
     operation.labelSet = labelSet
-    return operation
+    operations.append(operation)
+    if kind == .touch { touches += 1 }
   }
 
-  private mutating func add(_ attributes: EntryAttributes, to operation: inout Operation) {
-    operation.ownTime = attributes.time
-    operation.isCached = attributes.entryClass == .cache && operation.kind != .delete
-    if operation.isCached { hasCached = true }
+  private mutating func add(_ attributes: EntryAttributes, toOperation index: Int) {
+    if attributes.entryClass == .cache, operations[index].kind != .delete {
+      operations[index].isCached = true
+      hasCached = true
+    }
     if let attachment = attributes.attachment { attachments.append(attachment) }
     scratch.bytes.removeAll(keepingCapacity: true)
     attributes.encode(into: &scratch)
-    operation.attributesStart = arena.count
-    operation.attributesLength = scratch.count
+    operations[index].ownTime = attributes.time
+    operations[index].attributesStart = arena.count
+    operations[index].attributesLength = scratch.count
     arena.append(contentsOf: scratch.bytes)
   }
 
@@ -324,7 +316,6 @@ package struct OperationBatch: Sendable {
     fileprivate var operations: Int
     fileprivate var labelSets: Int
     fileprivate var conditions: Int
-    fileprivate var asksForHashes: Bool
     fileprivate var attachments: Int
   }
 
@@ -332,8 +323,7 @@ package struct OperationBatch: Sendable {
   package var mark: Mark {
     Mark(
       arena: arena.count, operations: operations.count, labelSets: labels.sets.count,
-      conditions: conditions.count, asksForHashes: asksForHashes,
-      attachments: attachments.count)
+      conditions: conditions.count, attachments: attachments.count)
   }
 
   /// Takes back what was added since the batch was at `mark`.
@@ -343,7 +333,6 @@ package struct OperationBatch: Sendable {
     if !knownRows.isEmpty { knownRows = knownRows.filter { $0.key < mark.operations } }
     labels.removeSets(from: mark.labelSets)
     conditions.removeLast(conditions.count - mark.conditions)
-    asksForHashes = mark.asksForHashes
     attachments.removeLast(attachments.count - mark.attachments)
   }
 
@@ -357,7 +346,6 @@ package struct OperationBatch: Sendable {
     takeovers = nil
     knownRows = [:]
     derivedFrom = .max
-    asksForHashes = false
     attachments.removeAll()
     hasCached = false
     touches = 0
