@@ -80,7 +80,12 @@ package final class AutoCompactor: StateOwner {
     var isBusy = false
     var freed = 0
     defer { if !isBusy { compacting.withLock { $0.acceptExcess(after: freed) } } }
-    try sealToPurge()
+    // What is written over and over would else wait until the segment is full.
+    if compacting.withLock({ $0.isIdle }) {
+      try writer.sealSegments { isToPurge($0, $1) }
+    } else {
+      try writer.checkWritable()
+    }
     let id = reader.manifest.segments.last { $0.state == .sealed }?.id
     var isDone = false
     var (isMerge, isOvertaken) = (false, false)
@@ -169,13 +174,6 @@ package final class AutoCompactor: StateOwner {
     guard compacting.withLock({ $0.neededBytes == nil }) else { return false }
     let cached = reader.snapshot.usage.rows[id]?.cached ?? 0
     return CompactionChoice.paysToPurge(cached, of: rawBytes, from: purgeFromBytes)
-  }
-
-  /// Seals the active segment where that lets much cached data go: what is written over and over
-  /// would else wait until the segment is full.
-  private func sealToPurge() throws(TidemarkError) {
-    guard compacting.withLock({ $0.isIdle }) else { return try writer.checkWritable() }
-    try writer.sealSegments { isToPurge($0, $1) }
   }
 
   private func decided(at id: UInt64?, inVain: Bool) {

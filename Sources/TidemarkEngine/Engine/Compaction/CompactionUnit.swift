@@ -69,7 +69,12 @@ struct CompactionUnit: Sendable {
         if !options.dense { compactor.reader.leaveAlone(group.segments) }
         return outcome
       }
-      try syncNames()
+      if !PlantedBug.isOn(.compactedNameNotSynced) {
+        let directory = compactor.path + "/" + StoreLayout.logDirectory
+        do { try compactor.fileSystem.syncDirectory(directory) } catch {
+          throw TidemarkError(error, while: "compacting the log")
+        }
+      }
     } catch {
       rewrite.discard()
       throw error
@@ -137,13 +142,5 @@ struct CompactionUnit: Sendable {
   private func hasCurrentKey() throws(TidemarkError) -> Bool {
     let key = try compactor.keys.current()
     return group.segments.allSatisfy { $0.keyID == key }
-  }
-
-  private func syncNames() throws(TidemarkError) {
-    if PlantedBug.isOn(.compactedNameNotSynced) { return }
-    do {
-      try compactor.fileSystem.syncDirectory(
-        compactor.path + "/" + StoreLayout.logDirectory)
-    } catch { throw TidemarkError(error, while: "compacting the log") }
   }
 }

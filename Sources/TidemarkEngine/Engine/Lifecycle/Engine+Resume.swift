@@ -20,7 +20,10 @@ extension Engine {
     let lock = opener.writes ? try StoreDirectory.lock(path, beneath) : nil
     files.reopen()
     do throws(TidemarkError) {
-      try checkSameStore()
+      if let found = try writer.manifests.load(), found.manifest.storeID != reader.storeID {
+        throw TidemarkError(
+          .historyDiverged, "another store lies at \(path) now; close this one and open that")
+      }
       let opened = try opener.reopen(lock)
       // The opener has written MANIFEST through an object of its own.
       _ = try writer.manifests.load()
@@ -32,13 +35,6 @@ extension Engine {
       lock?.release()
       throw error
     }
-  }
-
-  private func checkSameStore() throws(TidemarkError) {
-    guard let found = try writer.manifests.load(), found.manifest.storeID != reader.storeID
-    else { return }
-    throw TidemarkError(
-      .historyDiverged, "another store lies at \(path) now; close this one and open that")
   }
 
   private func reopener() -> StoreOpener {

@@ -49,7 +49,9 @@ struct ImageVerifier {
   /// The faults of this run and those beneath, as the log tells.
   /// - Parameter runs: this one and those beneath.
   func findings(comparing runs: RunList) throws(TidemarkError) -> [VerifyFinding] {
-    guard let newest = runs.newest, !newest.isOpaque, !isOpaqueLog else { return [] }
+    // Without its key an encrypted log cannot be read.
+    guard let newest = runs.newest, !newest.isOpaque, !(manifest.isEncrypted && keys.isEmpty)
+    else { return [] }
     do throws(IndexError) {
       var comparison = ImageComparison(runs, manifest: manifest)
       if try compare(&comparison) { comparison.finish() }
@@ -82,9 +84,6 @@ struct ImageVerifier {
     }
     return isWhole
   }
-
-  /// Whether the log cannot be read for want of a key.
-  private var isOpaqueLog: Bool { manifest.isEncrypted && keys.isEmpty }
 
   private func finding(_ offset: Int, _ message: String) -> VerifyFinding {
     VerifyFinding(
