@@ -123,13 +123,11 @@ extension Compactor {
     let bound = bytes > 0 ? cacheBound(bytes, log) : nil
     let length = log.usedBytes
     // While there is room for it: a disk may be hardly larger than its caches.
-    let isTight =
-      bound.map { bound in
-        freeBytes.map { $0 < 2 * bound.segmentBytes } ?? false
-      } ?? false
+    var isTight = false
+    if let bound, let free = freeBytes { isTight = free < 2 * bound.segmentBytes }
     let excess = bound.map { log.keepsCached ? 0 : length - $0.logBytes } ?? 0
     let keepsReserve = isTight && length < configuration.ballastFromLogBytes
-    let isStill = compacting.withLock { state in
+    let isStill = compacting.withLock { [isTight] state in
       guard state.cacheBytes == bytes else { return false }
       state.lookedAt = log.segments.last?.id
       state.note(bound, excess: isTight ? max(1, excess) : excess, keepsReserve: keepsReserve)

@@ -30,7 +30,10 @@ struct CompactionUnit: Sendable {
       try compactor.check(room, isAutomatic: options.automatic.map { $0.stepBytes != 0 } ?? false)
       return try rewrite(&fates)
     } catch {
-      if error.code == .noSpace, options.automatic != nil { compactor.noteLack(of: room) }
+      // It is looked for again when a compaction is due the next time.
+      if error.code == .noSpace, options.automatic != nil {
+        compactor.compacting.withLock { $0.neededBytes = room.most }
+      }
       throw error
     }
   }

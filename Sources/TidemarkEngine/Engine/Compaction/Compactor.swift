@@ -241,9 +241,6 @@ package final class Compactor: StateOwner {
     }
   }
 
-  /// Takes note that there was no room; it is looked for again when one is due the next time.
-  func noteLack(of room: CompactionRoom) { compacting.withLock { $0.neededBytes = room.most } }
-
   /// Whether small segments may have come together while nobody had the time to merge them; asked
   /// once.
   func takeMerge() -> Bool {
@@ -311,17 +308,11 @@ package final class Compactor: StateOwner {
     // One that cannot be read keeps everything.
     if pins.contains(where: { $0.pin == nil }) { needed = 0 }
     if let floor = try ProjectionPin.floor(in: reader) { needed = min(needed, floor) }
-    let deletes = log.deletesKeptAbove
-    if options.dropHistory {
-      return CompactionFloor(
-        sequence: needed, needed: needed, deletes: deletes, cached: cached)
-    }
     var floor = CompactionFloor(
-      sequence: 0, versionsPerKey: retention.versionsPerKey, needed: needed, deletes: deletes,
-      cached: cached)
-    if let age = retention.ageSeconds {
-      floor.sequence = max(floor.sequence, try lastSequence(olderThan: age))
-    }
+      sequence: needed, needed: needed, deletes: log.deletesKeptAbove, cached: cached)
+    if options.dropHistory { return floor }
+    floor.versionsPerKey = retention.versionsPerKey
+    floor.sequence = try retention.ageSeconds.map(lastSequence(olderThan:)) ?? 0
     if let bytes = retention.bytes {
       floor.sequence = max(floor.sequence, try lastSequence(toKeep: bytes))
     }

@@ -33,22 +33,18 @@ struct MergeRun: Sendable {
     var chunk: [UInt8] = []
     var written = 0
     do throws(LogReadError) {
-      for offset in window.sorted() {
+      let offsets = window.sorted()
+      for (number, offset) in offsets.enumerated() {
         let start = Int(offset)
+        let isLast = number == offsets.count - 1
         do throws(FormatError) {
           let end = start + Int(try window.bytes.rawSpan.u32(at: start))
           chunk.append(copying: try window.bytes.rawSpan.slice(start, end - start))
-          guard chunk.count >= Self.chunkBytes else { continue }
+          guard chunk.count >= Self.chunkBytes || isLast else { continue }
           try Self.encode(&chunk, at: written + output.count, to: &output, codecs)
         } catch { throw .format(error) }
-        if output.count >= Self.writeBytes { try Self.write(&output, &written, to: file) }
+        if output.count >= Self.writeBytes || isLast { try Self.write(&output, &written, to: file) }
       }
-      do throws(FormatError) {
-        if !chunk.isEmpty {
-          try Self.encode(&chunk, at: written + output.count, to: &output, codecs)
-        }
-      } catch { throw .format(error) }
-      try Self.write(&output, &written, to: file)
     } catch {
       file.close()
       throw error
