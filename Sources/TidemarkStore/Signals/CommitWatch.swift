@@ -130,7 +130,7 @@ package final class CommitHub: Sendable {
 
   /// Tells those who watch a key that what is read there has changed without an entry of the key,
   /// as the state of a projection does.
-  package func tell(_ key: [UInt8]) { listener.note(key) }
+  package func tell(_ key: [UInt8]) { listener.note(key.rawSpan) }
 
   /// Whether nobody watches anything; for tests.
   var isIdle: Bool { state.withLock { $0.isEmpty } }

@@ -16,7 +16,13 @@ extension Engine {
     var beneath = environment
     beneath.fileSystem = files.base
     try StoreDirectory.check(path, beneath.fileSystem, creates: false)
-    let opener = reopener()
+    var configuration = configuration
+    if configuration.access == .create { configuration.access = .write }
+    keys.forgetCurrent()
+    configuration.encryption = keys.encryption
+    // It is among those already, or else this engine would not know it.
+    configuration.newKey = nil
+    let opener = StoreOpener(path: path, configuration: configuration, environment: environment)
     let lock = opener.writes ? try StoreDirectory.lock(path, beneath) : nil
     files.reopen()
     do throws(TidemarkError) {
@@ -35,16 +41,6 @@ extension Engine {
       lock?.release()
       throw error
     }
-  }
-
-  private func reopener() -> StoreOpener {
-    var configuration = configuration
-    if configuration.access == .create { configuration.access = .write }
-    keys.forgetCurrent()
-    configuration.encryption = keys.encryption
-    // It is among those already, or else this engine would not know it.
-    configuration.newKey = nil
-    return StoreOpener(path: path, configuration: configuration, environment: environment)
   }
 
   /// Takes up what a writer in another process has done since; for engines that only read.

@@ -39,7 +39,11 @@ struct RepairPlan {
     for index in order {
       let source = sources[index]
       if hasManifest, !source.isListed, listedEnd > 0 { covered.insert(1...listedEnd) }
-      let own = responsibility(of: source).subtracting(covered)
+      // It answers for what it covers, holds or has lost.
+      var own = source.present
+      own.formUnion(source.lost)
+      if source.isComplete, let coverage = source.coverage { own.insert(coverage) }
+      own = own.subtracting(covered)
       taken[index] = source.present.intersection(own)
       lost.formUnion(source.lost.intersection(own))
       if source.kind == .compacted, source.isComplete {
@@ -55,13 +59,6 @@ struct RepairPlan {
       lost = lost.subtracting(rescued)
     }
     arrange()
-  }
-
-  private func responsibility(of source: RepairSource) -> SequenceSet {
-    var set = source.present
-    if source.isComplete, let coverage = source.coverage { set.insert(coverage) }
-    set.formUnion(source.lost)
-    return set
   }
 
   private mutating func arrange() {

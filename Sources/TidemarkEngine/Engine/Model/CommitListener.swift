@@ -53,9 +53,7 @@ package final class CommitListener: Sendable {
   }
 
   /// Tells of a key by itself.
-  package func note(_ key: [UInt8]) { note(key.rawSpan) }
-
-  func note(_ key: RawSpan) {
+  package func note(_ key: RawSpan) {
     guard isOn.isSet else { return }
     if tell(key) { commitEnded() }
   }

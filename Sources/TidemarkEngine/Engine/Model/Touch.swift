@@ -11,12 +11,6 @@ struct Touch: Sendable {
   /// What ``renew(by:)`` has returned for the newest touch.
   var encoded: [UInt8]?
 
-  init(valueSequence: UInt64, maxAge: UInt32? = nil, hash: [UInt8]? = nil) {
-    self.valueSequence = valueSequence
-    self.maxAge = maxAge
-    self.hash = hash
-  }
-
   /// Takes over what a new touch gives.
   /// - Returns: the touch's attributes, completed with the earlier validity and hash; nil when
   ///   those that were given are complete.

@@ -104,12 +104,6 @@ package struct RetentionPin: Sendable, Hashable {
     return (pin, try reader.array(reader.remaining))
   }
 
-  /// The pin of a record.
-  init(record: RawSpan) throws(FormatError) {
-    let (pin, _) = try Self.split(record)
-    try self.init(decoding: pin.rawSpan)
-  }
-
   package init(decoding bytes: RawSpan) throws(FormatError) {
     var reader = ByteReader(bytes)
     guard try reader.u8() == Self.version else {
@@ -137,7 +131,8 @@ extension RetentionPin {
     var pins: [Named] = []
     for key in table.keys(of: .pin) {
       guard let value = try table.value(of: .pin, key: key) else { continue }
-      pins.append((key, try? RetentionPin(record: value.rawSpan)))
+      let bytes = try? split(value.rawSpan).pin
+      pins.append((key, bytes.flatMap { try? RetentionPin(decoding: $0.rawSpan) }))
     }
     return pins
   }
