@@ -9,10 +9,6 @@ extension Engine {
       of: id, for: owner, beginning: begins ? millisecondsNow : nil)
   }
 
-  private var millisecondsNow: UInt64 {
-    UInt64(clamping: max(0, environment.clock.now().milliseconds))
-  }
-
   /// Content that nobody goes on with goes after so long.
   private static let millisecondsToLive: UInt64 = 30 * 86_400_000
 

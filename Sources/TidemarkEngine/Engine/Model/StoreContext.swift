@@ -27,6 +27,9 @@ extension StateOwner {
   /// Bytes that are free on the disk; nil where that is not known.
   package var freeBytes: Int? { fileSystem.freeBytes(path) }
 
+  /// The time now, in milliseconds since 1970.
+  var millisecondsNow: UInt64 { UInt64(clamping: environment.clock.now().milliseconds) }
+
   /// Draws a key for a new file.
   /// - Parameter id: the user's key that wraps it; nil for a file that is not encrypted.
   func newFileKey(_ id: Encryption.KeyID?) throws(TidemarkError) -> NewFileKey? {

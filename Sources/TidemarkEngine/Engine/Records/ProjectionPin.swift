@@ -70,7 +70,7 @@ extension ProjectionPin {
   /// anew.
   static func floor(in reader: Reader) throws(TidemarkError) -> UInt64? {
     if PlantedBug.isOn(.projectionUnpinned) { return nil }
-    let now = UInt64(clamping: reader.environment.clock.now().milliseconds)
+    let now = reader.millisecondsNow
     var floor: UInt64?
     for (_, pin) in try all(in: reader) {
       guard let pin else { return 0 }

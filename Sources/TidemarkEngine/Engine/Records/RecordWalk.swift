@@ -6,16 +6,11 @@ struct RecordWalk {
   private static let firstStretch: UInt64 = 4_096
   private static let longestStretch: UInt64 = 65_536
 
-  struct Found {
-    var sequence: UInt64
-    var isRemoval: Bool
-  }
-
   private let reader: Reader
   /// The last sequence that was looked at.
   let head: UInt64
   /// The newest record of every name behind the checkpoint.
-  private(set) var found: [RecordName: Found] = [:]
+  private(set) var found: [RecordName: (sequence: UInt64, isRemoval: Bool)] = [:]
   private(set) var checkpoint: RecordCheckpoint?
   /// Checkpoints that are of no use.
   private(set) var unreadable = 0
@@ -106,7 +101,7 @@ struct RecordWalk {
     } else if type.isListed {
       let name = RecordName(type, key: entry.key)
       if let known = found[name], known.sequence > entry.sequence { return }
-      found[name] = Found(sequence: entry.sequence, isRemoval: entry.head.valueLength == 0)
+      found[name] = (entry.sequence, entry.head.valueLength == 0)
     }
   }
 

@@ -139,7 +139,7 @@ extension RetentionPin {
 
   /// Whether the peer has given no sign of life for so long that only deletes are kept for it.
   func isGone(in reader: Reader) -> Bool {
-    let now = UInt64(clamping: max(0, reader.environment.clock.now().milliseconds))
+    let now = reader.millisecondsNow
     return now > renewed && now - renewed >= Self.millisecondsToLive
   }
 }
