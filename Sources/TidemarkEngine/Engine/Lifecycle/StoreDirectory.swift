@@ -139,7 +139,6 @@ enum StoreDirectory {
     } catch { throw TidemarkError(error, while: "creating the store") }
   }
 
-  /// Takes the store's lock.
   static func lock(
     _ path: String, _ environment: EngineEnvironment
   ) throws(TidemarkError) -> any FileLock {

@@ -76,16 +76,11 @@ struct StoreRecovery {
           throw segment.damage(error, offset: 0)
         }
       }
-    } catch let error as FileSystemError {
-      throw TidemarkError(error, while: "reading the log")
-    } catch let error as TidemarkError {
-      if error.code != .formatTooNew,
-        configuration.access == .readOnly || configuration.recovery == .salvage
-      {
-        return
-      }
-      throw error
-    } catch { return }
+    } catch {
+      let isLenient = configuration.access == .readOnly || configuration.recovery == .salvage
+      if isLenient, let error = error as? TidemarkError, error.code != .formatTooNew { return }
+      throw TidemarkError(wrapping: error, while: "reading the log")
+    }
   }
 
   /// Walks the segment that was open for appending.

@@ -109,7 +109,6 @@ struct ImageVerifier {
 }
 
 extension Image {
-  /// How many chunks the file has.
   var chunkCount: Int {
     (header.dataBytes + ImageLayout.chunkBytes - 1) >> ImageLayout.chunkShift
   }

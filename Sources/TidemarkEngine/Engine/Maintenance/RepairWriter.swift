@@ -32,7 +32,6 @@ struct RepairWriter {
     var latestCommitTime: UInt64 = 0
   }
 
-  /// Writes all segments.
   mutating func run() throws(TidemarkError) {
     for run in plan.runs {
       let source = sources[run.source]

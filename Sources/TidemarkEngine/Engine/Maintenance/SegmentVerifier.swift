@@ -38,7 +38,6 @@ struct SegmentVerifier {
         isDamageToAcknowledged: remedy == nil, segmentID: row.id))
   }
 
-  /// Reads and checks the whole segment.
   mutating func run() throws(TidemarkError) {
     lastSequence = row.state == .sealed ? row.lastSequence : row.firstSequence - 1
     do {
@@ -105,14 +104,9 @@ struct SegmentVerifier {
   struct Walk {
     var table = LocatorTable()
     /// The entry before, in a segment that is sorted: of history (true), and of the others.
-    var last: [Bool: Position] = [:]
+    var last: [Bool: (key: [UInt8], sequence: UInt64)] = [:]
     var endsBatch = true
     var latestCommitTime: UInt64 = 0
-
-    struct Position {
-      var key: [UInt8] = []
-      var sequence: UInt64 = 0
-    }
   }
 
   /// Checks frames, locator, footer and length of a sealed segment.
@@ -203,7 +197,7 @@ struct SegmentVerifier {
       }
       return
     }
-    var last = walk.last[front.header.isHistory] ?? Walk.Position()
+    var last = walk.last[front.header.isHistory] ?? ([], 0)
     for entry in front.entries {
       guard entry.sequence >= row.firstSequence,
         entry.sequence <= max(row.firstSequence, row.lastSequence)

@@ -27,7 +27,6 @@ package struct EngineConfiguration: Sendable {
   package var cacheBytes = 32 << 20
   /// The caches of decoded blocks and heads that several engines share, in the place of its own.
   package var sharedCaches: LogCaches?
-  /// Most bytes of the hot cache.
   var hotCacheBytes: Int { sharedCaches == nil ? cacheBytes / 8 * 7 : cacheBytes }
   /// Most bytes of decoded objects: what the hot cache leaves, and always a little.
   func objectBytes(beside hotBytes: Int) -> Int {

@@ -10,7 +10,6 @@ enum IndexOrStoreError: Error {
 }
 
 extension IndexError {
-  /// Whether a run of the index is damaged, so that the index is to be made without it.
   var voidsImage: Bool {
     switch self {
     case .imageDamaged, .imageInvalid: true
