@@ -161,13 +161,6 @@ package final class Checkpointer: StateOwner {
       .limitExceeded, "other runs were written all the while; try again later")
   }
 
-  /// Writes runs in the place of those that do not have the key for new files.
-  func replaceRunsOfOtherKeys() throws(TidemarkError) {
-    let current = try keys.current()
-    guard reader.manifest.images.contains(where: { $0.keyID != current }) else { return }
-    try writeWholeRun()
-  }
-
   /// Rebuilds the index from the log alone and writes it as one run in the place of all others.
   func rebuild() throws(TidemarkError) {
     try betweenRuns { () throws(TidemarkError) in

@@ -90,7 +90,12 @@ package final class AutoCompactor: StateOwner {
     var isDone = false
     var (isMerge, isOvertaken) = (false, false)
     // A merge that has made way leaves it to the next look, which comes at once.
-    defer { decided(at: isOvertaken ? nil : id, inVain: !isDone && !isOvertaken) }
+    defer {
+      let now = environment.clock.monotonicNanoseconds()
+      compacting.withLock {
+        $0.decided(at: isOvertaken ? nil : id, inVain: !isDone && !isOvertaken, now)
+      }
+    }
     do throws(TidemarkError) {
       guard let (first, gain) = try firstWorthCompacting() else { return false }
       isMerge = gain == .order
@@ -176,11 +181,6 @@ package final class AutoCompactor: StateOwner {
     return CompactionChoice.paysToPurge(cached, of: rawBytes, from: purgeFromBytes)
   }
 
-  private func decided(at id: UInt64?, inVain: Bool) {
-    let now = environment.clock.monotonicNanoseconds()
-    compacting.withLock { $0.decided(at: id, inVain: inVain, now) }
-  }
-
   func automaticOptions(
     from first: UInt64, dryRun: Bool = false
   ) -> CompactionOptions {
@@ -251,7 +251,6 @@ package final class AutoCompactor: StateOwner {
     return mayMerge ? choice.firstToMerge().map { (id($0), .order) } : nil
   }
 
-  /// The choice between the sealed segments.
   private func choice() -> CompactionChoice {
     let log = reader.snapshot
     let sealed = log.manifest.segments.filter { $0.state == .sealed }

@@ -12,7 +12,6 @@ struct CompactionSink: Sendable {
     self.labels = labels
   }
 
-  /// Writes the entries of a batch.
   mutating func add(_ batch: [UInt8]) throws(LogReadError) {
     var start = 0
     while start < batch.count {
@@ -58,15 +57,10 @@ struct SurvivorBatch {
   /// Handed over once it has so many bytes.
   static let fullBytes = 2 << 20
 
-  private struct Held {
-    /// Nil where it is no record that a newer one replaces.
-    var type: RecordType?
-    var bytes: [UInt8]
-  }
-
   private(set) var bytes: [UInt8] = []
-  /// The newest record of each type of the key at hand, and what comes between them.
-  private var held: [Held] = []
+  /// The newest record of each type of the key at hand, and what comes between them: the type is
+  /// nil where it is no record that a newer one replaces.
+  private var held: [(type: RecordType?, bytes: [UInt8])] = []
   private var heldKey: [UInt8] = []
   private var heldBytes = 0
 
@@ -88,7 +82,7 @@ struct SurvivorBatch {
         heldBytes -= held.remove(at: older).bytes.count
       }
     }
-    var own = Held(type: type, bytes: [])
+    var own = (type: type, bytes: [UInt8]())
     try Self.append(entry, of: input, to: &own.bytes)
     heldBytes += own.bytes.count
     held.append(own)

@@ -129,7 +129,6 @@ package final class Compactor: StateOwner {
     report.historyFrom = log.manifest.historyFrom
   }
 
-  /// Rewrites one group.
   private func replace(
     by unit: CompactionUnit, _ fates: inout CompactionFates, _ options: CompactionOptions,
     _ report: inout CompactionReport
@@ -209,8 +208,11 @@ package final class Compactor: StateOwner {
   /// Ends a change of keys, after the log was rewritten: runs and hints of other keys go, and
   /// files that could not be removed when they were replaced.
   private func finishChangeOfKeys() throws(TidemarkError) {
-    try checkpointer.replaceRunsOfOtherKeys()
-    try removeReplaced(and: HintFile.files(in: store, withoutKey: try keys.current()).map(\.path))
+    let key = try keys.current()
+    if reader.manifest.images.contains(where: { $0.keyID != key }) {
+      try checkpointer.writeWholeRun()
+    }
+    try removeReplaced(and: HintFile.files(in: store, withoutKey: key).map(\.path))
   }
 
   /// Removes files of log and index that are listed no more.
@@ -252,10 +254,7 @@ package final class Compactor: StateOwner {
 
   /// Forgets what was decided about segments, since the log was read anew from the disk.
   func startOver() {
-    compacting.withLock { state in
-      state = CompactorState(goingOnFrom: state)
-      state.mergeIsDue = true
-    }
+    compacting.withLock { $0 = CompactorState(goingOnFrom: $0) }
     lookAtCaches()
   }
 

@@ -3,7 +3,6 @@
 /// One compaction runs at a time. One that nobody asked for gives way to whoever else wants to
 /// compact, to close or to suspend.
 struct CompactorState {
-  /// Whether a compaction runs.
   private(set) var isRunning = false
   /// Whether the one that runs was asked for by nobody.
   private(set) var isRunningByItself = false
@@ -52,6 +51,7 @@ struct CompactorState {
     runs = former.runs
     bytesFreed = former.bytesFreed
     cacheBytes = former.cacheBytes
+    mergeIsDue = true
   }
 
   /// Claims the one place for who rewrites the log.

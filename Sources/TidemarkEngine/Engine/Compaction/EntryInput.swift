@@ -20,7 +20,6 @@ class EntryInput {
   /// Whether the entry says that it is of cached data.
   var isCached: Bool { false }
 
-  /// Appends the entry's value.
   func appendValue(to bytes: inout [UInt8]) throws(TidemarkError) {}
 
   /// The error that says that what was merged is not as it should be.
@@ -41,7 +40,6 @@ class EntryInput {
     return order != 0 ? order < 0 : entry.head.sequence < other.entry.head.sequence
   }
 
-  /// The attributes, decoded.
   final func attributes() throws(TidemarkError) -> EntryAttributes {
     var bytes: [UInt8] = []
     appendAttributes(to: &bytes)

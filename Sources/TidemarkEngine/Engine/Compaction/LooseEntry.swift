@@ -30,7 +30,6 @@ struct LooseEntry: Sendable {
   }
   var valuePlace: Range<Int> { head.valueOffset..<(head.valueOffset + head.valueLength) }
 
-  /// Length of all of its bytes.
   var byteCount: Int {
     Self.headBytes + head.keyLength + head.attributesLength + head.valueLength
   }
@@ -110,7 +109,6 @@ final class LabelSets: Sendable {
     }
   }
 
-  /// The labels of a set.
   func labels(_ number: UInt32) -> [[UInt8]] {
     state.withLock { state in
       number > 0 && Int(number) <= state.sets.count ? state.sets[Int(number) - 1] : []

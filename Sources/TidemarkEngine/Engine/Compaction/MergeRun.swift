@@ -80,10 +80,8 @@ struct MergeRun: Sendable {
     chunk.removeAll(keepingCapacity: true)
   }
 
-  /// Reads it from the beginning on.
   func reader() throws(LogReadError) -> Reader { try Reader(self, file) }
 
-  /// Closes and removes the file.
   func remove(_ fileSystem: any FileSystem) {
     file.close()
     try? fileSystem.remove(path)

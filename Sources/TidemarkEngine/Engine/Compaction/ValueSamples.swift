@@ -13,7 +13,6 @@ struct ValueSamples {
   /// - Parameter rawBytes: of everything that is rewritten.
   init(rawBytes: Int) { step = max(1, rawBytes / Limits.dictionarySampleBytes) }
 
-  /// Takes note of a value.
   mutating func note(_ value: RawSpan) {
     total += value.byteCount
     met += 1
