@@ -121,8 +121,8 @@ package struct RetentionPin: Sendable, Hashable {
 }
 
 extension RetentionPin {
-  /// A pin and whose it is; nil for one that cannot be read, or that another version wrote: it keeps
-  /// everything.
+  /// A pin and whose it is. One that cannot be read, or that another version wrote, is nil and
+  /// keeps everything.
   typealias Named = (name: [UInt8], pin: RetentionPin?)
 
   /// The pins of all peers: the records of type `pin`.
