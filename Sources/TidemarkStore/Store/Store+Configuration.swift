@@ -28,24 +28,7 @@ extension Store {
   }
 
   /// The disk, the clocks and the chance that a store runs on; tests put their own in.
-  package struct Environment: Sendable {
-    /// Where files are.
-    package var fileSystem: any FileSystem
-    /// Where the time comes from.
-    package var clock: any WallClock
-    /// Where ids, salts and seeds come from, and the keys of an encrypted store's files.
-    package var random: any RandomSource
-
-    /// The machine's own, or what is given.
-    package init(
-      fileSystem: any FileSystem = LocalFileSystem(), clock: any WallClock = SystemClock(),
-      random: any RandomSource = SystemRandom()
-    ) {
-      self.fileSystem = fileSystem
-      self.clock = clock
-      self.random = random
-    }
-  }
+  package typealias Environment = EngineEnvironment
 
   /// When the log is compacted.
   public enum Compaction: Sendable, Hashable {
@@ -150,7 +133,7 @@ extension Store.Configuration {
 
   /// Opens the log in a directory.
   package func openEngine(at path: String) throws(TidemarkError) -> Engine {
-    try Engine.open(path, configuration: engineConfiguration, environment: engineEnvironment)
+    try Engine.open(path, configuration: engineConfiguration, environment: environment)
   }
 
   private var engineConfiguration: EngineConfiguration {
@@ -170,10 +153,5 @@ extension Store.Configuration {
     configuration.compactsByItself = compaction == .automatic
     configuration.doesBackgroundWorkInline = !usesThreads
     return configuration
-  }
-
-  var engineEnvironment: EngineEnvironment {
-    EngineEnvironment(
-      fileSystem: environment.fileSystem, clock: environment.clock, random: environment.random)
   }
 }

@@ -31,7 +31,7 @@ extension Store {
     at path: String, configuration: Configuration = Configuration(), recordsDamage: Bool = true
   ) throws(TidemarkError) -> VerifyReport {
     try StoreVerifier.verify(
-      path, environment: configuration.engineEnvironment, recordsDamage: recordsDamage,
+      path, environment: configuration.environment, recordsDamage: recordsDamage,
       encryption: configuration.encryption)
   }
 
@@ -65,7 +65,7 @@ extension Store {
     at path: String, into target: String, configuration: Configuration = Configuration()
   ) throws(TidemarkError) -> RepairReport {
     try StoreRepair.repair(
-      from: path, into: target, environment: configuration.engineEnvironment,
+      from: path, into: target, environment: configuration.environment,
       encryption: configuration.encryption)
   }
 

@@ -6,7 +6,7 @@ extension Engine {
   ///   - environment: on what.
   package static func open(
     _ path: String, configuration: EngineConfiguration,
-    environment: EngineEnvironment = .system
+    environment: EngineEnvironment = EngineEnvironment()
   ) throws(TidemarkError) -> Engine {
     let files = ClosableFileSystem(environment.fileSystem)
     var environment = environment

@@ -21,7 +21,7 @@ package struct StoreRepair {
   /// - Throws: `storeMissing` and `notAStore`, `storeExists`, `locked` when somebody writes to
   ///   the source, `formatTooNew`, and what the system refuses.
   package static func repair(
-    from path: String, into target: String, environment: EngineEnvironment = .system,
+    from path: String, into target: String, environment: EngineEnvironment = EngineEnvironment(),
     encryption: Encryption? = nil
   ) throws(TidemarkError) -> RepairReport {
     var repair = StoreRepair(

@@ -22,7 +22,8 @@ package struct StoreVerifier {
   /// - Throws: `storeMissing` and `notAStore`, `formatTooNew`, and what the system refuses;
   ///   damage is reported, not thrown.
   package static func verify(
-    _ path: String, environment: EngineEnvironment = .system, recordsDamage: Bool = true,
+    _ path: String, environment: EngineEnvironment = EngineEnvironment(),
+    recordsDamage: Bool = true,
     encryption: Encryption? = nil
   ) throws(TidemarkError) -> VerifyReport {
     var verifier = StoreVerifier(

@@ -62,22 +62,21 @@ package struct EngineConfiguration: Sendable {
   package init() {}
 }
 
-/// The disk, the clocks and the chance that an engine runs on.
+/// The disk, the clocks and the chance that an engine runs on; tests put their own in.
 package struct EngineEnvironment: Sendable {
   package var fileSystem: any FileSystem
   package var clock: any WallClock
+  /// Makes ids, salts and seeds, and the keys of an encrypted store's files.
   package var random: any RandomSource
 
-  package init(fileSystem: any FileSystem, clock: any WallClock, random: any RandomSource) {
+  /// The machine's own, or what is given.
+  package init(
+    fileSystem: any FileSystem = LocalFileSystem(), clock: any WallClock = SystemClock(),
+    random: any RandomSource = SystemRandom()
+  ) {
     self.fileSystem = fileSystem
     self.clock = clock
     self.random = random
-  }
-
-  /// The machine's own.
-  package static var system: EngineEnvironment {
-    EngineEnvironment(
-      fileSystem: LocalFileSystem(), clock: SystemClock(), random: SystemRandom())
   }
 
   /// `count` unpredictable bytes.
