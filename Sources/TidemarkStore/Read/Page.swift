@@ -54,7 +54,9 @@ extension PageCursor: LosslessStringConvertible {
     let parts = rest.split(separator: ".", omittingEmptySubsequences: false)
     switch kind {
     case UInt8(ascii: "k"):
-      guard let key = Self.bytes(hexadecimal: rest), !key.isEmpty else { return nil }
+      guard !rest.isEmpty, rest.utf8.count <= 2 * Limits.keyBytes,
+        let key = AttachmentID.bytes(ofDigits: String(rest))
+      else { return nil }
       position = .key(key)
     case UInt8(ascii: "s"):
       guard let sequence = UInt64(rest) else { return nil }
@@ -71,37 +73,10 @@ extension PageCursor: LosslessStringConvertible {
   /// The cursor as text: letters, digits, dots and hyphens.
   public var description: String {
     switch position {
-    case .start: return "s0"
-    case .key(let key):
-      var text: [UInt8] = [UInt8(ascii: "k")]
-      let digits = Array("0123456789abcdef".utf8)
-      for byte in key {
-        text.append(digits[Int(byte >> 4)])
-        text.append(digits[Int(byte & 15)])
-      }
-      return String(decoding: text, as: UTF8.self)
-    case .sequence(let sequence): return "s\(sequence)"
-    case .time(let time, let sequence): return "t\(time.seconds).\(time.nanoseconds).\(sequence)"
-    }
-  }
-
-  private static func bytes(hexadecimal text: Substring) -> [UInt8]? {
-    let digits = Array(text.utf8)
-    guard digits.count.isMultiple(of: 2), digits.count <= 2 * Limits.keyBytes else { return nil }
-    var bytes: [UInt8] = []
-    bytes.reserveCapacity(digits.count / 2)
-    for i in stride(from: 0, to: digits.count, by: 2) {
-      guard let high = nibble(digits[i]), let low = nibble(digits[i + 1]) else { return nil }
-      bytes.append(high << 4 | low)
-    }
-    return bytes
-  }
-
-  private static func nibble(_ digit: UInt8) -> UInt8? {
-    switch digit {
-    case UInt8(ascii: "0")...UInt8(ascii: "9"): digit - UInt8(ascii: "0")
-    case UInt8(ascii: "a")...UInt8(ascii: "f"): digit - UInt8(ascii: "a") + 10
-    default: nil
+    case .start: "s0"
+    case .key(let key): "k" + AttachmentID.text(key)
+    case .sequence(let sequence): "s\(sequence)"
+    case .time(let time, let sequence): "t\(time.seconds).\(time.nanoseconds).\(sequence)"
     }
   }
 }
@@ -117,8 +92,5 @@ extension PageCursor: Codable {
   }
 
   /// Encodes the text form.
-  public func encode(to encoder: any Encoder) throws {
-    var container = encoder.singleValueContainer()
-    try container.encode(description)
-  }
+  public func encode(to encoder: any Encoder) throws { try description.encode(to: encoder) }
 }

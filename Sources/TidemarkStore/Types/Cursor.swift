@@ -47,8 +47,5 @@ extension Cursor: Codable {
   }
 
   /// Encodes the text form.
-  public func encode(to encoder: any Encoder) throws {
-    var container = encoder.singleValueContainer()
-    try container.encode(description)
-  }
+  public func encode(to encoder: any Encoder) throws { try description.encode(to: encoder) }
 }
