@@ -68,15 +68,15 @@ extension ObjectReader {
   func forEachRows(
     _ query: EntryQuery, _ body: (ArraySlice<ScanRow>, EngineView) throws(TidemarkError) -> Void
   ) throws(TidemarkError) {
-    let (view, scan) = try source.scan(query, after: .start)
+    guard let scan = try source.scan(query, after: .start) else { return }
     var pages = PageSizes(limit: query.limit)
-    while let scan, let size = pages.next() {
+    while let size = pages.next() {
       let rows = try scan.nextPage(limit: size)
       if rows.isEmpty { return }
       pages.took(rows.count)
       // Objects may be large, and few of them are to be in memory.
       for first in stride(from: 0, to: rows.count, by: 32) {
-        try body(rows[first...].prefix(32), view)
+        try body(rows[first...].prefix(32), scan.view)
       }
     }
   }

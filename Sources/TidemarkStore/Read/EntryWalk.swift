@@ -16,9 +16,7 @@ struct EntryWalk: ~Copyable {
 
   /// Keeps the store open.
   private let source: ReadSource
-  /// Keeps what the rows name.
-  private let view: EngineView
-  /// Nil when no key can match.
+  /// Keeps what the rows name; nil when no key can match.
   private let scan: EngineScan?
   private let values: Bool
   private var left: Int
@@ -29,8 +27,8 @@ struct EntryWalk: ~Copyable {
   /// By row. Where something cannot be read, each row tells of it by itself.
   private var entries: [Entry?] = []
   private var contents: [[UInt8]?] = []
-  /// For each of the rows its place among them in the order of the log.
-  private var ranks: [Int] = []
+  /// The rows whose entries could be read, in the order of the log.
+  private var order: [Int] = []
   private var next = 0
   /// The values of the rows before this one were read.
   private var valued = 0
@@ -40,7 +38,7 @@ struct EntryWalk: ~Copyable {
     _ source: ReadSource, _ query: EntryQuery, after position: ScanPosition = .start
   ) throws(TidemarkError) {
     self.source = source
-    (view, scan) = try source.scan(query, after: position)
+    scan = try source.scan(query, after: position)
     start = position
     values = query.values
     left = max(0, query.limit ?? .max)
@@ -83,15 +81,13 @@ struct EntryWalk: ~Copyable {
     left -= rows.count
     entries = Array(repeating: nil, count: rows.count)
     contents = Array(repeating: nil, count: rows.count)
-    ranks = Array(repeating: 0, count: rows.count)
-    var rank = 0
+    order.removeAll(keepingCapacity: true)
     var bytes = 1
     try? source.engine.reader.entries.forEachInfo(of: rows) { (index, info) throws(TidemarkError) in
       entries[index] = Entry(
         key: rows[index].key, value: [], info: info,
         created: try source.created(info, walks: false))
-      ranks[index] = rank
-      rank += 1
+      order.append(index)
       bytes += 256 + info.labels.reduce(0) { $0 + $1.count + 32 }
     }
     // Labels take memory, too.
@@ -106,9 +102,7 @@ struct EntryWalk: ~Copyable {
       bytes += entries[valued]?.valueLength ?? 0
       valued += 1
     }
-    let ranks = ranks
-    // Rows that could not be read tell of it by themselves.
-    let order = (next..<valued).filter { entries[$0] != nil }.sorted { ranks[$0] < ranks[$1] }
+    let order = order.filter { (next..<valued).contains($0) }
     var prepared = 0
     for (number, index) in order.enumerated() {
       if number == prepared {

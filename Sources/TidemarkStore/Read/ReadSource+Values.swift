@@ -1,15 +1,13 @@
 public import TidemarkEngine
 
 extension ReadSource {
-  /// A scan of the rows of a query, in the view that it keeps.
-  /// - Returns: no scan when no key can match.
+  /// A scan of the rows of a query. It keeps the view that has them.
+  /// - Returns: nil when no key can match.
   package func scan(
     _ query: EntryQuery, after position: ScanPosition
-  ) throws(TidemarkError) -> (view: EngineView, scan: EngineScan?) {
+  ) throws(TidemarkError) -> EngineScan? {
     let view = try pinned()
-    return (
-      view, query.scanQuery.map { EngineScan(engine.reader, $0, view: view, after: position) }
-    )
+    return query.scanQuery.map { EngineScan(engine.reader, $0, view: view, after: position) }
   }
 
   /// Calls `body` with key and value of every entry of a query, until it says that it is enough.

@@ -4,9 +4,7 @@ internal import TidemarkEngine
 package struct RowWalk: ~Copyable {
   /// Keeps the store open.
   package let source: ReadSource
-  /// Keeps what the rows name.
-  private let view: EngineView
-  /// Nil when no key can match.
+  /// Keeps what the rows name; nil when no key can match.
   private let scan: EngineScan?
   /// Behind the pages that were dropped.
   private var start: ScanPosition
@@ -18,7 +16,7 @@ package struct RowWalk: ~Copyable {
     _ source: ReadSource, _ query: EntryQuery, after position: ScanPosition = .start
   ) throws(TidemarkError) {
     self.source = source
-    (view, scan) = try source.scan(query, after: position)
+    scan = try source.scan(query, after: position)
     start = position
     sizes = PageSizes(limit: query.limit)
   }

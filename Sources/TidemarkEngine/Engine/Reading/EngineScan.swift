@@ -65,7 +65,7 @@ package enum ScanPosition: Sendable, Hashable {
 package final class EngineScan {
   let reader: Reader
   private let query: ScanQuery
-  private let view: EngineView
+  package let view: EngineView
   /// Behind the last row that was returned.
   package private(set) var position: ScanPosition
   private var resumption: KeyBound?
