@@ -18,10 +18,8 @@ extension Store {
   public static func open(
     at location: Location, configuration: Configuration = Configuration()
   ) async throws(TidemarkError) -> Store {
-    guard configuration.usesThreads else {
-      return try openBlocking(at: location, configuration: configuration)
-    }
-    return try await onOwnThread("tidemark-open") { () throws(TidemarkError) in
+    try await onOwnThread("tidemark-open", if: configuration.usesThreads) {
+      () throws(TidemarkError) in
       try openBlocking(at: location, configuration: configuration)
     }
   }

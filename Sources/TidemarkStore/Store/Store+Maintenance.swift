@@ -20,7 +20,8 @@ extension Store {
   public static func verify(
     at path: String, configuration: Configuration = Configuration(), recordsDamage: Bool = true
   ) async throws(TidemarkError) -> VerifyReport {
-    try await maintain(configuration) { () throws(TidemarkError) in
+    try await onOwnThread("tidemark-mend", if: configuration.usesThreads) {
+      () throws(TidemarkError) in
       try verifyBlocking(at: path, configuration: configuration, recordsDamage: recordsDamage)
     }
   }
@@ -55,7 +56,8 @@ extension Store {
   public static func repair(
     at path: String, into target: String, configuration: Configuration = Configuration()
   ) async throws(TidemarkError) -> RepairReport {
-    try await maintain(configuration) { () throws(TidemarkError) in
+    try await onOwnThread("tidemark-mend", if: configuration.usesThreads) {
+      () throws(TidemarkError) in
       try repairBlocking(at: path, into: target, configuration: configuration)
     }
   }
@@ -77,13 +79,6 @@ extension Store {
     try await offPool("tidemark-index") { (store) throws(TidemarkError) in
       try store.rebuildIndex()
     }
-  }
-
-  private static func maintain<R: Sendable>(
-    _ configuration: Configuration, _ body: @escaping @Sendable () throws(TidemarkError) -> R
-  ) async throws(TidemarkError) -> R {
-    guard configuration.usesThreads else { return try body() }
-    return try await onOwnThread("tidemark-mend", body)
   }
 }
 

@@ -147,8 +147,8 @@ extension Store {
   package func offPool<R: Sendable>(
     _ name: String, _ body: @escaping @Sendable (Blocking) throws(TidemarkError) -> R
   ) async throws(TidemarkError) -> R {
-    let blocking = blocking
-    guard usesThreads else { return try body(blocking) }
-    return try await onOwnThread(name) { () throws(TidemarkError) in try body(blocking) }
+    try await onOwnThread(name, if: usesThreads) { [blocking] () throws(TidemarkError) in
+      try body(blocking)
+    }
   }
 }
