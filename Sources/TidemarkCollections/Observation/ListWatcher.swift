@@ -34,7 +34,7 @@ final class ListWatcher<Object: Sendable, ID: CollectionID>: Watcher {
     self.limit = limit
   }
 
-  var wakeup: Wakeup { held.watch.wakeup }
+  var wakeup: Signal { held.watch.wakeup }
 
   func look() throws -> ObjectList<Object, ID>? {
     let news = held.watch.takeNews()

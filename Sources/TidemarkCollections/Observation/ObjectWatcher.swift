@@ -16,7 +16,7 @@ final class ObjectWatcher<Object: Sendable, ID: CollectionID>: Watcher {
     self.id = id
   }
 
-  var wakeup: Wakeup { held.watch.wakeup }
+  var wakeup: Signal { held.watch.wakeup }
 
   func look() throws -> Result<Object?, TidemarkError>? {
     let news = held.watch.takeNews()
@@ -46,7 +46,7 @@ struct ReadableWatcher<Object: Sendable, ID: CollectionID>: Watcher {
   /// Is told of such states; nil where the first is an error.
   let unreadable: (@Sendable (TidemarkError) -> Void)?
 
-  var wakeup: Wakeup { watcher.wakeup }
+  var wakeup: Signal { watcher.wakeup }
 
   func look() throws -> Object?? {
     switch try watcher.look() {

@@ -51,7 +51,7 @@ public final class Projection<State: Codable & Sendable>: Sendable {
   let working = Lock<ChangeReader?>(nil)
   let key: [UInt8]
   /// Wakes the task that takes changes.
-  let wakeup = Lock<Wakeup?>(nil)
+  let wakeup = Lock<Signal?>(nil)
 
   init(
     _ store: Store, _ name: String, _ version: UInt32, _ initial: State, _ prefix: Key,
@@ -109,7 +109,7 @@ public final class Projection<State: Codable & Sendable>: Sendable {
   public func stop() {
     progress.withLock { $0.isStopped = true }
     advance.raise()
-    wakeup.withLock { $0 }?.wake()
+    wakeup.withLock { $0 }?.raise()
   }
 
   /// The same, and waits until no checkpoint is under way.
@@ -130,7 +130,7 @@ private final class ProjectionWatcher<State: Codable & Sendable>: Watcher {
     held = projection.store.hub.watch(key: projection.key)
   }
 
-  var wakeup: Wakeup { held.watch.wakeup }
+  var wakeup: Signal { held.watch.wakeup }
 
   func look() throws -> State? {
     _ = held.watch.takeNews()

@@ -102,7 +102,7 @@ public struct Changes: AsyncSequence, Sendable {
   }
 }
 
-extension Wakeup {
+extension Signal {
   /// How often a store that is open read-only looks for what another process wrote.
   private static var pollInterval: Duration { .milliseconds(500) }
 

@@ -91,7 +91,7 @@ public struct Observed<Element: Sendable>: AsyncSequence, Sendable {
 /// Looks at something in a store when it may have changed.
 package protocol Watcher<State>: Sendable {
   associatedtype State: Sendable
-  var wakeup: Wakeup { get }
+  var wakeup: Signal { get }
   /// The state, if it is another one than the last; one look at a time.
   func look() throws -> State?
 }
@@ -108,7 +108,7 @@ package final class ValueWatcher<State: Sendable & Equatable>: Watcher {
     self.read = read
   }
 
-  package var wakeup: Wakeup { held.watch.wakeup }
+  package var wakeup: Signal { held.watch.wakeup }
 
   package func look() throws -> State? {
     let news = held.watch.takeNews()

@@ -13,7 +13,7 @@ package final class CommitWatch: Sendable {
     package var isEmpty: Bool { keys.isEmpty && !isAll }
   }
 
-  package let wakeup = Wakeup()
+  package let wakeup = Signal()
   private let news = Lock(News())
 
   /// Notes that a key was written.
@@ -81,7 +81,7 @@ package final class CommitHub: Sendable {
           defer { state.due.removeAll(keepingCapacity: true) }
           return state.due
         }
-        for watch in due { watch.wakeup.wake() }
+        for watch in due { watch.wakeup.raise() }
       })
     engine.listen(with: listener)
   }
@@ -142,7 +142,7 @@ package final class CommitHub: Sendable {
     }
     for watch in watches {
       watch.noteAll()
-      watch.wakeup.wake()
+      watch.wakeup.raise()
     }
   }
 }

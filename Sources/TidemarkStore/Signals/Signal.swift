@@ -5,6 +5,8 @@ internal import TidemarkEngine
 package final class Signal: Sendable {
   private struct State {
     var count: UInt64 = 0
+    /// The count when ``sleep()`` ended last.
+    var seen: UInt64 = 0
     var nextID = 0
     var waiters: [Int: CheckedContinuation<Void, Never>] = [:]
   }
@@ -56,4 +58,23 @@ package final class Signal: Sendable {
       state.withLock { $0.waiters.removeValue(forKey: id) }?.resume()
     }
   }
+  /// Waits until it was raised since the last sleep, or the task is cancelled. Only one task sleeps.
+  package func sleep() async {
+    await wait(beyond: state.withLock { $0.seen })
+    state.withLock { $0.seen = $0.count }
+  }
+}
+
+/// Wakes a task at every change of the visible or the durable sequence, as long as it lives.
+package final class SequenceWatch: Sendable {
+  package let wakeup = Signal()
+  private let engine: Engine
+  private let token: Int
+
+  package init(_ engine: Engine) {
+    self.engine = engine
+    token = engine.observe { [wakeup] in wakeup.raise() }
+  }
+
+  deinit { engine.stopObserving(token) }
 }
