@@ -34,19 +34,7 @@ extension Entry.Kind {
 }
 
 extension StorageClass {
-  init(_ entryClass: EntryAttributes.Class) {
-    switch entryClass {
-    case .owned: self = .owned
-    case .cache: self = .cache
-    }
-  }
-
-  var engineClass: EntryAttributes.Class {
-    switch self {
-    case .owned: .owned
-    case .cache: .cache
-    }
-  }
+  init(_ entryClass: EntryAttributes.Class) { self = entryClass == .cache ? .cache : .owned }
 }
 
 extension Slot {

@@ -74,10 +74,8 @@ public struct PutOptions: Sendable, Hashable {
     attributes.time = time
     attributes.hash = hash
     attributes.maxAge = maxAgeSeconds
-    attributes.entryClass = storageClass.engineClass
-    attributes.origin = origin.map {
-      EntryAttributes.Origin(replica: $0.replica, sequence: $0.sequence)
-    }
+    attributes.entryClass = storageClass == .cache ? .cache : .owned
+    attributes.origin = origin.map { .init(replica: $0.replica, sequence: $0.sequence) }
     attributes.after = after
     attributes.priority = Int64(priority)
     attributes.schemaVersion = schemaVersion
