@@ -17,27 +17,6 @@ public protocol StoreReader: Sendable {
   ) throws(TidemarkError) -> Bool
 }
 
-/// Where reads go.
-public struct ReadSource: Sendable {
-  /// Kept open while somebody reads.
-  let store: Store
-  /// Nil for the newest state, whatever that is when it is read.
-  package let view: EngineView?
-
-  package init(store: Store, view: EngineView?) {
-    self.store = store
-    self.view = view
-  }
-
-  package var engine: Engine { store.engine }
-
-  /// The view, or one of the newest state.
-  package func pinned() throws(TidemarkError) -> EngineView {
-    if let view { return view }
-    return try engine.reader.view()
-  }
-}
-
 extension Store: StoreReader {
   /// Where reads go; of no use outside the library.
   public var source: ReadSource { ReadSource(store: self, view: nil) }

@@ -48,6 +48,9 @@ extension Store.Blocking {
   /// read the log.
   public func snapshot() throws(TidemarkError) { try store.engine.checkpointer.writeRun() }
 
+  /// Makes everything that was written so far durable.
+  public func flush() throws(TidemarkError) { try store.engine.writer.flush() }
+
   /// Rewrites the log; see ``Store/compact(dropHistory:dense:dryRun:newKey:waits:)``.
   @discardableResult
   public func compact(

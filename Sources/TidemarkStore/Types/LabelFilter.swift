@@ -50,13 +50,15 @@ public struct LabelFilter: Sendable, Hashable {
   /// Whether it lets everything through.
   public var isEmpty: Bool { all.isEmpty && any.isEmpty && not.isEmpty }
 
+  /// Whether it asks for some label, so that a list of those who carry it leads to all that match.
+  package var isPositive: Bool { !all.isEmpty || !any.isEmpty }
+
   package var query: LabelQuery {
     LabelQuery(all: all.map(\.bytes), any: any.map(\.bytes), not: not.map(\.bytes))
   }
-}
 
-/// The same with text that is no literal.
-extension LabelFilter {
+  // The functions below take labels of text that is no literal.
+
   /// Entries that carry all of these.
   @_disfavoredOverload
   public static func all<Text: StringProtocol>(_ labels: Text...) -> LabelFilter {
@@ -92,9 +94,4 @@ extension LabelFilter {
   public func not<Text: StringProtocol>(_ labels: Text...) -> LabelFilter {
     LabelFilter(all: all, any: any, not: not + labels.map { EntryLabel($0) })
   }
-}
-
-extension LabelFilter {
-  /// Whether it asks for some label, so that a list of those who carry it leads to all that match.
-  package var isPositive: Bool { !all.isEmpty || !any.isEmpty }
 }

@@ -1,6 +1,25 @@
 public import TidemarkEngine
 
-extension ReadSource {
+/// Where reads go.
+public struct ReadSource: Sendable {
+  /// Kept open while somebody reads.
+  let store: Store
+  /// Nil for the newest state, whatever that is when it is read.
+  package let view: EngineView?
+
+  package init(store: Store, view: EngineView?) {
+    self.store = store
+    self.view = view
+  }
+
+  package var engine: Engine { store.engine }
+
+  /// The view, or one of the newest state.
+  package func pinned() throws(TidemarkError) -> EngineView {
+    if let view { return view }
+    return try engine.reader.view()
+  }
+
   /// A scan of the rows of a query. It keeps the view that has them.
   /// - Returns: nil when no key can match.
   package func scan(
