@@ -44,10 +44,10 @@ final class CommitThread: Sendable {
       let waiter = Waiter(sequence: sequence, epoch: epoch, continuation: continuation)
       do throws(TidemarkError) {
         if try enqueue(waiter) { return state.broadcast() }
-        continuation.resume(returning: Self.outcome(sequence, of: epoch, engine, nil))
+        continuation.resume(returning: outcome(of: waiter, after: nil))
       } catch {
         // This thread syncs where no other can be had: what becomes of the entry must be known.
-        continuation.resume(returning: Self.sync(sequence, of: epoch, engine))
+        sync(waiter)
       }
     }
     if let failure { throw failure }
@@ -56,28 +56,17 @@ final class CommitThread: Sendable {
   /// - Returns: false when the thread is ending.
   /// - Throws: when it cannot be started.
   private func enqueue(_ waiter: Waiter) throws(TidemarkError) -> Bool {
-    let engine = engine
-    let monitor = state
-    return try state.withLock { (state: inout State) throws(TidemarkError) in
+    try state.withLock { (state: inout State) throws(TidemarkError) in
       guard !state.isStopping else { return false }
       if state.thread == nil {
-        state.thread = try WorkerThread(name: "tidemark-commit") { Self.run(engine, monitor) }
+        state.thread = try WorkerThread(name: "tidemark-commit") { [self] in run() }
       }
       state.waiters.append(waiter)
       return true
     }
   }
 
-  private static func sync(
-    _ sequence: UInt64, of epoch: UInt64, _ engine: Engine
-  ) -> TidemarkError? {
-    if engine.reader.isDurable(sequence, of: epoch) { return nil }
-    var failure: TidemarkError?
-    do { try engine.writer.sync(through: sequence, of: epoch) } catch { failure = error }
-    return outcome(sequence, of: epoch, engine, failure)
-  }
-
-  private static func run(_ engine: Engine, _ state: Monitor<State>) {
+  private func run() {
     while true {
       let waiters = state.wait { state -> [Waiter]? in
         if state.waiters.isEmpty { return state.isStopping ? [] : nil }
@@ -86,19 +75,26 @@ final class CommitThread: Sendable {
       }
       if waiters.isEmpty { return }
       // The sync of the first does for all that were not lost.
-      for waiter in waiters.sorted(by: { $0.sequence > $1.sequence }) {
-        waiter.continuation.resume(returning: sync(waiter.sequence, of: waiter.epoch, engine))
-      }
+      for waiter in waiters.sorted(by: { $0.sequence > $1.sequence }) { sync(waiter) }
     }
   }
 
+  private func sync(_ waiter: Waiter) {
+    var failure: TidemarkError?
+    if !engine.reader.isDurable(waiter.sequence, of: waiter.epoch) {
+      do { try engine.writer.sync(through: waiter.sequence, of: waiter.epoch) } catch {
+        failure = error
+      }
+      failure = outcome(of: waiter, after: failure)
+    }
+    waiter.continuation.resume(returning: failure)
+  }
+
   /// The error that one who waits is told; nil when the entry is safe, whatever befell others.
-  private static func outcome(
-    _ sequence: UInt64, of epoch: UInt64, _ engine: Engine, _ failure: TidemarkError?
-  ) -> TidemarkError? {
-    if engine.reader.isDurable(sequence, of: epoch) { return nil }
+  private func outcome(of waiter: Waiter, after failure: TidemarkError?) -> TidemarkError? {
+    if engine.reader.isDurable(waiter.sequence, of: waiter.epoch) { return nil }
     return TidemarkError.unknownOutcome(
-      of: sequence,
+      of: waiter.sequence,
       after: failure
         ?? TidemarkError(.closed, "the store was closed or suspended before the sync"))
   }

@@ -20,12 +20,11 @@ final class CompactionThread: Sendable {
   /// Lets the thread look whether a compaction pays, if it is time for that.
   func compactIfDue() throws(TidemarkError) {
     guard engine.autoCompactor.isDue() || engine.attachments.isSweepDue else { return }
-    let (engine, monitor) = (engine, state)
     try state.withLock { (state: inout State) throws(TidemarkError) in
       guard !state.isStopping else { return }
       state.isDue = true
       guard state.thread == nil else { return }
-      state.thread = try WorkerThread(name: "tidemark-pack") { Self.run(engine, monitor) }
+      state.thread = try WorkerThread(name: "tidemark-pack") { [self] in run() }
     }
     state.broadcast()
   }
@@ -40,7 +39,7 @@ final class CompactionThread: Sendable {
   /// Waits for the thread to end; after ``stop()`` only.
   func join() { state.withLock { $0.thread }?.join() }
 
-  private static func run(_ engine: Engine, _ state: Monitor<State>) {
+  private func run() {
     while true {
       let isStopping = state.wait { state -> Bool? in
         guard state.isStopping || state.isDue else { return nil }

@@ -16,10 +16,10 @@ internal import TidemarkEngine
 public final class StoreUpkeep: Sendable {
   private static let pauseNanoseconds: UInt64 = 50_000_000
   /// After failures a store is looked at less and less often: this many looks are left out at most.
-  fileprivate static let mostLooksLeftOut = 200
+  private static let mostLooksLeftOut = 200
   /// Looks without anything to sync before a store is left alone: a little more than the second
   /// after which the log itself is told how far it is synced.
-  fileprivate static let looksBeforeSleep = 24
+  private static let looksBeforeSleep = 24
 
   /// One store as the thread sees it.
   fileprivate struct Row {
@@ -34,6 +34,24 @@ public final class StoreUpkeep: Sendable {
     /// How many after the next failure.
     var pause = 1
     var failure: TidemarkError?
+
+    /// Notes the outcome of a look.
+    mutating func note(_ error: TidemarkError?, isSettled: Bool, hadNews: Bool) {
+      if let error {
+        failure = error
+        quietLooks = 0
+        looksToLeaveOut = pause
+        pause = min(2 * pause, StoreUpkeep.mostLooksLeftOut)
+        return
+      }
+      quietLooks = isSettled && !hadNews ? quietLooks + 1 : 0
+      if isSettled { failure = nil }
+      pause = 1
+      if quietLooks >= StoreUpkeep.looksBeforeSleep, !news.isRaised {
+        isActive = false
+        quietLooks = 0
+      }
+    }
   }
 
   fileprivate struct State {
@@ -50,9 +68,6 @@ public final class StoreUpkeep: Sendable {
   /// A thread for stores; it starts when one of them is written to.
   public init() {}
 
-  /// Whether there is a thread.
-  var isStarted: Bool { state.withLock { $0.thread != nil } }
-
   /// A store was written to, and its news were just raised.
   fileprivate func wake(_ member: Int) {
     let sleeps = state.withLock { state in
@@ -67,15 +82,14 @@ public final class StoreUpkeep: Sendable {
   /// Starts the thread; where the system gives none, the next commit tries again.
   private func startThread(_ state: inout State, _ member: Int) {
     do throws(TidemarkError) {
-      let monitor = self.state
-      state.thread = try WorkerThread(name: "tidemark-work") { Self.run(monitor) }
+      state.thread = try WorkerThread(name: "tidemark-work") { [self] in run() }
     } catch {
       state.rows[member]?.failure = error
       state.rows[member]?.news.take()
     }
   }
 
-  private static func run(_ state: Monitor<State>) {
+  private func run() {
     while true {
       let goesOn = state.wait { state -> Bool? in
         state.isAwake = false
@@ -89,14 +103,16 @@ public final class StoreUpkeep: Sendable {
         return true
       }
       guard goesOn else { return }
-      if state.wait(timeoutNanoseconds: pauseNanoseconds, until: { $0.rows.isEmpty }) { continue }
+      if state.wait(timeoutNanoseconds: Self.pauseNanoseconds, until: { $0.rows.isEmpty }) {
+        continue
+      }
       for member in state.withLock({ $0.rows.filter(\.value.isActive).keys.sorted() }) {
-        look(at: member, state)
+        look(at: member)
       }
     }
   }
 
-  private static func look(at member: Int, _ state: Monitor<State>) {
+  private func look(at member: Int) {
     let row = state.withLock { state -> Row? in
       guard let row = state.rows[member] else { return nil }
       guard row.looksToLeaveOut == 0 else {
@@ -117,34 +133,11 @@ public final class StoreUpkeep: Sendable {
         row.engine.reader.isSuspended
         || row.engine.reader.lastSequence == row.engine.reader.durableSequence
     } catch { failure = error }
-    let (error, settled) = (failure, isSettled)
     state.withLock { state in
       state.working = nil
-      state.rows[member]?.note(error, isSettled: settled, hadNews: hadNews)
+      state.rows[member]?.note(failure, isSettled: isSettled, hadNews: hadNews)
     }
     state.broadcast()
-  }
-}
-
-extension StoreUpkeep.Row {
-  /// Takes note of a look.
-  fileprivate mutating func note(
-    _ error: TidemarkError?, isSettled: Bool, hadNews: Bool
-  ) {
-    if let error {
-      failure = error
-      quietLooks = 0
-      looksToLeaveOut = pause
-      pause = min(2 * pause, StoreUpkeep.mostLooksLeftOut)
-      return
-    }
-    quietLooks = isSettled && !hadNews ? quietLooks + 1 : 0
-    if isSettled { failure = nil }
-    pause = 1
-    if quietLooks >= StoreUpkeep.looksBeforeSleep, !news.isRaised {
-      isActive = false
-      quietLooks = 0
-    }
   }
 }
 
@@ -169,7 +162,7 @@ struct UpkeepMember: Sendable {
   }
 
   /// Whether there is a thread.
-  var isStarted: Bool { upkeep.isStarted }
+  var isStarted: Bool { upkeep.state.withLock { $0.thread != nil } }
 
   /// The error that the last work for the store ended with.
   var lastError: TidemarkError? { upkeep.state.withLock { $0.rows[member]?.failure } }
