@@ -115,7 +115,6 @@ package struct ChangeReader: Sendable {
         return .reset
       }
       cursor = LogCursor(engine.reader, from: position + 1, through: goal)
-      sincePin = 0
       return .entries
     }
   }

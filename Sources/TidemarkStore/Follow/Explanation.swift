@@ -64,10 +64,10 @@ extension StoreReader {
     var walk = try key.withBytes { (key) throws(TidemarkError) in
       try VersionWalk(engine.reader, ofKey: key, upTo: view.sequence)
     }
-    guard let newest = try walk.next() else { return nil }
-    var versions = [try Explanation.Version(newest, successor: nil, status)]
     var older = try walk.next()
-    while let entry = older, versions.count < limit {
+    guard let newest = older else { return nil }
+    var versions: [Explanation.Version] = []
+    while let entry = older, versions.count < max(1, limit) {
       versions.append(
         try Explanation.Version(entry, successor: versions.last?.sequence, status))
       older = try walk.next()
@@ -80,19 +80,12 @@ extension StoreReader {
 }
 
 extension Explanation.Version {
-  init(
-    _ entry: LogEntry, successor: UInt64?, _ status: EngineStatus
-  ) throws(TidemarkError) {
-    let pin = status.pins.first { pin in
-      entry.sequence <= pin && pin < successor ?? 0
-    }
-    let reason: Explanation.Reason
-    if successor == nil {
-      reason = .newest
-    } else if let pin {
-      reason = .view(pin)
-    } else {
-      reason = successor ?? 0 <= status.historyFrom ? .awaitsCompaction : .retention
+  init(_ entry: LogEntry, successor: UInt64?, _ status: EngineStatus) throws(TidemarkError) {
+    var reason = Explanation.Reason.newest
+    if let successor {
+      let pin = status.pins.first { entry.sequence <= $0 && $0 < successor }
+      reason = successor <= status.historyFrom ? .awaitsCompaction : .retention
+      if let pin { reason = .view(pin) }
     }
     let origin = try entry.attributes().origin
     self.init(

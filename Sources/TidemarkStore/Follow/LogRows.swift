@@ -45,12 +45,8 @@ extension StoreReader {
   ) throws(TidemarkError) -> LogRows {
     let source = source
     let end = try source.pinned().sequence
-    let pin: EngineView
-    if let sequence {
-      pin = try source.engine.reader.view(at: min(sequence, end))
-    } else {
-      pin = try source.engine.reader.view(at: min(source.engine.reader.bounds().historyFrom, end))
-    }
+    let oldest = try sequence == nil ? source.engine.reader.bounds().historyFrom : 0
+    let pin = try source.engine.reader.view(at: min(sequence ?? oldest, end))
     return LogRows(source, pin: pin, after: sequence ?? 0, through: end, values: values)
   }
 }

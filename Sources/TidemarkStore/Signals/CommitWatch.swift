@@ -44,14 +44,19 @@ package final class CommitWatch: Sendable {
 ///
 /// A commit costs a look for each of its keys, however many watch others.
 package final class CommitHub: Sendable {
-  fileprivate struct State {
+  private struct State {
     /// Watchers of one key each, by its hash.
     var keys: [UInt64: [CommitWatch]] = [:]
     var prefixes: [(prefix: [UInt8], watches: [CommitWatch])] = []
     /// Watchers that have heard something of the commit that is being told.
     var due: [CommitWatch] = []
 
-    var isEmpty: Bool { keys.isEmpty && prefixes.isEmpty }
+    mutating func tell(_ watches: [CommitWatch], _ key: RawSpan) {
+      for watch in watches {
+        // One that has other news is due already, or was woken for them.
+        if watch.note(key) { due.append(watch) }
+      }
+    }
   }
 
   private let state: Lock<State>
@@ -133,7 +138,7 @@ package final class CommitHub: Sendable {
   package func tell(_ key: [UInt8]) { listener.note(key.rawSpan) }
 
   /// Whether nobody watches anything; for tests.
-  var isIdle: Bool { state.withLock { $0.isEmpty } }
+  var isIdle: Bool { state.withLock { $0.keys.isEmpty && $0.prefixes.isEmpty } }
 
   /// Lets everybody look at everything anew: another process may have written.
   func tellAll() {
@@ -143,15 +148,6 @@ package final class CommitHub: Sendable {
     for watch in watches {
       watch.noteAll()
       watch.wakeup.raise()
-    }
-  }
-}
-
-extension CommitHub.State {
-  fileprivate mutating func tell(_ watches: [CommitWatch], _ key: RawSpan) {
-    for watch in watches {
-      // One that has other news is due already, or was woken for them.
-      if watch.note(key) { due.append(watch) }
     }
   }
 }
