@@ -24,8 +24,6 @@ public struct PutOptions: Sendable, Hashable {
   /// A file beside the log that belongs to the entry: content that is too large for a value, or
   /// that is read in parts. It is part of the entry, and goes with it.
   public var attachment: StagedAttachment?
-  /// That of an older version, which is put back.
-  var formerAttachment: AttachmentID?
   /// Entries with a higher priority go to a peer first: above 0 before what is usual, below 0 when
   /// nothing else is left. A hint, which yields to order: a key's changes go in the order of the
   /// writes, entries go behind what they come after, and what others wait for does not wait itself.
@@ -65,8 +63,7 @@ public struct PutOptions: Sendable, Hashable {
   /// Whether nothing is said.
   var isEmpty: Bool {
     time == nil && hash == nil && maxAgeSeconds == nil && storageClass == .owned && origin == nil
-      && after.isEmpty && priority == 0 && attachment == nil
-      && formerAttachment == nil && schemaVersion == 0
+      && after.isEmpty && priority == 0 && attachment == nil && schemaVersion == 0
   }
 
   var attributes: EntryAttributes {
@@ -79,7 +76,7 @@ public struct PutOptions: Sendable, Hashable {
     attributes.after = after
     attributes.priority = Int64(priority)
     attributes.schemaVersion = schemaVersion
-    attributes.attachment = attachment?.hold.id ?? formerAttachment
+    attributes.attachment = attachment?.hold.id
     return attributes
   }
 }

@@ -95,20 +95,3 @@ extension Store {
     return batch
   }
 }
-
-extension WriteBatch {
-  /// Adds a put of an older version with all that it carried.
-  package mutating func putBack(
-    key: [UInt8], _ value: RawSpan, info: EntryInfo, if condition: WriteCondition
-  ) throws(TidemarkError) {
-    let attributes = info.attributes
-    var options = PutOptions(
-      time: attributes.time, hash: attributes.hash, maxAge: attributes.maxAge.map { .seconds($0) },
-      storageClass: StorageClass(attributes.entryClass))
-    options.formerAttachment = attributes.attachment
-    options.schemaVersion = attributes.schemaVersion
-    // Its content may have been released, or have been the server's.
-    if attributes.attachment != nil { operations.mayLackAttachments = true }
-    try put(key, value, labels: info.labels.map { EntryLabel($0) }, options: options, if: condition)
-  }
-}

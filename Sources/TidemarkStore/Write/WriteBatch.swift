@@ -163,6 +163,25 @@ public struct WriteBatch: Sendable {
     }
   }
 
+  /// Adds a put of an older version with all that it carried.
+  package mutating func putBack(
+    key: [UInt8], _ value: RawSpan, info: EntryInfo, if condition: WriteCondition
+  ) throws(TidemarkError) {
+    var attributes = EntryAttributes()
+    attributes.time = info.attributes.time
+    attributes.hash = info.attributes.hash
+    attributes.maxAge = info.attributes.maxAge
+    attributes.entryClass = info.attributes.entryClass
+    attributes.schemaVersion = info.attributes.schemaVersion
+    attributes.attachment = info.attributes.attachment
+    // Its content may have been released, or have been the server's.
+    if attributes.attachment != nil { operations.mayLackAttachments = true }
+    try ReservedKeys.refuse(key.rawSpan)
+    try add(
+      .put, key.rawSpan, value, labels: info.labels.map { EntryLabel($0) }, attributes: attributes,
+      if: condition)
+  }
+
   /// Empties the batch and keeps its memory.
   public mutating func removeAll() {
     operations.removeAll()
