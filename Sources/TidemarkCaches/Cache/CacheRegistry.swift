@@ -56,7 +56,7 @@ package final class CacheRegistry: CacheParticipant {
     warmer?.start()
   }
 
-  package func complete(_ status: inout Store.Status) { status.cacheWarmed = warmer?.warmed ?? 0 }
+  package var warmed: Int { warmer?.warmed ?? 0 }
 
   package func close(waits: Bool) {
     for region in regions.withLock({ $0 }) {

@@ -167,7 +167,7 @@ extension Store {
     get throws(TidemarkError) {
       var status = Status(
         try engine.status(), backgroundError: background?.lastError ?? compactor?.lastError)
-      for participant in participants { participant.complete(&status) }
+      status.cacheWarmed = caches.warmed
       return status
     }
   }

@@ -6,9 +6,6 @@ package protocol StoreParticipant: AnyObject, Sendable {
   /// Looks anew at what it has in memory: another process may have written.
   func reload() throws(TidemarkError)
 
-  /// Adds what it knows to the facts about the store.
-  func complete(_ status: inout Store.Status)
-
   /// Ends its work before the log is closed.
   /// - Parameter waits: whether to wait for its threads, one of which may let the store go.
   func close(waits: Bool)
@@ -16,13 +13,15 @@ package protocol StoreParticipant: AnyObject, Sendable {
 
 extension StoreParticipant {
   package func reload() throws(TidemarkError) {}
-  package func complete(_ status: inout Store.Status) {}
   package func close(waits: Bool) {}
 }
 
 /// The participant that keeps caches: it takes part in commits, so that evictions are in the same
 /// commit as the insert that exceeds a bound, and gives cached entries up on a full disk.
 package protocol CacheParticipant: StoreParticipant {
+  /// How many cached values were read ahead.
+  var warmed: Int { get }
+
   /// Whether a write of a key must go through ``stage(_:_:waitsForRoom:answering:)`` even if it
   /// says nothing besides.
   func concerns(_ key: RawSpan) -> Bool
