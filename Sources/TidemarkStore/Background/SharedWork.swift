@@ -13,7 +13,8 @@ package enum SharedWork {
     var done = 0
   }
 
-  private static let hasHelper = Lock(false)
+  /// Raised while a thread helps.
+  private static let helper = AtomicSignal()
 
   /// Does all parts.
   /// - Parameters:
@@ -31,17 +32,13 @@ package enum SharedWork {
   }
 
   private static func startHelper(_ state: Monitor<State>) {
-    let isFree = hasHelper.withLock { hasHelper in
-      defer { hasHelper = true }
-      return !hasHelper
-    }
-    guard isFree else { return }
+    guard helper.raise() else { return }
     let thread = try? WorkerThread(name: "tidemark-share") {
       while doNext(state) {}
-      hasHelper.withLock { $0 = false }
+      helper.take()
     }
     // Without a thread the caller does everything.
-    if thread == nil { hasHelper.withLock { $0 = false } }
+    if thread == nil { helper.take() }
   }
 
   /// Does a part that nobody has begun.
