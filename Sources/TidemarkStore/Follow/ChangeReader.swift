@@ -6,9 +6,7 @@ package struct ChangeReader: Sendable {
   private static let entriesPerPin = 4096
 
   private let source: ReadSource
-  private let prefix: [UInt8]
-  private let delivery: ChangeOptions.Delivery
-  private let values: Bool
+  private let options: ChangeOptions
   /// The last sequence that was dealt with.
   package private(set) var position: UInt64
   /// How far the log is read before the next look at where it ends.
@@ -25,9 +23,7 @@ package struct ChangeReader: Sendable {
   package init(_ source: ReadSource, after position: UInt64, options: ChangeOptions) {
     self.source = source
     self.position = position
-    prefix = options.prefix.bytes
-    delivery = options.delivery
-    values = options.values
+    self.options = options
   }
 
   private var engine: Engine { source.engine }
@@ -40,13 +36,8 @@ package struct ChangeReader: Sendable {
         self.pin = try engine.reader.view(at: max(position, pin.sequence))
         sincePin = 0
       }
-      if cursor == nil {
-        switch try begin() {
-        case .nothing: return nil
-        case .reset: return .reset(at: .beginning)
-        case .entries: break
-        }
-      }
+      if cursor == nil, try begin() { return .reset(at: .beginning) }
+      guard cursor != nil else { return nil }
       guard let found = try cursor?.next() else {
         position = max(position, goal)
         letGo()
@@ -88,18 +79,16 @@ package struct ChangeReader: Sendable {
     known = bounds
   }
 
-  private enum Beginning {
-    case nothing, reset, entries
-  }
-
-  /// Looks for what there is behind the position, and pins it.
-  private mutating func begin() throws(TidemarkError) -> Beginning {
+  /// Pins what there is behind the position, and sets the cursor to it; leaves that nil where there
+  /// is nothing.
+  /// - Returns: whether the follower has to begin anew.
+  private mutating func begin() throws(TidemarkError) -> Bool {
     var attempt = 0
     while true {
       let bounds = try engine.reader.bounds()
       known = bounds
-      goal = delivery == .committed ? bounds.visible : bounds.durable
-      guard position < goal else { return .nothing }
+      goal = options.delivery == .committed ? bounds.visible : bounds.durable
+      guard position < goal else { return false }
       // The entry at `historyFrom` is kept, so are all behind it; before it, each key's last.
       do { pin = try engine.reader.view(at: max(position, min(bounds.historyFrom, goal))) } catch {
         attempt += 1
@@ -112,10 +101,10 @@ package struct ChangeReader: Sendable {
         voidThrough = dropped
         position = 0
         letGo()
-        return .reset
+        return true
       }
       cursor = LogCursor(engine.reader, from: position + 1, through: goal)
-      return .entries
+      return false
     }
   }
 
@@ -127,10 +116,10 @@ package struct ChangeReader: Sendable {
 
   /// The change that an entry means; nil for what is not wanted or, superseded, just gone.
   private func change(_ found: LogEntry) throws(TidemarkError) -> Change? {
-    let isWanted = prefix.isEmpty || Key(found.key).hasPrefix(prefix)
-    guard isWanted else { return nil }
+    let prefix = options.prefix
+    guard prefix.bytes.isEmpty || Key(found.key).hasPrefix(prefix) else { return nil }
     do throws(TidemarkError) {
-      let entry = try source.entry(found, values: values)
+      let entry = try source.entry(found, values: options.values)
       return .entry(entry, at: try engine.reader.bounds().cursor(at: found.sequence))
     } catch {
       guard error.code == .damaged, try engine.reader.entryIfKept(at: found.sequence) == nil else {
