@@ -9,7 +9,6 @@ internal import TidemarkEngine
 final class CommitThread: Sendable {
   private struct Waiter {
     var sequence: UInt64
-    /// The epoch of the commit.
     var epoch: UInt64
     var continuation: CheckedContinuation<TidemarkError?, Never>
   }
@@ -25,7 +24,6 @@ final class CommitThread: Sendable {
 
   init(_ engine: Engine) { self.engine = engine }
 
-  /// Whether there is a thread.
   var isStarted: Bool { state.withLock { $0.thread != nil } }
 
   /// Lets the thread end once nobody waits any more.

@@ -14,7 +14,6 @@ final class CompactionThread: Sendable {
 
   init(_ engine: Engine) { self.engine = engine }
 
-  /// The error that the last compaction ended with.
   var lastError: TidemarkError? { state.withLock { $0.failure } }
 
   /// Lets the thread look whether a compaction pays, if it is time for that.

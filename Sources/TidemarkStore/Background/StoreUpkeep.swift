@@ -35,7 +35,6 @@ public final class StoreUpkeep: Sendable {
     var pause = 1
     var failure: TidemarkError?
 
-    /// Notes the outcome of a look.
     mutating func note(_ error: TidemarkError?, isSettled: Bool, hadNews: Bool) {
       if let error {
         failure = error
@@ -161,7 +160,6 @@ struct UpkeepMember: Sendable {
     observation = engine.observe { if news.raise() { upkeep.wake(member) } }
   }
 
-  /// Whether there is a thread.
   var isStarted: Bool { upkeep.state.withLock { $0.thread != nil } }
 
   /// The error that the last work for the store ended with.

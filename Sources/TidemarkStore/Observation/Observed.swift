@@ -11,7 +11,6 @@ public struct Observed<Element: Sendable>: AsyncSequence, Sendable {
 
   let store: Store
   let interval: Duration
-  /// Begins to watch.
   let begin: @Sendable () -> any Watcher<Element>
   /// Waits for the rest of an interval.
   var sleep: @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) }

@@ -42,7 +42,6 @@ public struct ReadSource: Sendable {
       .forEach(limit: query.limit, values: query.values, body)
   }
 
-  /// A copy of the value of an entry.
   package func value(of info: EntryInfo) throws(TidemarkError) -> [UInt8] {
     if info.kind == .delete || info.kind == .evict { return [] }
     return try engine.reader.withValue(of: info.valueSequence) { (value, _) in

@@ -91,7 +91,6 @@ package final class CommitHub: Sendable {
     engine.listen(with: listener)
   }
 
-  /// Watches one key.
   package func watch(key: [UInt8]) -> HeldWatch {
     let hash = KeyHash.hash(key.rawSpan, seed: seed)
     return hold { [listener] state, watch in
@@ -103,7 +102,6 @@ package final class CommitHub: Sendable {
     }
   }
 
-  /// Watches all keys that begin with a prefix.
   package func watch(prefix: [UInt8]) -> HeldWatch {
     hold { [listener] state, watch in
       if let row = state.prefixes.firstIndex(where: { $0.prefix == prefix }) {

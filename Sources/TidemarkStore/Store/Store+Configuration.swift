@@ -68,7 +68,6 @@ extension Store {
     /// The cache of decoded parts of logs, where stores share one; nil for one of the store's own
     /// within ``cacheBytes``.
     public var sharedCache: SharedCache?
-    /// The disk, the clocks and the chance that the store runs on.
     package var environment = Environment()
     /// Whether threads of the store's own sync and write index images. Without them every write
     /// does what is due itself, and async calls block: for simulations, which have one thread.
@@ -128,10 +127,8 @@ extension Store {
 }
 
 extension Store.Configuration {
-  /// Whether the store can be written to.
   package var canWrite: Bool { access != .readOnly && recovery == .strict }
 
-  /// Opens the log in a directory.
   package func openEngine(at path: String) throws(TidemarkError) -> Engine {
     try Engine.open(path, configuration: engineConfiguration, environment: environment)
   }

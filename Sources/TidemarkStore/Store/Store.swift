@@ -25,9 +25,7 @@ public final class Store: Sendable {
   let commits: CommitThread?
   let background: UpkeepMember?
   let compactor: CompactionThread?
-  /// The watchers of keys.
   package let hub: CommitHub
-  /// Its caches.
   package let caches: any CacheParticipant
   /// All parts that other modules have brought along.
   let participants: [any StoreParticipant]

@@ -56,6 +56,5 @@ package protocol CommitCheck: Sendable {
   /// - Throws: `conflict`; then nothing is committed.
   func check() throws(TidemarkError)
 
-  /// Takes note of the commit.
   func noteCommit()
 }

@@ -53,7 +53,6 @@ extension Cursor: Codable {
 }
 
 extension LogBounds {
-  /// The cursor behind a sequence.
   package func cursor(at sequence: UInt64) -> Cursor {
     Cursor(epoch: epoch(of: sequence), sequence: sequence)
   }

@@ -35,11 +35,9 @@ public struct Entry: Sendable, Hashable {
     get { maxAgeSeconds.map { .seconds($0) } }
     set { maxAgeSeconds = newValue.map { UInt32(clamping: $0.wholeSeconds) } }
   }
-  /// The same in seconds.
   package var maxAgeSeconds: UInt32?
   /// Whose data it is.
   public var storageClass: StorageClass
-  /// The version of an object's schema.
   package var schemaVersion: UInt32 = 0
   /// The file beside the log that belongs to the entry; opened by
   /// ``StoreReader/attachment(forKey:)``.

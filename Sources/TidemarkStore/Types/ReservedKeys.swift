@@ -8,7 +8,6 @@ internal import TidemarkEngine
 /// ```
 /// All of them are cached entries, so that none takes part in replication.
 package enum ReservedKeys {
-  /// The prefix of them all.
   package static let prefix = Array("\0tidemark/".utf8)
   /// The prefix of items that wait for the switch; the key that they will have follows.
   package static let staged = Array("\0tidemark/staged/".utf8)
@@ -18,7 +17,6 @@ package enum ReservedKeys {
     Array("\0tidemark/collection/".utf8) + prefix
   }
 
-  /// Whether a key is the library's.
   package static func contains(_ key: RawSpan) -> Bool {
     // Hardly any key begins with a zero, so one look suffices.
     guard key.byteCount > 0, key.byte(0) == 0, key.byteCount >= prefix.count else { return false }

@@ -11,7 +11,6 @@ public struct PutOptions: Sendable, Hashable {
     get { maxAgeSeconds.map { .seconds($0) } }
     set { maxAgeSeconds = newValue.map { UInt32(clamping: $0.wholeSeconds) } }
   }
-  /// The same in seconds.
   package var maxAgeSeconds: UInt32?
   /// Whose data it is. A cached value is refused with `conflict` where the key holds, or held, what
   /// the user wrote.
@@ -29,7 +28,6 @@ public struct PutOptions: Sendable, Hashable {
   /// writes, entries go behind what they come after, and what others wait for does not wait itself.
   public var priority = 0
 
-  /// The version of an object's schema.
   package var schemaVersion: UInt32 = 0
 
   /// No options: what most puts have, and faster than the same with arguments.
@@ -60,7 +58,6 @@ public struct PutOptions: Sendable, Hashable {
     self.maxAge = maxAge
   }
 
-  /// Whether nothing is said.
   var isEmpty: Bool {
     time == nil && hash == nil && maxAgeSeconds == nil && storageClass == .owned && origin == nil
       && after.isEmpty && priority == 0 && attachment == nil && schemaVersion == 0

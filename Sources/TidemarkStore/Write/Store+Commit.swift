@@ -1,7 +1,6 @@
 internal import TidemarkEngine
 
 extension Store {
-  /// Commits on the calling thread.
   package func commitBlocking(
     _ batch: WriteBatch, _ durability: Durability?, answering check: (any CommitCheck)? = nil
   ) throws(TidemarkError) -> Receipt {

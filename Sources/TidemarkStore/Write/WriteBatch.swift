@@ -11,7 +11,6 @@ public import TidemarkEngine
 /// A batch holds up to 512 MiB of keys and values; beyond that adding throws `limitExceeded`.
 public struct WriteBatch: Sendable {
   package var operations = OperationBatch()
-  /// Whether the changes are to apply together at a peer, too.
   let atomicAtPeer: Bool
   /// The last entry that one of the batch is to come after at a peer.
   private(set) var lastTarget: UInt64 = 0
