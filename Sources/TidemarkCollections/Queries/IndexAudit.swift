@@ -9,9 +9,9 @@ extension CollectionCore {
     let marks = IndexKeys.marks(ofCollection: state.catalog.number)
     var marked: Set<[UInt8]> = []
     for key in try store.engine.derivedKeys(marks) { marked.insert(Array(key[marks.count...])) }
-    var walk = try RowWalk(store.source, EntryQuery(prefix: prefix))
-    while let row = try walk.nextRow() {
-      let id = row.key[prefix.count...]
+    var keys = try store.keys(prefix: prefix)
+    while let key = try keys.next()?.bytes {
+      let id = key[prefix.count...]
       let rowsKey = IndexKeys.objects(ofCollection: state.catalog.number) + id
       let known = try store.engine.reader.withValue(forKey: rowsKey.rawSpan) {
         (value, _) throws(TidemarkError) in try IndexKeys.decode(value)
@@ -20,12 +20,12 @@ extension CollectionCore {
         if known != nil { return "an object that is marked has rows" }
         continue
       }
-      guard let object = try stored(row.key, in: store.source, isToBeWritten: true) else {
+      guard let object = try stored(key, in: store.source, isToBeWritten: true) else {
         continue
       }
       var rows = try state.rows(
         try codec.terms(
-          of: codec.decode(object.bytes, version: object.version, ofKey: row.key), ofKey: row.key),
+          of: codec.decode(object.bytes, version: object.version, ofKey: key), ofKey: key),
         id: id.count)
       for place in rows.indices {
         // The number of a document is any.

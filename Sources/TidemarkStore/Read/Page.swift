@@ -17,8 +17,6 @@ public struct Page: Sendable {
 public struct PageCursor: Sendable, Hashable {
   let position: ScanPosition
 
-  init(_ position: ScanPosition) { self.position = position }
-
   /// Nil for the beginning of a query.
   init?(behind position: ScanPosition) {
     if case .start = position { return nil }
@@ -117,10 +115,9 @@ extension StoreReader {
     }
     var query = query
     query.limit = limit
-    var walk = try EntryWalk(source, query, after: PageCursor.position(cursor, of: query))
+    var rows = try entries(query, after: cursor)
     var entries: [Entry] = []
-    while let entry = try walk.nextEntry() { entries.append(entry) }
-    let isFull = entries.count == limit
-    return Page(entries: entries, next: isFull ? PageCursor(walk.position) : nil)
+    while let entry = try rows.next() { entries.append(entry) }
+    return Page(entries: entries, next: entries.count == limit ? rows.cursor : nil)
   }
 }

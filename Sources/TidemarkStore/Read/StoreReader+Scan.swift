@@ -10,7 +10,7 @@ extension StoreReader {
   public func entries(
     _ query: EntryQuery, after cursor: PageCursor? = nil
   ) throws(TidemarkError) -> Rows {
-    Rows(try EntryWalk(source, query, after: PageCursor.position(cursor, of: query)))
+    try Rows(source, query, after: cursor)
   }
 
   /// Entries by prefix and labels.
@@ -43,7 +43,7 @@ extension StoreReader {
   public func keys(
     _ query: EntryQuery, after cursor: PageCursor? = nil
   ) throws(TidemarkError) -> KeyRows {
-    KeyRows(try RowWalk(source, query, after: PageCursor.position(cursor, of: query)))
+    try KeyRows(source, query, after: cursor)
   }
 
   /// Keys by prefix and labels, without reading anything else.
@@ -114,8 +114,8 @@ extension StoreReader {
       }
     }
     var counts: [EntryLabel: Int] = [:]
-    var walk = try EntryWalk(source, EntryQuery(values: false))
-    while let entry = try walk.nextEntry() {
+    var rows = try entries(EntryQuery(values: false))
+    while let entry = try rows.next() {
       for label in entry.labels { counts[label, default: 0] += 1 }
     }
     return counts.map { LabelCount(label: $0.key, count: $0.value) }

@@ -77,15 +77,14 @@ extension Store {
   package func clearBatch(_ query: EntryQuery) throws(TidemarkError) -> WriteBatch {
     caches.say(prefix: query.prefix.bytes, query.labels)
     var batch = WriteBatch()
-    var walk = try RowWalk(source, query)
-    while let row = try walk.nextRow() {
+    var rows = try keys(query)
+    while let key = try rows.next()?.bytes {
       do {
-        if try engine.reader.slot(ofKey: row.key.rawSpan)?.isLiveCached == true {
-          try batch.operations.addEviction(of: row.key.rawSpan, at: 0)
+        if try engine.reader.slot(ofKey: key.rawSpan)?.isLiveCached == true {
+          try batch.operations.addEviction(of: key.rawSpan, at: 0)
           continue
         }
-        try batch.delete(
-          row.key, if: query.labels.isEmpty ? nil : .sequence(row.sequence))
+        try batch.delete(key, if: query.labels.isEmpty ? nil : .sequence(rows.sequence))
       } catch  where error.code == .limitExceeded {
         throw TidemarkError(
           .limitExceeded, "more keys than one batch can delete; clear by longer prefixes",
