@@ -11,7 +11,7 @@ package func onOwnThread<R: Sendable>(
   let result: Result<R, TidemarkError> = await withCheckedContinuation { continuation in
     do throws(TidemarkError) {
       _ = try WorkerThread(name: name) {
-        continuation.resume(returning: Result { () throws(TidemarkError) in try body() })
+        continuation.resume(returning: Result(catching: body))
       }
     } catch { continuation.resume(returning: .failure(error)) }
   }

@@ -151,8 +151,6 @@ extension Store {
   ///   - options: what to hear of.
   public func changes(since cursor: Cursor?, options: ChangeOptions) -> Changes {
     // Commits of before do not count, also where they are yet to reach the disk.
-    let bounds = engine.reader.lastBounds
-    return Changes(
-      store: self, start: cursor ?? bounds.cursor(at: bounds.visible), options: options)
+    Changes(store: self, start: cursor ?? engine.reader.lastBounds.cursor, options: options)
   }
 }

@@ -35,15 +35,13 @@ public struct ReadSource: Sendable {
     _ query: EntryQuery,
     _ body: (_ key: RawSpan, _ value: RawSpan) throws(TidemarkError) -> Bool
   ) throws(TidemarkError) {
-    let view = try pinned()
-    defer { extendLifetime(view) }
-    guard let wanted = query.scanQuery else { return }
-    try EngineScan(engine.reader, wanted, view: view)
-      .forEach(limit: query.limit, values: query.values, body)
+    guard let scan = try self.scan(query, after: .start) else { return }
+    defer { extendLifetime(scan) }
+    try scan.forEach(limit: query.limit, values: query.values, body)
   }
 
   package func value(of info: EntryInfo) throws(TidemarkError) -> [UInt8] {
-    if info.kind == .delete || info.kind == .evict { return [] }
+    if info.kind.removes { return [] }
     return try engine.reader.withValue(of: info.valueSequence) { (value, _) in
       [UInt8](copying: value)
     }
@@ -64,7 +62,7 @@ public struct ReadSource: Sendable {
 
   /// When the oldest version since the key was last absent was committed.
   package func created(_ info: EntryInfo, walks: Bool) throws(TidemarkError) -> Timestamp? {
-    if info.kind == .delete || info.kind == .evict { return nil }
+    if info.kind.removes { return nil }
     if info.created != 0 { return HybridTime(info.created).timestamp }
     if info.previous == 0 { return HybridTime(info.commitTime).timestamp }
     return walks ? HybridTime(try engine.reader.history.created(info)).timestamp : nil

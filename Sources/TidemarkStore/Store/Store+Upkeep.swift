@@ -72,11 +72,9 @@ extension Store.Blocking {
   /// Takes up what a writer in another process has done since; for a store that is open
   /// read-only, else nothing.
   public func refresh() throws(TidemarkError) {
-    let before = store.engine.reader.lastBounds
+    let before = store.engine.reader.lastBounds.cursor
     try store.engine.refresh()
-    let now = store.engine.reader.lastBounds
-    guard now.cursor(at: now.visible) != before.cursor(at: before.visible) else { return }
-    try store.reload()
+    if store.engine.reader.lastBounds.cursor != before { try store.reload() }
   }
 }
 

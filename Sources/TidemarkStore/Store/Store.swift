@@ -86,9 +86,6 @@ public final class Store: Sendable {
 
   /// Where a follower that has seen everything stands now.
   public var cursor: Cursor {
-    get throws(TidemarkError) {
-      let bounds = try engine.reader.bounds()
-      return bounds.cursor(at: bounds.visible)
-    }
+    get throws(TidemarkError) { try engine.reader.bounds().cursor }
   }
 }

@@ -53,6 +53,9 @@ extension Cursor: Codable {
 }
 
 extension LogBounds {
+  /// The cursor of a follower that has seen everything.
+  package var cursor: Cursor { cursor(at: visible) }
+
   package func cursor(at sequence: UInt64) -> Cursor {
     Cursor(epoch: epoch(of: sequence), sequence: sequence)
   }

@@ -15,7 +15,7 @@ extension Store {
   ) throws(TidemarkError) -> Receipt {
     let durability = durability ?? engine.store.configuration.durability
     if operations.hasCached { engine.autoCompactor.keepCachesWithinBound() }
-    return try receipt(of: stage(operations, durability, answering: check), durability)
+    return try receiptBlocking(of: stage(operations, durability, answering: check), durability)
   }
 
   /// How often one batch on a full disk makes caches evict before it fails with `noSpace`.
@@ -43,7 +43,7 @@ extension Store {
   }
 
   /// Waits on the calling thread until what was staged is as safe as asked for.
-  func receipt(
+  private func receiptBlocking(
     of result: CommitResult, _ durability: Durability?
   ) throws(TidemarkError) -> Receipt {
     if durability ?? engine.store.configuration.durability == .durable {
@@ -58,9 +58,7 @@ extension Store {
   func receipt(
     of result: CommitResult, _ durability: Durability?
   ) async throws(TidemarkError) -> Receipt {
-    guard let commits else {
-      return try { () throws(TidemarkError) in try receipt(of: result, durability) }()
-    }
+    guard let commits else { return try receiptBlocking(of: result, durability) }
     if durability ?? engine.store.configuration.durability == .durable {
       try await commits.wait(through: result.lastSeen, of: result.epoch)
     }
@@ -123,7 +121,7 @@ extension Store {
     if labels.isEmpty, condition == nil, options.isEmpty, !caches.concerns(key),
       let result = try engine.stageSingle(.put, key: key, value: value, durability: durability)
     {
-      return try receipt(of: result, durability)
+      return try receiptBlocking(of: result, durability)
     }
     var batch = WriteBatch()
     try batch.add(put: key, value, labels, options, condition)
@@ -140,7 +138,7 @@ extension Store {
     if time == nil, condition == nil, !caches.concerns(key),
       let result = try engine.stageSingle(.delete, key: key, durability: durability)
     {
-      return try !receipt(of: result, durability).sequences.isEmpty
+      return try !receiptBlocking(of: result, durability).sequences.isEmpty
     }
     var batch = WriteBatch()
     try batch.add(delete: key, time: time, if: condition)
