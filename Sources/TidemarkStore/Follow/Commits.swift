@@ -52,10 +52,8 @@ extension StoreReader {
     let pin = try source.pinned()
     guard sequence > 0, sequence <= pin.sequence else { return nil }
     let historyFrom = try source.engine.reader.bounds().historyFrom
-    guard let found = try source.engine.reader.history.commit(holding: sequence), found.count > 0
-    else {
-      return nil
-    }
+    let found = try source.engine.reader.history.commit(holding: sequence)
+    guard let found, found.count > 0 else { return nil }
     return Commit(found, historyFrom: historyFrom)
   }
 
