@@ -58,7 +58,7 @@ package final class Signal: Sendable {
       state.withLock { $0.waiters.removeValue(forKey: id) }?.resume()
     }
   }
-  /// Waits until it was raised since the last sleep, or the task is cancelled. Only one task sleeps.
+  /// Waits until it was raised since the last sleep, or the task is cancelled; for one task.
   package func sleep() async {
     await wait(beyond: state.withLock { $0.seen })
     state.withLock { $0.seen = $0.count }
