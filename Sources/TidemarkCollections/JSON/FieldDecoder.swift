@@ -75,10 +75,6 @@ struct FieldDecoder<Key: CodingKey>: KeyedDecodingContainerProtocol {
 
 /// Fields of the commonest types, which need no decoder of their own.
 extension FieldDecoder {
-  private func required<Number: FixedWidthInteger>(_ key: Key) throws -> Number {
-    try state.integer(Number.self, at: try value(key))
-  }
-
   private func optional<Number: FixedWidthInteger>(_ key: Key) throws -> Number? {
     try present(key).map { try state.integer(Number.self, at: $0) }
   }
@@ -107,16 +103,12 @@ extension FieldDecoder {
     try present(key).map(state.double(at:))
   }
 
-  func decode(_ type: Int.Type, forKey key: Key) throws -> Int { try required(key) }
-  func decode(_ type: Int8.Type, forKey key: Key) throws -> Int8 { try required(key) }
-  func decode(_ type: Int16.Type, forKey key: Key) throws -> Int16 { try required(key) }
-  func decode(_ type: Int32.Type, forKey key: Key) throws -> Int32 { try required(key) }
-  func decode(_ type: Int64.Type, forKey key: Key) throws -> Int64 { try required(key) }
-  func decode(_ type: UInt.Type, forKey key: Key) throws -> UInt { try required(key) }
-  func decode(_ type: UInt8.Type, forKey key: Key) throws -> UInt8 { try required(key) }
-  func decode(_ type: UInt16.Type, forKey key: Key) throws -> UInt16 { try required(key) }
-  func decode(_ type: UInt32.Type, forKey key: Key) throws -> UInt32 { try required(key) }
-  func decode(_ type: UInt64.Type, forKey key: Key) throws -> UInt64 { try required(key) }
+  @inline(__always)
+  func decode<Number: FixedWidthInteger & Decodable>(
+    _ type: Number.Type, forKey key: Key
+  ) throws -> Number { try state.integer(type, at: try value(key)) }
+
+  // The standard library's default would be taken before a generic function for every number.
   func decodeIfPresent(_ type: Int.Type, forKey key: Key) throws -> Int? { try optional(key) }
   func decodeIfPresent(_ type: Int8.Type, forKey key: Key) throws -> Int8? { try optional(key) }
   func decodeIfPresent(_ type: Int16.Type, forKey key: Key) throws -> Int16? { try optional(key) }

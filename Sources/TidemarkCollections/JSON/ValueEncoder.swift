@@ -3,13 +3,21 @@ final class ValueEncoder: Encoder {
   let encoding: JSONEncoding
   let depth: Int
   let path: JSONPath
+  /// Puts what was written in its place, where the encoder is handed out to be used later.
+  private let place: ((JSONEncoding.Value) -> Void)?
   /// Nil until something was written.
-  private(set) var value: JSONEncoding.Value?
+  private(set) var value: JSONEncoding.Value? {
+    didSet { if let place, let value { place(value) } }
+  }
 
-  init(_ encoding: JSONEncoding, depth: Int, path: JSONPath) {
+  init(
+    _ encoding: JSONEncoding, depth: Int, path: JSONPath,
+    place: ((JSONEncoding.Value) -> Void)? = nil
+  ) {
     self.encoding = encoding
     self.depth = depth
     self.path = path
+    self.place = place
   }
 
   var codingPath: [any CodingKey] { path.keys }
@@ -17,12 +25,7 @@ final class ValueEncoder: Encoder {
 
   func container<Key: CodingKey>(keyedBy type: Key.Type) -> KeyedEncodingContainer<Key> {
     encoding.open(depth: depth, path)
-    let fields: JSONEncoding.Fields
-    if case .object(let known) = value {
-      fields = known
-    } else {
-      fields = JSONEncoding.Fields(JSONEncoding.FieldList())
-    }
+    let fields = if case .object(let known) = value { known } else { JSONEncoding.Fields(.init()) }
     value = .object(fields)
     return KeyedEncodingContainer(
       FieldEncoder<Key>(encoding: encoding, fields: fields, depth: depth + 1, path: path))
@@ -30,12 +33,7 @@ final class ValueEncoder: Encoder {
 
   func unkeyedContainer() -> any UnkeyedEncodingContainer {
     encoding.open(depth: depth, path)
-    let elements: JSONEncoding.Elements
-    if case .array(let known) = value {
-      elements = known
-    } else {
-      elements = JSONEncoding.Elements([])
-    }
+    let elements = if case .array(let known) = value { known } else { JSONEncoding.Elements([]) }
     value = .array(elements)
     return ElementEncoder(encoding: encoding, elements: elements, depth: depth + 1, path: path)
   }
@@ -51,16 +49,10 @@ extension ValueEncoder: SingleValueEncodingContainer {
   func encode(_ value: String) { self.value = encoding.string(value) }
   func encode(_ value: Double) throws { self.value = try encoding.double(value, path) }
   func encode(_ value: Float) throws { self.value = try encoding.double(value, path) }
-  func encode(_ value: Int) { self.value = encoding.integer(value) }
-  func encode(_ value: Int8) { self.value = encoding.integer(value) }
-  func encode(_ value: Int16) { self.value = encoding.integer(value) }
-  func encode(_ value: Int32) { self.value = encoding.integer(value) }
-  func encode(_ value: Int64) { self.value = encoding.integer(value) }
-  func encode(_ value: UInt) { self.value = encoding.integer(value) }
-  func encode(_ value: UInt8) { self.value = encoding.integer(value) }
-  func encode(_ value: UInt16) { self.value = encoding.integer(value) }
-  func encode(_ value: UInt32) { self.value = encoding.integer(value) }
-  func encode(_ value: UInt64) { self.value = encoding.integer(value) }
+
+  func encode<Number: FixedWidthInteger & Encodable>(_ value: Number) {
+    self.value = encoding.integer(value)
+  }
 
   func encode<Encoded: Encodable>(_ value: Encoded) throws {
     self.value = try encoding.value(of: value, depth: depth, path)
@@ -95,8 +87,8 @@ private struct FieldEncoder<Key: CodingKey>: KeyedEncodingContainerProtocol {
     set(key, try encoding.value(of: value, depth: depth, path.adding(key)))
   }
 
-  private func nested(_ key: some CodingKey) -> LaterEncoder {
-    LaterEncoder(encoding, depth: depth, path: path.adding(key)) { set(key, $0) }
+  private func nested(_ key: some CodingKey) -> ValueEncoder {
+    ValueEncoder(encoding, depth: depth, path: path.adding(key)) { set(key, $0) }
   }
 
   func nestedContainer<NestedKey: CodingKey>(
@@ -130,11 +122,11 @@ private struct ElementEncoder: UnkeyedEncodingContainer {
     elements.value.append(result)
   }
 
-  private func nested() -> LaterEncoder {
+  private func nested() -> ValueEncoder {
     let elements = elements
     let position = count
-    elements.value.append(.object(JSONEncoding.Fields(JSONEncoding.FieldList())))
-    return LaterEncoder(encoding, depth: depth, path: path.adding(JSONKey(position))) {
+    elements.value.append(.object(JSONEncoding.Fields(.init())))
+    return ValueEncoder(encoding, depth: depth, path: path.adding(JSONKey(position))) {
       elements.value[position] = $0
     }
   }
@@ -147,51 +139,4 @@ private struct ElementEncoder: UnkeyedEncodingContainer {
 
   func nestedUnkeyedContainer() -> any UnkeyedEncodingContainer { nested().unkeyedContainer() }
   func superEncoder() -> any Encoder { nested() }
-}
-
-/// An encoder that is handed out, and whose value is put in its place as soon as there is one.
-private final class LaterEncoder: Encoder {
-  private let encoder: ValueEncoder
-  private let place: (JSONEncoding.Value) -> Void
-
-  init(
-    _ encoding: JSONEncoding, depth: Int, path: JSONPath,
-    place: @escaping (JSONEncoding.Value) -> Void
-  ) {
-    encoder = ValueEncoder(encoding, depth: depth, path: path)
-    self.place = place
-  }
-
-  var codingPath: [any CodingKey] { encoder.codingPath }
-  var userInfo: [CodingUserInfoKey: Any] { [:] }
-
-  private func put() { if let value = encoder.value { place(value) } }
-
-  func container<Key: CodingKey>(keyedBy type: Key.Type) -> KeyedEncodingContainer<Key> {
-    defer { put() }
-    return encoder.container(keyedBy: type)
-  }
-
-  func unkeyedContainer() -> any UnkeyedEncodingContainer {
-    defer { put() }
-    return encoder.unkeyedContainer()
-  }
-
-  func singleValueContainer() -> any SingleValueEncodingContainer {
-    LaterValue(encoder: encoder, place: place)
-  }
-}
-
-/// A single value that is put in its place when it is written.
-private struct LaterValue: SingleValueEncodingContainer {
-  let encoder: ValueEncoder
-  let place: (JSONEncoding.Value) -> Void
-
-  var codingPath: [any CodingKey] { encoder.codingPath }
-
-  func encodeNil() { place(encoder.encoding.null) }
-
-  func encode<Value: Encodable>(_ value: Value) throws {
-    place(try encoder.encoding.value(of: value, depth: encoder.depth, encoder.path))
-  }
 }
