@@ -42,7 +42,7 @@ extension CollectionCoding where Object: Codable {
 
   private static func json(defaults: [UInt8]) -> CollectionCoding {
     @Sendable func tape(_ bytes: [UInt8]) throws -> JSONTape {
-      defaults.isEmpty ? try JSONTape(bytes) : try JSONTape(bytes, defaults: defaults)
+      try JSONTape(bytes, defaults: defaults)
     }
     return CollectionCoding(
       encode: { try JSONEncoding.encode($0) },

@@ -49,11 +49,6 @@ struct JSONCarry {
     return carry.output
   }
 
-  private init(old: JSONDecoding, new: JSONTape) {
-    self.old = old
-    self.new = new
-  }
-
   private mutating func write(_ index: Int) {
     let before = partners[index]
     switch (before.map { old.tape[$0].kind }, new[index].kind) {
@@ -253,20 +248,10 @@ extension JSONTape {
     return isOrdered ? members : members.sorted { $0.name.lexicographicallyPrecedes($1.name) }
   }
 
-  fileprivate func elements(of array: Int) -> [Int] {
-    var elements: [Int] = []
-    var child = array + 1
-    while child < nodes[array].next {
-      elements.append(child)
-      child = Int(nodes[child].next)
-    }
-    return elements
-  }
-
   /// The node and the value's text of an object's field `id`.
   fileprivate func id(of object: Int) -> (name: Int, text: ArraySlice<UInt8>)? {
     guard nodes[object].kind == .object else { return nil }
-    let name = members(of: object).first { string(nodes[$0], isEqualTo: "id".utf8) }
+    let name = "id".withBytes { self.name($0, from: object + 1, upTo: Int(nodes[object].next)) }
     guard let name, nodes[name + 1].kind != .null else { return nil }
     return (name, bytes(of: nodes[name + 1]))
   }
@@ -274,7 +259,6 @@ extension JSONTape {
   /// The UTF-8 bytes of a string.
   fileprivate func characters(_ node: Node) -> [UInt8] {
     let text = bytes(of: node)
-    return text.contains(UInt8(ascii: "\\"))
-      ? Self.unescaped(text) : Array(text.dropFirst().dropLast())
+    return node.isPlain ? Array(text.dropFirst().dropLast()) : Self.unescaped(text)
   }
 }

@@ -30,7 +30,7 @@ final class JSONEncoding {
   static func encode(_ value: some Encodable) throws -> [UInt8] {
     let encoding = JSONEncoding()
     encoding.texts.value.reserveCapacity(256)
-    let result = try encoding.value(of: value, depth: 0, JSONPath())
+    let result = try encoding.value(of: value, depth: 0, .root)
     if let path = encoding.exceeded.value { throw tooDeep(value, path) }
     var text: [UInt8] = []
     text.reserveCapacity(encoding.texts.value.count * 2)
@@ -83,7 +83,7 @@ final class JSONEncoding {
     try value.encode(to: encoder)
     // A value that wrote nothing is an empty object.
     return try foreign(
-      ForeignType(Encoded.self), encoder.value ?? .object(Fields(FieldList())), path())
+      ForeignType(Encoded.self), encoder.value ?? .object(Fields(.init())), path())
   }
 
   /// Notes that a container was opened, which may not throw.
@@ -92,11 +92,7 @@ final class JSONEncoding {
   }
 
   private static func tooDeep(_ value: Any, _ path: JSONPath) -> EncodingError {
-    EncodingError.invalidValue(
-      value,
-      EncodingError.Context(
-        codingPath: path.keys,
-        debugDescription: "nested deeper than \(JSONScanner.maximumDepth) levels"))
+    path.invalid(value, "nested deeper than \(JSONScanner.maximumDepth) levels")
   }
 
   /// A value in the form of ``ForeignType``, where it has one.
@@ -125,10 +121,7 @@ final class JSONEncoding {
       var object: [UInt8] = []
       write(value, to: &object)
       guard let number = try DecimalNumber.text(ofFields: object) else {
-        throw EncodingError.invalidValue(
-          Double.nan,
-          EncodingError.Context(
-            codingPath: path().keys, debugDescription: "JSON has no Decimal.nan"))
+        throw path().invalid(Double.nan, "JSON has no Decimal.nan")
       }
       return raw(number)
     case (.set, .array(let elements)): return sorted(elements.value, by: 1)
@@ -209,12 +202,7 @@ final class JSONEncoding {
   ) throws -> Value {
     var isNumber = true
     let result = append { isNumber = JSONNumbers.append(value, to: &$0) }
-    guard isNumber else {
-      throw EncodingError.invalidValue(
-        value,
-        EncodingError.Context(
-          codingPath: path().keys, debugDescription: "JSON has no \(value)"))
-    }
+    guard isNumber else { throw path().invalid(value, "JSON has no \(value)") }
     return result
   }
 }
@@ -238,29 +226,24 @@ extension JSONEncoding.FieldList {
 }
 
 /// The way to a value that is being written.
-struct JSONPath {
-  private indirect enum Step {
-    case root
-    case next(Step, any CodingKey)
-  }
+indirect enum JSONPath {
+  case root
+  case next(JSONPath, any CodingKey)
 
-  private var last = Step.root
-
-  init() {}
-
-  func adding(_ key: any CodingKey) -> JSONPath {
-    var path = self
-    path.last = .next(last, key)
-    return path
-  }
+  func adding(_ key: any CodingKey) -> JSONPath { .next(self, key) }
 
   var keys: [any CodingKey] {
     var keys: [any CodingKey] = []
-    var step = last
+    var step = self
     while case .next(let before, let key) = step {
       keys.append(key)
       step = before
     }
     return keys.reversed()
+  }
+
+  /// The error for a value that has no JSON.
+  func invalid(_ value: Any, _ words: String) -> EncodingError {
+    .invalidValue(value, EncodingError.Context(codingPath: keys, debugDescription: words))
   }
 }

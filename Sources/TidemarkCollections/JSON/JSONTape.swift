@@ -28,23 +28,18 @@ package struct JSONTape: Sendable {
   let nodes: [Node]
 
   /// Takes a text apart.
-  /// - Parameter mostNodes: how many values and names it may have.
-  package init(_ text: [UInt8], mostNodes: Int = .max) throws(JSONError) {
-    guard text.count < UInt32.max else { throw JSONError(.tooDeep, at: 0) }
-    var builder = TapeBuilder(text.rawSpan, mostNodes: mostNodes)
-    try builder.build()
-    nodes = builder.nodes
-    self.text = text
-  }
-
-  /// Takes a text apart, and behind it an object whose values stand in for what the text lacks.
-  init(_ text: [UInt8], defaults: [UInt8]) throws(JSONError) {
-    let all = text + [UInt8(ascii: " ")] + defaults
+  /// - Parameters:
+  ///   - mostNodes: how many values and names it may have.
+  ///   - defaults: an object whose values stand in for what the text lacks; empty for none.
+  package init(
+    _ text: [UInt8], mostNodes: Int = .max, defaults: [UInt8] = []
+  ) throws(JSONError) {
+    let all = defaults.isEmpty ? text : text + [UInt8(ascii: " ")] + defaults
     guard all.count < UInt32.max else { throw JSONError(.tooDeep, at: 0) }
-    var builder = TapeBuilder(all.rawSpan)
-    try builder.build(values: 2)
+    var builder = TapeBuilder(all.rawSpan, mostNodes: mostNodes)
+    try builder.build(values: defaults.isEmpty ? 1 : 2)
     // The text must not be two values by itself.
-    guard builder.nodes[Int(builder.nodes[0].next)].start > text.count else {
+    guard defaults.isEmpty || builder.nodes[Int(builder.nodes[0].next)].start > text.count else {
       throw JSONError(.tooDeep, at: text.count)
     }
     nodes = builder.nodes
@@ -74,12 +69,6 @@ package struct JSONTape: Sendable {
       return try scanner.string(into: &bytes, at: 0)
     }
     return Array(buffer[..<(end ?? 0)])
-  }
-
-  /// Whether a string says these UTF-8 bytes.
-  func string(_ node: Node, isEqualTo name: String.UTF8View) -> Bool {
-    guard node.isPlain else { return Self.unescaped(bytes(of: node)).elementsEqual(name) }
-    return text[Int(node.start) + 1..<Int(node.end) - 1].elementsEqual(name)
   }
 
   /// The first name of an object, from one of its names on, that says these UTF-8 bytes.
@@ -121,25 +110,31 @@ package struct JSONTape: Sendable {
     return members
   }
 
+  /// The nodes of an array's elements.
+  func elements(of array: Int) -> [Int] {
+    var elements: [Int] = []
+    elements.reserveCapacity(Int(nodes[array].count))
+    var index = array + 1
+    while index < nodes[array].next {
+      elements.append(index)
+      index = Int(nodes[index].next)
+    }
+    return elements
+  }
+
   /// The path from the whole text to a value, as codings name it.
   func path(to target: Int) -> [JSONKey] {
     var path: [JSONKey] = []
     var index = 0
     while index < target, target < nodes[index].next {
       let isObject = nodes[index].kind == .object
-      var child = index + 1
+      index += isObject ? 2 : 1
       var position = 0
-      while child < nodes[index].next {
-        let value = isObject ? child + 1 : child
-        if target < nodes[value].next {
-          path.append(isObject ? JSONKey(string(nodes[child])) : JSONKey(position))
-          index = value
-          break
-        }
-        child = Int(nodes[value].next)
+      while target >= nodes[index].next {
+        index = Int(nodes[index].next) + (isObject ? 1 : 0)
         position += 1
       }
-      if isObject, child == target { break }
+      path.append(isObject ? JSONKey(string(nodes[index - 1])) : JSONKey(position))
     }
     return path
   }

@@ -47,20 +47,11 @@ public enum JSONValue: Sendable, Hashable {
     case .no: self = .bool(false)
     case .number: self = .number(String(decoding: tape.bytes(of: node), as: UTF8.self))
     case .string: self = .string(tape.string(node))
-    case .array:
-      var elements: [JSONValue] = []
-      var child = index + 1
-      while child < node.next {
-        elements.append(JSONValue(tape, at: child))
-        child = Int(tape[child].next)
-      }
-      self = .array(elements)
+    case .array: self = .array(tape.elements(of: index).map { JSONValue(tape, at: $0) })
     case .object:
-      var fields: [String: JSONValue] = [:]
-      for name in tape.members(of: index) {
-        fields[tape.string(tape[name])] = JSONValue(tape, at: name + 1)
-      }
-      self = .object(fields)
+      let fields = tape.members(of: index)
+        .map { (tape.string(tape[$0]), JSONValue(tape, at: $0 + 1)) }
+      self = .object(Dictionary(fields, uniquingKeysWith: { $1 }))
     }
   }
 }
@@ -72,23 +63,17 @@ extension JSONValue: Encodable {
     case .object(let fields):
       var container = encoder.container(keyedBy: JSONKey.self)
       for (name, value) in fields { try container.encode(value, forKey: JSONKey(name)) }
-    case .array(let elements):
-      var container = encoder.unkeyedContainer()
-      for element in elements { try container.encode(element) }
-    case .null, .bool, .string, .number:
-      var container = encoder.singleValueContainer()
-      switch self {
-      case .bool(let value): try container.encode(value)
-      case .string(let value): try container.encode(value)
-      case .number(let digits):
-        if let writer = container as? ValueEncoder {
-          try writer.encode(digits: digits)
-        } else if let value = Int(digits) {
-          try container.encode(value)
-        } else {
-          try container.encode(Double(digits))
-        }
-      default: try container.encodeNil()
+    case .array(let elements): try elements.encode(to: encoder)
+    case .null: try Bool?.none.encode(to: encoder)
+    case .bool(let value): try value.encode(to: encoder)
+    case .string(let value): try value.encode(to: encoder)
+    case .number(let digits):
+      if let writer = encoder as? ValueEncoder {
+        try writer.encode(digits: digits)
+      } else if let value = Int(digits) {
+        try value.encode(to: encoder)
+      } else {
+        try Double(digits).encode(to: encoder)
       }
     }
   }
@@ -103,8 +88,7 @@ extension ValueEncoder {
       try scanner.skipNumber()
       try scanner.expectEnd()
     } catch {
-      throw EncodingError.invalidValue(
-        digits, EncodingError.Context(codingPath: codingPath, debugDescription: "not a number"))
+      throw path.invalid(digits, "not a number")
     }
     set(encoding.raw(text))
   }

@@ -58,11 +58,9 @@ package struct ParsedJSON: Sendable {
     switch node.kind {
     case .array:
       var elements: [ParsedJSON] = []
-      var next = index + 1
-      while next < node.next {
-        guard let element = ParsedJSON(tape, next, &left) else { return nil }
+      for child in tape.elements(of: index) {
+        guard let element = ParsedJSON(tape, child, &left) else { return nil }
         elements.append(element)
-        next = Int(tape[next].next)
       }
       self.elements = elements
     case .object:
