@@ -41,14 +41,11 @@ extension CollectionCoding where Object: Codable {
   public static var json: CollectionCoding { json(defaults: []) }
 
   private static func json(defaults: [UInt8]) -> CollectionCoding {
-    @Sendable func tape(_ bytes: [UInt8]) throws -> JSONTape {
-      try JSONTape(bytes, defaults: defaults)
-    }
-    return CollectionCoding(
+    CollectionCoding(
       encode: { try JSONEncoding.encode($0) },
-      decode: { try JSONDecoding(tape($0)).decode(Object.self) },
+      decode: { try JSONDecoding(JSONTape($0, defaults: defaults)).decode(Object.self) },
       carry: { old, new in
-        guard let tape = try? tape(old) else { return new }
+        guard let tape = try? JSONTape(old, defaults: defaults) else { return new }
         let written = try JSONTape(new)
         guard JSONCarry.mayHaveUnknown(tape, written) else { return new }
         let decoding = JSONDecoding(tape, tracks: true)

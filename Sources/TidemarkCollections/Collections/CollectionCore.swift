@@ -64,8 +64,8 @@ public final class CollectionCore<Object: Sendable, ID: CollectionID>: Sendable 
       return declared.withLock { $0 = known.map { ($0, -1) } }
     }
     let indexes = try store.indexes.declare(name, rows, usesThread: store.usesThreads) {
-      [codec] (value, version, key) throws(TidemarkError) in
-      try codec.terms(of: codec.decode(value, version: version, ofKey: key), ofKey: key)
+      [codec] (value, version, id) throws(TidemarkError) in
+      try codec.terms(of: codec.decode(value, version: version, id: id), id: id)
     }
     declared.withLock { $0 = indexes }
   }
@@ -107,7 +107,7 @@ public final class CollectionCore<Object: Sendable, ID: CollectionID>: Sendable 
       needsVersions: schema.version > 0,
       objectBytes: MemoryLayout<Object>.size,
       decode: { [codec] (value, version, id) throws(TidemarkError) in
-        ObjectBox(try codec.decode(value, version: version, id: id))
+        ObjectBox(try codec.decode([UInt8](copying: value), version: version, id: id[...]))
       })
   }
 

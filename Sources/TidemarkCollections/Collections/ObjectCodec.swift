@@ -14,8 +14,6 @@ struct ObjectCodec<Object: Sendable>: Sendable {
   /// these only.
   let form: [UInt8]
 
-  private var prefixCount: Int { name.utf8.count + 1 }
-
   init(
     _ name: String, _ coding: CollectionCoding<Object>, _ schema: CollectionSchema<Object>,
     idBytes: @escaping @Sendable (Object) -> [UInt8]
@@ -53,52 +51,38 @@ struct ObjectCodec<Object: Sendable>: Sendable {
   }
 
   /// The terms of an object for the indexes in their order.
-  func terms(of object: Object, ofKey key: [UInt8]) throws(TidemarkError) -> [[RowTerm]] {
+  func terms(of object: Object, id: ArraySlice<UInt8>) throws(TidemarkError) -> [[RowTerm]] {
     do {
       return try schema.indexes.map { try $0.terms(object) }
-    } catch { throw describe(error, "cannot be indexed", key) }
+    } catch { throw describe(error, "cannot be indexed", id) }
   }
 
-  func place(_ key: [UInt8], _ path: [any CodingKey] = []) -> ObjectPlace {
+  func place(_ id: ArraySlice<UInt8>, _ path: [any CodingKey] = []) -> ObjectPlace {
     ObjectPlace(
-      collection: name, id: String(decoding: key[prefixCount...], as: UTF8.self),
+      collection: name, id: String(decoding: id, as: UTF8.self),
       path: path.map(\.stringValue).joined(separator: "."))
   }
 
-  /// The object of a key's bytes.
-  /// - Parameter version: the schema that they were written with.
-  func decode(
-    _ bytes: [UInt8], version: UInt32, ofKey key: [UInt8]
-  ) throws(TidemarkError) -> Object {
-    do {
-      return try checked(coding.decode(try newest(bytes, version)), key[prefixCount...])
-    } catch { throw describe(error, "cannot be read", key) }
-  }
-
-  /// An object, if it has the id of its key: anybody may have written it there, and two objects of
-  /// one id are in no list.
-  private func checked(_ object: Object, _ id: ArraySlice<UInt8>) throws -> Object {
-    let own = idBytes(object)
-    guard own.elementsEqual(id) else {
-      throw OtherID(description: "its id is \(String(decoding: own, as: UTF8.self))")
-    }
-    return object
-  }
-
-  private struct OtherID: Error, CustomStringConvertible {
-    var description: String
-  }
-
-  /// The object of bytes that are lent for the call.
+  /// The object of bytes.
   /// - Parameters:
   ///   - version: the schema that they were written with.
   ///   - id: the end of the key.
   func decode(
-    _ bytes: RawSpan, version: UInt32, id: [UInt8]
+    _ bytes: [UInt8], version: UInt32, id: ArraySlice<UInt8>
   ) throws(TidemarkError) -> Object {
     do {
-      return try checked(coding.decode(try newest([UInt8](copying: bytes), version)), id[...])
-    } catch { throw describe(error, "cannot be read", Array(name.utf8) + [UInt8(ascii: "/")] + id) }
+      let object = try coding.decode(try newest(bytes, version))
+      let own = idBytes(object)
+      // Anybody may have written it there, and two objects of one id are in no list.
+      guard own.elementsEqual(id) else {
+        throw OtherID(description: "its id is \(String(decoding: own, as: UTF8.self))")
+      }
+      return object
+    } catch { throw describe(error, "cannot be read", id) }
+  }
+
+  private struct OtherID: Error, CustomStringConvertible {
+    var description: String
   }
 
   /// The bytes in the form of this schema.
@@ -110,24 +94,24 @@ struct ObjectCodec<Object: Sendable>: Sendable {
   }
 
   /// The bytes of an object, of what this program knows.
-  func encode(_ object: Object, ofKey key: [UInt8]) throws(TidemarkError) -> [UInt8] {
+  func encode(_ object: Object, id: ArraySlice<UInt8>) throws(TidemarkError) -> [UInt8] {
     do { return try coding.encode(object) } catch {
-      throw describe(error, "cannot be written", key)
+      throw describe(error, "cannot be written", id)
     }
   }
 
   /// The bytes of an object with what the value has besides whose place it takes.
   func carry(
-    _ bytes: [UInt8], ofKey key: [UInt8], over old: StoredObject?
+    _ bytes: [UInt8], id: ArraySlice<UInt8>, over old: StoredObject?
   ) throws(TidemarkError) -> [UInt8] {
     guard let old, let carry = coding.carry else { return bytes }
     do { return try carry(try newest(old.bytes, old.version), bytes) } catch {
-      throw describe(error, "cannot be written", key)
+      throw describe(error, "cannot be written", id)
     }
   }
 
   private func describe(
-    _ error: any Error, _ what: String, _ key: [UInt8]
+    _ error: any Error, _ what: String, _ id: ArraySlice<UInt8>
   ) -> TidemarkError {
     if let error = error as? TidemarkError { return error }
     let context: (words: String, path: [any CodingKey])? =
@@ -145,6 +129,6 @@ struct ObjectCodec<Object: Sendable>: Sendable {
     }
     return TidemarkError(
       .coding, "the object \(what): \(words)",
-      object: place(key, context?.path ?? []), cause: error)
+      object: place(id, context?.path ?? []), cause: error)
   }
 }

@@ -20,7 +20,8 @@ extension ObjectCollection {
     let key = try core.key(core.id(object))
     return try await retrying { () throws(TidemarkError) in
       var batch = WriteBatch()
-      try batch.add(object, key, over: try core.replaced(key), options, core)
+      let old = try core.replaced(key)
+      try batch.add(object, key, over: old.object, if: old.condition, options, core)
       return try await store.write(batch, durability: durability)
     }
   }
@@ -32,7 +33,7 @@ extension ObjectCollection {
     _ object: Object, options: PutOptions = PutOptions(), durability: Durability? = nil
   ) async throws(TidemarkError) -> Receipt {
     var batch = WriteBatch()
-    try batch.add(object, core.key(core.id(object)), over: .nothing, options, core)
+    try batch.add(object, core.key(core.id(object)), over: nil, if: .absent, options, core)
     return try await store.write(batch, durability: durability)
   }
 
@@ -53,21 +54,23 @@ extension ObjectCollection {
     _ id: ID, durability: Durability? = nil, _ change: (inout Object) throws -> Void
   ) async throws -> Object? {
     let key = try core.key(id)
+    let idBytes = key[core.prefix.count...]
     return try await retrying {
       guard let old = try core.stored(key, in: source, isToBeWritten: true) else { return nil }
-      var object = try core.codec.decode(old.bytes, version: old.version, ofKey: key)
-      let before = try core.codec.encode(object, ofKey: key)
+      var object = try core.codec.decode(old.bytes, version: old.version, id: idBytes)
+      let before = try core.codec.encode(object, id: idBytes)
       try change(&object)
       // Texts that are equal may differ in their bytes, which are the key.
-      guard core.id(object).keyBytes == id.keyBytes else {
+      guard core.id(object).keyBytes.elementsEqual(idBytes) else {
         throw TidemarkError(
           .invalidArgument, "an update may not change the object's id; put and delete instead",
           object: ObjectPlace(collection: name, id: "\(id)"))
       }
-      let after = try core.codec.encode(object, ofKey: key)
+      let after = try core.codec.encode(object, id: idBytes)
       guard after != before else { return object }
       var batch = WriteBatch()
-      try batch.add(object, key, over: .stored(old), PutOptions(), core, encoded: after)
+      let condition = WriteCondition.sequence(old.sequence)
+      try batch.add(object, key, over: old, if: condition, PutOptions(), core, encoded: after)
       try await store.write(batch, durability: durability)
       return object
     }

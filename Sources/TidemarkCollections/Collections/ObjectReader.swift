@@ -131,7 +131,8 @@ extension ObjectReader {
         let stored = try core.stored(entry, source)
         let tell = UnreadableObjects { version.unreadable = $0 }
         version.object = try tell.readable { () throws(TidemarkError) in
-          try core.codec.decode(stored.bytes, version: stored.version, ofKey: key)
+          try core.codec.decode(
+            stored.bytes, version: stored.version, id: key[core.prefix.count...])
         }
       }
       versions.append(version)
@@ -158,7 +159,7 @@ extension ObjectCollection {
   public func object(of entry: Entry) throws(TidemarkError) -> Object? {
     guard id(of: entry) != nil, entry.kind == .put || entry.kind == .touch else { return nil }
     return try core.codec.decode(
-      entry.value, version: entry.schemaVersion, ofKey: entry.key.bytes)
+      entry.value, version: entry.schemaVersion, id: entry.key.bytes[core.prefix.count...])
   }
 }
 

@@ -51,25 +51,25 @@ extension CollectionCore {
     guard let id = ID.id(ofKeyBytes: bytes), id.keyBytes.elementsEqual(bytes) else {
       throw TidemarkError(
         .coding, "the object cannot be read: its key ends with no id of the collection",
-        object: codec.place(prefix + bytes))
+        object: codec.place(bytes))
     }
     return id
   }
 
   /// The reason why an object is in no index.
   func unindexed(_ id: [UInt8], in view: EngineView) throws(TidemarkError) -> TidemarkError {
-    let key = prefix + id
+    let place = codec.place(id[...])
     do {
       if let box = try UnreadableObjects.fail.box(fetch(view).fetch([id])[0], of: self) {
-        _ = try knownRows(of: box.object, ofKey: key)
+        _ = try knownRows(of: box.object, id: id[...])
       }
     } catch {
       // A term that is too long is a limit, and the object is left out like one that is no JSON.
       return error.code == .limitExceeded
-        ? TidemarkError(.coding, error.message, object: codec.place(key), cause: error) : error
+        ? TidemarkError(.coding, error.message, object: place, cause: error) : error
     }
     return TidemarkError(
       .coding, "the object is in no index: a program wrote it that does not know them",
-      object: codec.place(key))
+      object: place)
   }
 }

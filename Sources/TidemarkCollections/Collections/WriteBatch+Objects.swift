@@ -23,7 +23,7 @@ extension WriteBatch {
   ) throws(TidemarkError) {
     let core = collection.core
     let key = try core.key(core.id(object))
-    try add(object, key, over: try core.replaced(key), options, core, if: condition)
+    try add(object, key, over: core.replaced(key).object, if: condition, options, core)
   }
 
   /// Adds a delete of an object; nothing happens if there is none.
@@ -33,27 +33,20 @@ extension WriteBatch {
     try delete(collection.core.key(id), if: condition)
   }
 
-  /// Adds an object that takes the place of what was read, on condition that this is still there.
+  /// Adds an object that takes the place of what was read.
   /// - Parameter encoded: its bytes, where they are known.
   mutating func add<Object, ID>(
-    _ object: Object, _ key: [UInt8], over before: ReplacedObject, _ options: PutOptions,
-    _ core: CollectionCore<Object, ID>, encoded: [UInt8]? = nil
+    _ object: Object, _ key: [UInt8], over old: StoredObject?, if condition: WriteCondition?,
+    _ options: PutOptions, _ core: CollectionCore<Object, ID>, encoded: [UInt8]? = nil
   ) throws(TidemarkError) {
-    try add(object, key, over: before, options, core, if: before.condition, encoded)
-  }
-
-  private mutating func add<Object, ID>(
-    _ object: Object, _ key: [UInt8], over before: ReplacedObject, _ options: PutOptions,
-    _ core: CollectionCore<Object, ID>, if condition: WriteCondition?, _ encoded: [UInt8]? = nil
-  ) throws(TidemarkError) {
-    let old: StoredObject? = if case .stored(let old) = before { old } else { nil }
+    let id = key[core.prefix.count...]
     let known: [UInt8]
-    if let encoded { known = encoded } else { known = try core.codec.encode(object, ofKey: key) }
-    let bytes = try core.codec.carry(known, ofKey: key, over: old)
+    if let encoded { known = encoded } else { known = try core.codec.encode(object, id: id) }
+    let bytes = try core.codec.carry(known, id: id, over: old)
     var options = options
     // A program that knows an older schema leaves that of a newer one as it is.
     options.schemaVersion = max(core.schema.version, old?.version ?? 0)
-    let rows = try core.knownRows(of: object, ofKey: key)
+    let rows = try core.knownRows(of: object, id: id)
     try put(
       key, bytes, labels: core.schema.labels(object), options: options, if: condition)
     if let rows { operations.knownRows[operations.count - 1] = rows }
@@ -67,40 +60,26 @@ struct StoredObject {
   var version: UInt32
 }
 
-/// The state that an object is written over.
-enum ReplacedObject {
-  /// Nobody has looked, since nothing of it stays.
-  case unknown
-  case nothing
-  case stored(StoredObject)
-
-  var condition: WriteCondition? {
-    switch self {
-    case .unknown: nil
-    case .nothing: .absent
-    case .stored(let old): .sequence(old.sequence)
-    }
-  }
-}
-
 extension CollectionCore {
   /// The rows of an object for its indexes; nil where it has none.
-  func knownRows(of object: Object, ofKey key: [UInt8]) throws(TidemarkError) -> KnownRows? {
+  func knownRows(
+    of object: Object, id: ArraySlice<UInt8>
+  ) throws(TidemarkError) -> KnownRows? {
     guard let state = ownIndexes else { return nil }
     return KnownRows(
-      schema: state.schema,
-      rows: try state.rows(
-        try codec.terms(of: object, ofKey: key), id: key.count - prefix.count))
+      schema: state.schema, rows: try state.rows(codec.terms(of: object, id: id), id: id.count))
   }
 
-  /// The object that one to be written takes the place of, if anything of it may stay.
-  func replaced(_ key: [UInt8]) throws(TidemarkError) -> ReplacedObject {
-    guard codec.coding.carry != nil else { return .unknown }
+  /// The object that one to be written takes the place of, and the condition that it still does;
+  /// neither where nothing of it stays.
+  func replaced(
+    _ key: [UInt8]
+  ) throws(TidemarkError) -> (object: StoredObject?, condition: WriteCondition?) {
+    guard codec.coding.carry != nil else { return (nil, nil) }
     // Most objects that are written are new, which the index alone knows.
-    guard try store.engine.reader.newestEntry(ofKey: key.rawSpan) > 0 else { return .nothing }
-    guard let old = try stored(key, in: store.source, isToBeWritten: true) else {
-      return .nothing
-    }
-    return .stored(old)
+    guard try store.engine.reader.newestEntry(ofKey: key.rawSpan) > 0,
+      let old = try stored(key, in: store.source, isToBeWritten: true)
+    else { return (nil, .absent) }
+    return (old, .sequence(old.sequence))
   }
 }

@@ -4,7 +4,7 @@ internal import TidemarkEngine
 final class CollectionIndexes: Sendable {
   /// Makes the terms of a value for the indexes in their order.
   typealias Evaluation =
-    @Sendable (_ value: [UInt8], _ version: UInt32, _ key: [UInt8]) throws(TidemarkError)
+    @Sendable (_ value: [UInt8], _ version: UInt32, _ id: ArraySlice<UInt8>) throws(TidemarkError)
     -> [[RowTerm]]
 
   struct State: Sendable {

@@ -130,8 +130,8 @@ struct IndexChange: DerivedChange {
     _ object: Object, _ value: [UInt8], _ version: UInt32
   ) -> [DerivedRow]? {
     guard let evaluation = object.state.evaluation else { return nil }
-    return try? object.state.rows(
-      evaluation(value, version, object.key), id: object.key.count - object.indexes.prefix.count)
+    let id = object.indexes.id(of: object.key)
+    return try? object.state.rows(evaluation(value, version, id), id: id.count)
   }
 
   /// Works out what changes for an object.

@@ -78,7 +78,7 @@ extension IndexRegistry {
   ) throws(TidemarkError) -> (stored: [DerivedRow], now: [DerivedRow])? {
     guard let entry = try engine.reader.view().put(ofKey: key) else { return nil }
     let id = member.id(of: key)
-    let now = try state.rows(evaluate(entry.value, entry.version, key), id: id.count)
+    let now = try state.rows(evaluate(entry.value, entry.version, id), id: id.count)
     let stored = try engine.reader.withValue(forKey: member.rowsKey(id, state).rawSpan) {
       (value, _) throws(TidemarkError) in try IndexKeys.decode(value)
     }

@@ -112,7 +112,7 @@ final class ListWatcher<Object: Sendable, ID: CollectionID>: Watcher {
     var unreadable = list.unreadable
     for key in keys where key.count > core.prefix.count {
       let bytes = Array(key[core.prefix.count...])
-      let place = core.codec.place(key).id
+      let place = core.codec.place(bytes[...]).id
       unreadable[place] = try query.unindexed(id: bytes)
       let tell = UnreadableObjects { unreadable[place] = $0 }
       let found = try query.rows.found(id: bytes)

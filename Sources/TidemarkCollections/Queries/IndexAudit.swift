@@ -24,8 +24,7 @@ extension CollectionCore {
         continue
       }
       var rows = try state.rows(
-        try codec.terms(
-          of: codec.decode(object.bytes, version: object.version, ofKey: key), ofKey: key),
+        codec.terms(of: codec.decode(object.bytes, version: object.version, id: id), id: id),
         id: id.count)
       for place in rows.indices {
         // The number of a document is any.
