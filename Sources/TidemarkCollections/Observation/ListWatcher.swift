@@ -90,7 +90,7 @@ final class ListWatcher<Object: Sendable, ID: CollectionID>: Watcher {
       list.unreadable[error.object?.id] = error
     }
     let known = try query.tellUnindexed(tell)
-    let found = try query.found(limit: limit, after: nil, reversed: list.isReversed)
+    let found = try query.rows.found(limit: limit, after: nil, reversed: list.isReversed)
     try query.forEach(found, known: known, tell) { place, box in
       let row = found[place]
       guard let id = ID.id(ofKeyBytes: row.id[...]) else { return }

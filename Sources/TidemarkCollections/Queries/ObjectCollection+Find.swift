@@ -54,7 +54,7 @@ extension ObjectCollection {
       let query = try ObjectQuery(core, condition, order)
       // The first page tells of what no index has.
       let known = cursor == nil ? try query.tellUnindexed(tell) : []
-      let found = try query.found(limit: limit, after: cursor)
+      let found = try query.rows.found(limit: limit, after: cursor)
       var page = ObjectPage<Object>()
       page.objects.reserveCapacity(found.count)
       try query.forEach(found, known: known, tell) { page.objects.append($1.object) }
@@ -78,7 +78,7 @@ extension ObjectCollection {
     let tell = UnreadableObjects(told: unreadable)
     let known = try query.tellUnindexed(tell)
     var ids: [ID] = []
-    for row in try query.found(limit: limit, after: nil) {
+    for row in try query.rows.found(limit: limit, after: nil) {
       let id = try tell.readable(unless: known.contains(row.id)) { () throws(TidemarkError) in
         try core.id(ofObject: row.id[...])
       }

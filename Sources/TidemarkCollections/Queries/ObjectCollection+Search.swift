@@ -54,7 +54,9 @@ extension ObjectCollection {
       var hits: [TextHit<Object>] = []
       var errors: [TidemarkError] = []
       let fetch = core.fetch(search.view)
-      let filter = RowFilter(store.engine, core.prefix, state, layouts, search.view)
+      let filter = RowFilter(
+        engine: store.engine, prefix: core.prefix, state: state, layouts: layouts,
+        view: search.view)
       for id in try filter.unindexed() {
         errors.append(try core.unindexed(id, in: search.view))
       }

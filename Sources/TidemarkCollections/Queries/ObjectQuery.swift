@@ -6,24 +6,16 @@ struct ObjectQuery<Object: Sendable, ID: CollectionID> {
   let rows: RowQuery
 
   /// - Parameter counted: so far rows are counted to choose between indexes.
-  /// - Throws: `indexMissing`.
+  /// - Throws: `indexMissing`, `invalidArgument`.
   init(
     _ core: CollectionCore<Object, ID>, _ condition: ObjectCondition<Object>,
     _ order: [ObjectOrder<Object>], counted: Int = 1_000
   ) throws(TidemarkError) {
     self.core = core
-    rows = try RowQuery(core, condition, order, counted: counted)
-  }
-
-  /// The objects that were found, in order.
-  /// - Parameters:
-  ///   - limit: most of them.
-  ///   - cursor: the last one of those before.
-  ///   - direction: see `RowQuery.found`.
-  func found(
-    limit: Int?, after cursor: ObjectCursor?, reversed direction: Bool? = nil
-  ) throws(TidemarkError) -> [FoundObject] {
-    try rows.found(limit: limit, after: cursor, reversed: direction)
+    let state = core.indexes?.now
+    rows = try RowQuery(
+      core.store.engine, core.name, core.prefix, condition.checked(), order.map(\.planned), state,
+      core.layouts(state?.catalog), counted)
   }
 
   /// Tells of the objects that are in no index, and so missing from the answer.

@@ -137,18 +137,20 @@ struct QueryPlanner {
   }
 
   /// The bytes of the first parts that conditions fix to one value, and how many these are.
+  /// - Parameter most: how many parts are looked at.
   private func fixed(
-    _ layout: IndexLayout, _ conjuncts: [ConditionNode]
+    _ layout: IndexLayout, _ conjuncts: [ConditionNode], most: Int = .max
   ) -> (bytes: [UInt8], parts: Int) {
     var bytes: [UInt8] = []
-    for (number, part) in layout.parts.enumerated() {
+    let parts = layout.parts.prefix(most)
+    for (number, part) in parts.enumerated() {
       guard !part.target.isFolded, !part.isEach,
         let ranges = ranges(layout, number, conjuncts, directed: false), ranges.count == 1,
         ranges[0].isOneTerm
       else { return (bytes, number) }
       bytes += IndexPart<Int>.directed(ranges[0].lower, part.isDescending)
     }
-    return (bytes, layout.parts.count)
+    return (bytes, parts.count)
   }
 
   private func ranges(
@@ -175,9 +177,9 @@ struct QueryPlanner {
     let conjuncts = node.conjuncts
     for layout in layouts where !layout.row.isText && !layout.parts.contains(where: \.isEach) {
       let first = layout.parts.count - order.count
-      guard first >= 0, fixed(layout, conjuncts).parts >= first, matches(layout, first, order)
-      else { continue }
-      let fixed = fixed(layout, conjuncts, most: first)
+      guard first >= 0, matches(layout.parts[first...], order) else { continue }
+      let (fixed, parts) = fixed(layout, conjuncts, most: first)
+      guard parts == first else { continue }
       var range = fixed.isEmpty ? TermRange() : TermRange.beginning(with: fixed)
       var last = first - 1
       if !order.isEmpty, let ranges = ranges(layout, first, conjuncts), ranges.count == 1 {
@@ -196,20 +198,7 @@ struct QueryPlanner {
     return best
   }
 
-  private func fixed(
-    _ layout: IndexLayout, _ conjuncts: [ConditionNode], most: Int
-  ) -> [UInt8] {
-    var bytes: [UInt8] = []
-    for number in 0..<most {
-      guard let ranges = ranges(layout, number, conjuncts, directed: false) else { break }
-      bytes += IndexPart<Int>.directed(ranges[0].lower, layout.parts[number].isDescending)
-    }
-    return bytes
-  }
-
-  private func matches(_ layout: IndexLayout, _ first: Int, _ order: [Order]) -> Bool {
-    guard first + order.count <= layout.parts.count else { return false }
-    let parts = layout.parts[first..<first + order.count]
+  private func matches(_ parts: ArraySlice<IndexLayout.Part>, _ order: [Order]) -> Bool {
     let turned = zip(parts, order).map { $0.isDescending != $1.isDescending }
     return zip(parts, order).allSatisfy { part, order in part.target == order.target }
       && Set(turned).count == 1

@@ -2,28 +2,19 @@ internal import TidemarkEngine
 
 /// The objects of a collection by the rows that indexes have of them, in one state of the store.
 struct RowFilter {
-  private let engine: Engine
+  let engine: Engine
   /// The beginning of the objects' keys.
-  private let prefix: [UInt8]
-  /// That of the collection in the catalog.
-  private let number: UInt32
-  /// Whether there may be objects that are in no index.
-  private let mayHaveMarks: Bool
-  private let layouts: [IndexLayout]
-  private let view: EngineView
+  let prefix: [UInt8]
+  /// Nil where the collection has no indexes.
+  let state: CollectionIndexes.State?
+  /// The indexes that may be asked.
+  let layouts: [IndexLayout]
+  let view: EngineView
 
-  /// - Parameter layouts: the indexes that may be asked.
-  init(
-    _ engine: Engine, _ prefix: [UInt8], _ state: CollectionIndexes.State?,
-    _ layouts: [IndexLayout], _ view: EngineView
-  ) {
-    self.engine = engine
-    self.prefix = prefix
-    number = state?.catalog.number ?? 0
-    mayHaveMarks = state?.mayHaveMarks ?? false
-    self.layouts = layouts
-    self.view = view
-  }
+  /// That of the collection in the catalog.
+  private var number: UInt32 { state?.catalog.number ?? 0 }
+  /// Whether there may be objects that are in no index.
+  private var mayHaveMarks: Bool { state?.mayHaveMarks == true }
 
   /// The ids of objects that are in no index, and so missing where rows are asked.
   func unindexed() throws(TidemarkError) -> [[UInt8]] {

@@ -18,7 +18,7 @@ struct FoundObject: Sendable, Hashable {
 /// The objects of a query by their ids, over one state of the store, apart from their type: code
 /// for all types is compiled for none, and slow.
 struct RowQuery {
-  private let store: Store
+  private let engine: Engine
   /// The beginning of the objects' keys.
   private let prefix: [UInt8]
   let filter: RowFilter
@@ -27,30 +27,21 @@ struct RowQuery {
   let plan: QueryPlan
   let view: EngineView
 
-  private var engine: Engine { store.engine }
-
   /// - Parameters:
-  ///   - core: the collection.
-  ///   - condition: the condition.
+  ///   - name: the collection's name.
+  ///   - prefix: the beginning of the objects' keys.
+  ///   - node: the condition.
   ///   - order: what objects are sorted by.
+  ///   - state: the collection's indexes; nil where it has none.
+  ///   - all: those that the collection has declared.
   ///   - counted: so far rows are counted to choose between indexes.
-  /// - Throws: `indexMissing`, `invalidArgument`.
-  init<Object, ID>(
-    _ core: CollectionCore<Object, ID>, _ condition: ObjectCondition<Object>,
-    _ order: [ObjectOrder<Object>], counted: Int
-  ) throws(TidemarkError) {
-    let state = core.indexes?.now
-    try self.init(
-      core.store, core.name, core.prefix, condition.checked(), order.map(\.planned), state,
-      core.layouts(state?.catalog), counted)
-  }
-
-  private init(
-    _ store: Store, _ name: String, _ prefix: [UInt8], _ node: ConditionNode,
+  /// - Throws: `indexMissing`.
+  init(
+    _ engine: Engine, _ name: String, _ prefix: [UInt8], _ node: ConditionNode,
     _ order: [QueryPlanner.Order], _ state: CollectionIndexes.State?, _ all: [IndexLayout],
     _ counted: Int
   ) throws(TidemarkError) {
-    self.store = store
+    self.engine = engine
     self.prefix = prefix
     self.node = node
     self.order = order
@@ -58,11 +49,10 @@ struct RowQuery {
     let usable = Set(layouts.map(\.row.number))
     let planner = QueryPlanner(
       collection: name, layouts: layouts,
-      unfinished: all.filter { !usable.contains($0.row.number) }, engine: store.engine,
-      counted: counted)
+      unfinished: all.filter { !usable.contains($0.row.number) }, engine: engine, counted: counted)
     plan = try planner.plan(node, order)
-    view = try store.engine.reader.view()
-    filter = RowFilter(store.engine, prefix, state, layouts, view)
+    view = try engine.reader.view()
+    filter = RowFilter(engine: engine, prefix: prefix, state: state, layouts: layouts, view: view)
   }
 
   /// The objects that were found, in order.

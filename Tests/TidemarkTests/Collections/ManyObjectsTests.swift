@@ -67,7 +67,7 @@ struct ManyObjectsTests {
     let packages = try IndexTests.packages(store)
     let wanted = try fill(store, packages)
     let query = try ObjectQuery(packages.core, \.section == "net", [])
-    let found = try query.found(limit: nil, after: nil)
+    let found = try query.rows.found(limit: nil, after: nil)
     try store.blocking.write { batch in
       for var package in wanted.prefix(300) {
         package.section = "games"

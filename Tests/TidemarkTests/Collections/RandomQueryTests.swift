@@ -75,7 +75,7 @@ struct RandomQueryTests {
       #expect(Set(found.map(\.id)) == wanted, "query \(number): \(words)")
       // An index is walked also where few objects could be sorted.
       let walked = try ObjectQuery(packages.core, condition, order, counted: 1)
-        .found(limit: nil, after: nil)
+        .rows.found(limit: nil, after: nil)
       #expect(
         walked.map(\.id) == found.map { Array($0.id.utf8) }, "query \(number), walked: \(words)")
       #expect(found.count == wanted.count, "query \(number): \(words)")
