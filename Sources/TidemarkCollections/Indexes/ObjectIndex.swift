@@ -48,17 +48,13 @@ public struct ObjectIndex<Object: Sendable>: Sendable {
     _ name: String, version: UInt32 = 1, unique: Bool = false,
     _ path: any KeyPath<Object, Value> & Sendable
   ) {
-    self.init(name, version: version, unique: unique, parts: [.ascending(path)])
+    self.init(name, version: version, unique: unique, .ascending(path))
   }
 
   /// An index of up to four properties, one after the other, each in a direction of its own.
   public init(
     _ name: String, version: UInt32 = 1, unique: Bool = false, _ parts: IndexPart<Object>...
   ) {
-    self.init(name, version: version, unique: unique, parts: parts)
-  }
-
-  private init(_ name: String, version: UInt32, unique: Bool, parts: [IndexPart<Object>]) {
     self.init(name, version, unique, parts) { object in
       var term: [UInt8] = []
       for part in parts { term += try part.term(object) }
@@ -162,11 +158,7 @@ public struct IndexPart<Object: Sendable>: Sendable {
 
   /// The part's bytes in the order of the index.
   func term(_ object: Object) throws -> [UInt8] {
-    Self.directed(try value(object), isDescending)
-  }
-
-  static func directed(_ bytes: [UInt8], _ isDescending: Bool) -> [UInt8] {
-    isDescending ? bytes.map { ~$0 } : bytes
+    try value(object).directed(isDescending)
   }
 
   private init<Value: IndexValue>(

@@ -139,10 +139,8 @@ extension ObjectCollection {
     let tell = UnreadableObjects(told: unreadable)
     let target = IndexTarget.value(path)
     guard let layout = core.usableLayouts.first(where: { $0.part(target) == 0 }) else {
-      throw TidemarkError(
-        .indexMissing,
-        "no index of collection \(name) begins with it: declare \(target.declaration)",
-        object: ObjectPlace(collection: name))
+      throw core.indexMissing(
+        "no index of collection \(name) begins with it: declare \(target.declaration)")
     }
     // A query that is sorted by it takes the same rows.
     try ObjectQuery(core, .everything, [.ascending(path)]).tellUnindexed(tell)
@@ -194,10 +192,9 @@ extension CollectionView {
     limit: Int? = nil, scanning: Bool = false, unreadable: ((TidemarkError) -> Void)? = nil
   ) throws(TidemarkError) -> [Object] {
     guard scanning else {
-      throw TidemarkError(
-        .indexMissing,
+      throw core.indexMissing(
         "indexes know the newest state only: a query of a view reads every object; ask for it with "
-          + "scanning: true", object: ObjectPlace(collection: core.name))
+          + "scanning: true")
     }
     let tell = UnreadableObjects(told: unreadable)
     return try ObjectScan(self, condition, order).page(limit: limit, after: nil, tell).objects

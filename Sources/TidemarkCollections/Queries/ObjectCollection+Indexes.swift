@@ -44,9 +44,8 @@ extension ObjectCollection {
   public func duplicates(ofIndex name: String) throws(TidemarkError) -> [[ID]] {
     guard let layout = core.usableLayouts.first(where: { $0.row.name == name && $0.row.isUnique })
     else {
-      throw TidemarkError(
-        .indexMissing, "collection \(self.name) has no unique index \(name) that is complete",
-        object: ObjectPlace(collection: self.name))
+      throw core.indexMissing(
+        "collection \(self.name) has no unique index \(name) that is complete")
     }
     var groups: [[[UInt8]]] = []
     var last: (term: [UInt8], ids: [[UInt8]]) = ([], [])
@@ -91,6 +90,10 @@ public struct IndexStatus: Sendable, Hashable {
 }
 
 extension CollectionCore {
+  func indexMissing(_ words: String) -> TidemarkError {
+    TidemarkError(.indexMissing, words, object: ObjectPlace(collection: name))
+  }
+
   /// The indexes that queries may use.
   var usableLayouts: [IndexLayout] {
     guard let state = indexes?.now else { return [] }

@@ -23,24 +23,18 @@ extension ObjectCollection {
     let state = core.indexes?.now
     guard let state, let row = state.catalog.rows.first(where: { $0.name == index && $0.isText })
     else {
-      throw TidemarkError(
-        .indexMissing,
+      throw core.indexMissing(
         "collection \(name) has no full-text index \(index): declare "
-          + "ObjectIndex(text: \"\(index)\", …)",
-        object: ObjectPlace(collection: name))
+          + "ObjectIndex(text: \"\(index)\", …)")
     }
     guard row.isComplete, state.isReady else {
-      throw TidemarkError(
-        .indexMissing, "index \(index) of collection \(name) is being built",
-        object: ObjectPlace(collection: name))
+      throw core.indexMissing("index \(index) of collection \(name) is being built")
     }
     let layouts = core.layouts(state.catalog).filter(\.row.isComplete)
     let node = try condition.checked()
     for target in node.targets where !layouts.contains(where: { $0.part(target) != nil }) {
-      throw TidemarkError(
-        .indexMissing,
-        "no index of collection \(name) has what is asked for: declare \(target.declaration)",
-        object: ObjectPlace(collection: name))
+      throw core.indexMissing(
+        "no index of collection \(name) has what is asked for: declare \(target.declaration)")
     }
     let texts = store.indexes.texts(row.number)
     if !store.usesThreads, texts.isMergeDue {

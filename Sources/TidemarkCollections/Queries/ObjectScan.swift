@@ -15,10 +15,8 @@ struct ObjectScan<Reader: ObjectReader> {
     node = try condition.checked()
     self.order = order
     for case .index(let name) in node.targets + order.map(\.target) {
-      throw TidemarkError(
-        .indexMissing,
-        "collection \(reader.core.name) has no index \(name), and a scan does not know it",
-        object: ObjectPlace(collection: reader.core.name))
+      throw reader.core.indexMissing(
+        "collection \(reader.core.name) has no index \(name), and a scan does not know it")
     }
   }
 
@@ -43,8 +41,8 @@ struct ObjectScan<Reader: ObjectReader> {
         guard isMet else { continue }
         var terms: [UInt8] = []
         for order in order {
-          terms += IndexPart<Int>.directed(
-            values(order.target, of: object).first ?? IndexTerm.nothing.bytes, order.isDescending)
+          let term = values(order.target, of: object).first ?? IndexTerm.nothing.bytes
+          terms += term.directed(order.isDescending)
         }
         let id = Array(rows[rows.startIndex + place].key[core.prefix.count...])
         all.append((FoundObject(id: id, terms: terms), object))

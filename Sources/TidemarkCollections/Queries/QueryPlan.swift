@@ -127,13 +127,7 @@ struct QueryPlanner {
     guard number < layout.parts.count,
       let ranges = ranges(layout, number, conjuncts)
     else { return number > 0 ? .rows(layout, [.beginning(with: fixed)]) : nil }
-    return .rows(
-      layout,
-      ranges.map { range in
-        TermRange(
-          lower: fixed + range.lower,
-          upper: range.upper.map { fixed + $0 } ?? TermRange.end(of: fixed))
-      })
+    return .rows(layout, ranges.map { $0.behind(fixed) })
   }
 
   /// The bytes of the first parts that conditions fix to one value, and how many these are.
@@ -148,7 +142,7 @@ struct QueryPlanner {
         let ranges = ranges(layout, number, conjuncts, directed: false), ranges.count == 1,
         ranges[0].isOneTerm
       else { return (bytes, number) }
-      bytes += IndexPart<Int>.directed(ranges[0].lower, part.isDescending)
+      bytes += ranges[0].lower.directed(part.isDescending)
     }
     return (bytes, parts.count)
   }
@@ -173,6 +167,7 @@ struct QueryPlanner {
   ///
   /// The index has to end with what is sorted by, so that equal ones come by their ids.
   private func ordered(_ node: ConditionNode, _ order: [Order]) -> QueryPlan? {
+    guard let leading = order.first else { return nil }
     var best: QueryPlan?
     let conjuncts = node.conjuncts
     for layout in layouts where !layout.row.isText && !layout.parts.contains(where: \.isEach) {
@@ -180,19 +175,17 @@ struct QueryPlanner {
       guard first >= 0, matches(layout.parts[first...], order) else { continue }
       let (fixed, parts) = fixed(layout, conjuncts, most: first)
       guard parts == first else { continue }
-      var range = fixed.isEmpty ? TermRange() : TermRange.beginning(with: fixed)
+      guard fixed.count > best?.fixedBytes ?? -1 else { continue }
+      var range = TermRange()
       var last = first - 1
-      if !order.isEmpty, let ranges = ranges(layout, first, conjuncts), ranges.count == 1 {
-        range = TermRange(
-          lower: fixed + ranges[0].lower, upper: ranges[0].upper.map { fixed + $0 } ?? range.upper)
+      if let ranges = ranges(layout, first, conjuncts), ranges.count == 1 {
+        range = ranges[0]
         last = first
       }
-      guard best == nil || fixed.count > best?.fixedBytes ?? 0 else { continue }
       best = QueryPlan(
-        source: .rows(layout, [range]), rest: rest(of: node, layout, through: last),
-        isOrdered: true,
-        isReversed: order.first.map { layout.parts[first].isDescending != $0.isDescending }
-          ?? false,
+        source: .rows(layout, [range.behind(fixed)]),
+        rest: rest(of: node, layout, through: last), isOrdered: true,
+        isReversed: layout.parts[first].isDescending != leading.isDescending,
         fixedBytes: fixed.count)
     }
     return best
@@ -225,6 +218,11 @@ struct QueryPlanner {
 }
 
 extension TermRange {
+  /// The same terms behind some bytes.
+  fileprivate func behind(_ bytes: [UInt8]) -> TermRange {
+    TermRange(lower: bytes + lower, upper: upper.map { bytes + $0 } ?? Self.end(of: bytes))
+  }
+
   func intersection(_ other: TermRange) -> TermRange {
     let lower = lower.lexicographicallyPrecedes(other.lower) ? other.lower : lower
     guard let upper, let others = other.upper else {

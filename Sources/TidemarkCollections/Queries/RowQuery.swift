@@ -154,9 +154,7 @@ struct RowQuery {
   ) throws(TidemarkError) -> [FoundObject] {
     var after: [UInt8]?
     if let cursor {
-      let term =
-        range.lower.prefix(plan.fixedBytes)
-        + IndexPart<Int>.directed(cursor.last.terms, plan.isReversed)
+      let term = range.lower.prefix(plan.fixedBytes) + cursor.last.terms.directed(plan.isReversed)
       after = IndexKeys.row(
         DerivedRow(index: layout.row.number, term: Array(term)), id: cursor.last.id[...])
     }
@@ -165,11 +163,8 @@ struct RowQuery {
     var found: [FoundObject] = []
     while found.count < most, let row = try scan.nextRow() {
       guard try filter.meets(plan.rest, row.id) else { continue }
-      found.append(
-        FoundObject(
-          id: Array(row.id),
-          terms: IndexPart<Int>.directed(
-            Array(row.term.dropFirst(plan.fixedBytes)), plan.isReversed)))
+      let terms = Array(row.term.dropFirst(plan.fixedBytes)).directed(plan.isReversed)
+      found.append(FoundObject(id: Array(row.id), terms: terms))
     }
     return found
   }
@@ -217,12 +212,9 @@ struct RowQuery {
     for order in order {
       let values = try filter.values(order.target, rows)
       // An object with several values comes by the first of them, or the last.
-      let sorted = values.map { IndexPart<Int>.directed(Array($0), order.isDescending) }
-        .sorted { $0.lexicographicallyPrecedes($1) }
-      terms +=
-        sorted.first
-        ?? IndexPart<Int>.directed(
-          IndexTerm.nothing.bytes, order.isDescending)
+      let first = values.map { Array($0).directed(order.isDescending) }
+        .min { $0.lexicographicallyPrecedes($1) }
+      terms += first ?? IndexTerm.nothing.bytes.directed(order.isDescending)
     }
     return terms
   }

@@ -61,13 +61,8 @@ struct RowScan: ~Copyable {
 
   /// How many rows there are, counted so far.
   consuming func count(upTo most: Int) throws(TidemarkError) -> Int {
-    guard let scan else { return 0 }
     var count = 0
-    while count < most {
-      let page = try scan.nextPage(limit: min(1_024, most - count))
-      if page.isEmpty { break }
-      count += page.count
-    }
+    try scan?.forEach(limit: most) { _ in count += 1 }
     return count
   }
 }

@@ -121,6 +121,11 @@ public struct IndexTerm: Sendable, Hashable {
   }
 }
 
+extension [UInt8] {
+  /// The bytes of a term, turned where the larger value comes first.
+  func directed(_ isDescending: Bool) -> [UInt8] { isDescending ? map { ~$0 } : self }
+}
+
 extension IndexValue where Self: FixedWidthInteger {
   /// The number's place.
   public var indexTerm: IndexTerm {
