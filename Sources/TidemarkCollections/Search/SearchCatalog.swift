@@ -71,34 +71,22 @@ struct SearchCatalog: Sendable, Hashable {
 /// A row of the index, `\0tidemark/#iN TERM ID LENGTH`, has the document's number, eight bytes,
 /// highest first, and eight bytes of a hash of its words as the term, and the words as the value.
 enum SearchKeys {
-  private static func number(_ value: UInt32) -> [UInt8] {
-    (0..<4).map { UInt8(truncatingIfNeeded: value >> (24 - 8 * $0)) }
-  }
+  static func catalog(_ index: UInt32) -> [UInt8] { IndexKeys.prefix("s", index) }
 
-  static func catalog(_ index: UInt32) -> [UInt8] {
-    DerivedKeys.prefix + [UInt8(ascii: "s")] + number(index)
-  }
-
-  static func blocks(_ index: UInt32) -> [UInt8] {
-    DerivedKeys.prefix + [UInt8(ascii: "w")] + number(index)
-  }
+  static func blocks(_ index: UInt32) -> [UInt8] { IndexKeys.prefix("w", index) }
 
   static func blocks(_ index: UInt32, _ segment: UInt32) -> [UInt8] {
-    blocks(index) + number(segment)
+    blocks(index) + segment.bytesHighestFirst
   }
 
-  static func lengths(_ index: UInt32) -> [UInt8] {
-    DerivedKeys.prefix + [UInt8(ascii: "l")] + number(index)
-  }
+  static func lengths(_ index: UInt32) -> [UInt8] { IndexKeys.prefix("l", index) }
 
   static func lengths(_ index: UInt32, _ segment: UInt32) -> [UInt8] {
-    lengths(index) + number(segment)
+    lengths(index) + segment.bytesHighestFirst
   }
 
   /// The bytes of a document's number in a term.
-  static func term(_ document: UInt64) -> [UInt8] {
-    (0..<8).map { UInt8(truncatingIfNeeded: document >> (56 - 8 * $0)) }
-  }
+  static func term(_ document: UInt64) -> [UInt8] { document.bytesHighestFirst }
 
   /// The document of a term.
   static func document(_ term: ArraySlice<UInt8>) -> UInt64 {

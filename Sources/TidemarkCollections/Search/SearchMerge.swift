@@ -149,16 +149,12 @@ extension SearchIndex {
   private func liveDocuments(
     _ range: ClosedRange<UInt64>, _ view: EngineView
   ) throws(TidemarkError) -> Set<UInt64> {
-    let prefix = IndexKeys.rows(ofIndex: number)
-    var query = ScanQuery(prefix: prefix)
-    query.from = .including(prefix + SearchKeys.term(range.lowerBound))
-    if let end = TermRange.end(of: prefix + SearchKeys.term(range.upperBound)) {
-      query.upTo = .excluding(end)
-    }
+    let terms = TermRange(
+      lower: SearchKeys.term(range.lowerBound),
+      upper: TermRange.end(of: SearchKeys.term(range.upperBound)))
+    var scan = try RowScan(engine, number, terms, view: view)
     var live: Set<UInt64> = []
-    try EngineScan(engine.reader, query, view: view).forEach { (row) throws(TidemarkError) in
-      live.insert(SearchKeys.document(try IndexKeys.parts(ofRow: row.key).term))
-    }
+    while let row = try scan.nextRow() { live.insert(SearchKeys.document(row.term)) }
     return live
   }
 

@@ -18,9 +18,9 @@ enum IndexKeys {
   /// Most bytes of a term.
   static let termBytes = 4_096
 
-  private static func prefix(_ kind: Unicode.Scalar, _ number: UInt32) -> [UInt8] {
-    DerivedKeys.prefix + [UInt8(ascii: kind)]
-      + (0..<4).map { UInt8(truncatingIfNeeded: number >> (24 - 8 * $0)) }
+  /// The beginning of the keys of one kind that belong to a number.
+  static func prefix(_ kind: Unicode.Scalar, _ number: UInt32) -> [UInt8] {
+    DerivedKeys.prefix + [UInt8(ascii: kind)] + number.bytesHighestFirst
   }
 
   static let catalogs = DerivedKeys.prefix + [UInt8(ascii: "c")]
@@ -41,22 +41,24 @@ enum IndexKeys {
   static func parts(
     ofRow key: [UInt8]
   ) throws(TidemarkError) -> (term: ArraySlice<UInt8>, id: ArraySlice<UInt8>) {
-    let start = DerivedKeys.prefix.count + 5
-    guard key.count >= start + 2 else { throw damaged("a row of an index") }
-    let length = Int(key[key.count - 2]) << 8 | Int(key[key.count - 1])
-    guard start + length <= key.count - 2 else { throw damaged("a row of an index") }
-    return (key[start..<start + length], key[(start + length)..<(key.count - 2)])
+    let id = try placeOfID(key.rawSpan)
+    return (key[termStart..<id.lowerBound], key[id])
   }
 
   /// The id of a row.
   @_lifetime(copy key)
   static func id(ofRow key: RawSpan) throws(TidemarkError) -> RawSpan {
-    let start = DerivedKeys.prefix.count + 5
+    key.extracting(try placeOfID(key))
+  }
+
+  private static var termStart: Int { DerivedKeys.prefix.count + 5 }
+
+  private static func placeOfID(_ key: RawSpan) throws(TidemarkError) -> Range<Int> {
     let end = key.byteCount - 2
-    guard end >= start else { throw damaged("a row of an index") }
-    let length = Int(key.byte(end)) << 8 | Int(key.byte(end + 1))
-    guard start + length <= end else { throw damaged("a row of an index") }
-    return key.extracting((start + length)..<end)
+    guard end >= termStart else { throw damaged("a row of an index") }
+    let start = termStart + (Int(key.byte(end)) << 8 | Int(key.byte(end + 1)))
+    guard start <= end else { throw damaged("a row of an index") }
+    return start..<end
   }
 
   static func objects(ofCollection number: UInt32) -> [UInt8] { prefix("r", number) }
@@ -87,6 +89,14 @@ enum IndexKeys {
       }
     } catch { throw damaged("the rows of an object") }
     return rows
+  }
+}
+
+extension FixedWidthInteger {
+  var bytesHighestFirst: [UInt8] {
+    (0..<Self.bitWidth / 8).map {
+      UInt8(truncatingIfNeeded: self >> (Self.bitWidth - 8 - 8 * $0))
+    }
   }
 }
 
@@ -126,9 +136,8 @@ struct IndexCatalog: Sendable, Hashable {
     for row in rows {
       writer.u32(row.number)
       writer.u8((row.isUnique ? 1 : 0) | (row.isComplete ? 2 : 0) | (row.isText ? 4 : 0))
-      for bytes in [Array(row.name.utf8), row.signature] {
-        writer.blob(bytes)
-      }
+      writer.text(row.name)
+      writer.blob(row.signature)
     }
     writer.varint(dropped.count)
     for number in dropped { writer.u32(number) }

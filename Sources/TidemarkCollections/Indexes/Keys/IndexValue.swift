@@ -37,11 +37,13 @@ public struct IndexTerm: Sendable, Hashable {
 
   /// The place of a whole number.
   public static func integer(_ value: Int64) -> IndexTerm {
-    IndexTerm([value < 0 ? 4 : 5] + bigEndian(UInt64(bitPattern: value)))
+    IndexTerm([value < 0 ? 4 : 5] + value.bytesHighestFirst)
   }
 
   /// The place of a whole number that has no sign.
-  public static func integer(_ value: UInt64) -> IndexTerm { IndexTerm([5] + bigEndian(value)) }
+  public static func integer(_ value: UInt64) -> IndexTerm {
+    IndexTerm([5] + value.bytesHighestFirst)
+  }
 
   /// The place of what is no number: behind all others.
   static let noNumber = IndexTerm([9])
@@ -50,14 +52,13 @@ public struct IndexTerm: Sendable, Hashable {
   public static func real(_ value: Double) -> IndexTerm {
     guard !value.isNaN else { return noNumber }
     let bits = value == 0 ? 0 : value.bitPattern
-    return IndexTerm([6] + bigEndian(bits >> 63 == 0 ? bits | 1 << 63 : ~bits))
+    return IndexTerm([6] + (bits >> 63 == 0 ? bits | 1 << 63 : ~bits).bytesHighestFirst)
   }
 
   /// The place of a point in time.
   public static func time(_ time: Timestamp) -> IndexTerm {
     IndexTerm(
-      [8] + bigEndian(UInt64(bitPattern: time.seconds) ^ 1 << 63)
-        + bigEndian(UInt64(time.nanoseconds)).suffix(4))
+      [8] + (time.seconds ^ .min).bytesHighestFirst + time.nanoseconds.bytesHighestFirst)
   }
 
   /// The length of the term that bytes begin with; nil where there is none.
@@ -115,10 +116,6 @@ public struct IndexTerm: Sendable, Hashable {
     }
     return term
   }
-
-  private static func bigEndian(_ value: UInt64) -> [UInt8] {
-    (0..<8).map { UInt8(truncatingIfNeeded: value >> (56 - 8 * $0)) }
-  }
 }
 
 extension [UInt8] {
@@ -172,9 +169,7 @@ extension [UInt8]: IndexValue {
 
 extension Timestamp: IndexValue {
   /// By the time.
-  public var indexTerm: IndexTerm {
-    .time(self)
-  }
+  public var indexTerm: IndexTerm { .time(self) }
 }
 
 extension FoldedText: IndexValue {
