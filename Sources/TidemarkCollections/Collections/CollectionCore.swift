@@ -149,17 +149,6 @@ public final class CollectionCore<Object: Sendable, ID: CollectionID>: Sendable 
         StoredObject(bytes: [UInt8](copying: value), sequence: sequence, version: 0)
       }
     }
-    let view = try source.pinned()
-    guard let entry = try view.entry(forKey: key.rawSpan) else { return nil }
-    return try stored(entry, source)
-  }
-
-  func stored(
-    _ entry: LogEntry, _ source: ReadSource
-  ) throws(TidemarkError) -> StoredObject {
-    let info = try source.engine.reader.info(entry)
-    return StoredObject(
-      bytes: try source.value(of: info), sequence: info.sequence,
-      version: info.attributes.schemaVersion)
+    return try source.pinned().stored(key)
   }
 }

@@ -128,7 +128,7 @@ extension ObjectReader {
       var version = ObjectVersion<Object>(
         object: nil, sequence: info.sequence, time: HybridTime(info.commitTime).timestamp)
       if info.kind == .put || info.kind == .touch {
-        let stored = try core.stored(entry, source)
+        let stored = try view.stored(info)
         let tell = UnreadableObjects { version.unreadable = $0 }
         version.object = try tell.readable { () throws(TidemarkError) in
           try core.codec.decode(

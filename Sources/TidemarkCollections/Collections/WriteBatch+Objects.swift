@@ -53,13 +53,6 @@ extension WriteBatch {
   }
 }
 
-/// The bytes of an object with their schema.
-struct StoredObject {
-  var bytes: [UInt8]
-  var sequence: UInt64
-  var version: UInt32
-}
-
 extension CollectionCore {
   /// The rows of an object for its indexes; nil where it has none.
   func knownRows(

@@ -4,26 +4,20 @@ internal import TidemarkEngine
 ///
 /// Writers go on meanwhile, and keep up what they write themselves. A builder that was killed
 /// begins anew with the next declaration: an object that has its rows costs a look.
-final class IndexBuilder: Sendable {
+struct IndexBuilder: Sendable {
   private static let objectsPerCommit = 256
   /// A collection of so few objects is built on the spot.
   private static let few = 64
 
-  private let engine: Engine
-  private let registry: IndexRegistry
-  private let member: CollectionIndexes
-
-  init(_ engine: Engine, _ registry: IndexRegistry, _ member: CollectionIndexes) {
-    self.engine = engine
-    self.registry = registry
-    self.member = member
-  }
+  let engine: Engine
+  let registry: IndexRegistry
+  let member: CollectionIndexes
 
   /// Whether there is so little to do that nobody minds to wait for it.
   func isSmall() throws(TidemarkError) -> Bool {
-    let state = member.now
-    let isFilled = state.catalog.rows.allSatisfy(\.isComplete) && state.catalog.dropped.isEmpty
-    let prefix = isFilled ? IndexKeys.marks(ofCollection: state.catalog.number) : member.prefix
+    let catalog = member.now.catalog
+    let prefix =
+      catalog.isComplete ? IndexKeys.marks(ofCollection: catalog.number) : member.prefix
     return try engine.derivedKeys(prefix, limit: Self.few).count < Self.few
   }
 
@@ -39,9 +33,7 @@ final class IndexBuilder: Sendable {
       }
       // Indexes that were declared meanwhile come next.
       let isDone = member.change { state in
-        state.isBuilding =
-          state.failure == nil
-          && !(state.catalog.rows.allSatisfy(\.isComplete) && state.catalog.dropped.isEmpty)
+        state.isBuilding = state.failure == nil && !state.catalog.isComplete
         return !state.isBuilding
       }
       if isDone { return member.builderStop.raise() }
@@ -88,23 +80,16 @@ final class IndexBuilder: Sendable {
 
   /// Says that the indexes are complete, if they are still those that were filled.
   private func finish(_ schema: Int) throws(TidemarkError) {
-    try registry.declaring.withLock { _ throws(TidemarkError) in try commitComplete(schema) }
-  }
-
-  private func commitComplete(_ schema: Int) throws(TidemarkError) {
-    let catalog: IndexCatalog? = member.change { state in
-      guard state.schema == schema,
-        !state.catalog.dropped.isEmpty || state.catalog.rows.contains(where: { !$0.isComplete })
-      else { return nil }
+    try registry.declaring.withLock { _ throws(TidemarkError) in
+      let state = member.now
+      guard state.schema == schema, !state.catalog.isComplete else { return }
       var catalog = state.catalog
       catalog.dropped = []
       for index in catalog.rows.indices { catalog.rows[index].isComplete = true }
-      return catalog
-    }
-    guard let catalog else { return }
-    try registry.commit(catalog, member.name)
-    member.change { state in
-      if state.schema == schema { state.catalog = catalog }
+      try registry.commit(catalog, member.name)
+      member.change { state in
+        if state.schema == schema { state.catalog = catalog }
+      }
     }
   }
 }

@@ -13,29 +13,15 @@ struct IndexChange: DerivedChange {
     var source: UInt64?
   }
 
-  /// A stored value that the change was prepared from: it must be the newest still.
-  private struct Premise {
-    var key: [UInt8]
-    var sequence: UInt64
-  }
-
-  /// A row of a full-text index whose document has no number yet.
-  private struct Document {
-    var place: Int
-    var id: ArraySlice<UInt8>
-  }
-
-  private struct Put {
-    var key: [UInt8]
-    var value: [UInt8]
-  }
-
   private let engine: Engine
   private let registry: IndexRegistry
-  private var premises: [Premise] = []
-  private var puts: [Put] = []
+  /// Stored values that the change was prepared from: they must be the newest still.
+  private var premises: [(key: [UInt8], sequence: UInt64)] = []
+  private var puts: [(key: [UInt8], value: [UInt8])] = []
   private var removals: [[UInt8]] = []
-  private var numberless: [(key: [UInt8], rows: [DerivedRow], documents: [Document])] = []
+  /// Objects with rows of full-text indexes whose documents have no numbers yet, at their places.
+  private var numberless:
+    [(key: [UInt8], id: ArraySlice<UInt8>, rows: [DerivedRow], documents: [Int])] = []
   /// Rows that are new in indexes whose values are there once only, with what they lead to.
   private var claims:
     [(row: DerivedRow, id: ArraySlice<UInt8>, index: String, collection: String)] =
@@ -61,7 +47,7 @@ struct IndexChange: DerivedChange {
         guard places[object.key] == nil,
           let slot = try Self.evicted(by: operation, batch, object.key, engine)
         else { continue }
-        premises.append(Premise(key: object.key, sequence: slot))
+        premises.append((object.key, slot))
       }
       if operation.kind == .put {
         object.rows = try Self.rows(of: object, batch, operation, number)
@@ -78,9 +64,9 @@ struct IndexChange: DerivedChange {
       guard places[key] == nil, let indexes = members.indexes(of: key.rawSpan) else { continue }
       var object = Object(indexes: indexes, state: indexes.now, key: key, rows: [])
       object.source = 0
-      if let entry = try engine.reader.view().put(ofKey: key) {
-        object.source = entry.sequence
-        object.rows = Self.evaluated(object, entry.value, entry.version)
+      if let stored = try engine.reader.view().stored(key) {
+        object.source = stored.sequence
+        object.rows = Self.evaluated(object, stored.bytes, stored.version)
       }
       objects.append(object)
     }
@@ -88,9 +74,7 @@ struct IndexChange: DerivedChange {
     for object in objects { try add(object) }
     // The lock must not be held when the index is asked for the first number.
     for row in numberless {
-      for document in row.documents {
-        try registry.texts(row.rows[document.place].index).prepareNumber()
-      }
+      for place in row.documents { try registry.texts(row.rows[place].index).prepareNumber() }
     }
   }
 
@@ -147,10 +131,8 @@ struct IndexChange: DerivedChange {
       (value, sequence) throws(TidemarkError) in (try IndexKeys.decode(value), sequence)
     }
     if let stored { (before, sequence) = stored }
-    premises.append(Premise(key: rowsKey, sequence: sequence))
-    if let source = object.source {
-      premises.append(Premise(key: object.key, sequence: source))
-    }
+    premises.append((rowsKey, sequence))
+    if let source = object.source { premises.append((object.key, source)) }
     replace(before, by: object.rows ?? [], of: object, rowsKey)
     let mark = indexes.markKey(id, state)
     if PlantedBug.isOn(.unknownWriterUnmarked), object.rows == nil { return }
@@ -160,7 +142,7 @@ struct IndexChange: DerivedChange {
         state.mayHaveMarks = true
         state.marksMade += 1
       }
-      puts.append(Put(key: mark, value: []))
+      puts.append((mark, []))
     } else if state.mayHaveMarks, mark.count <= Limits.keyBytes {
       removals.append(mark)
     }
@@ -172,15 +154,15 @@ struct IndexChange: DerivedChange {
     let id = object.indexes.id(of: object.key)
     let catalog = object.state.catalog
     var after = rows
-    let documents = numberAsBefore(&after, before, catalog, id)
+    let documents = catalog.numberDocuments(of: &after, as: before)
     let (old, new) = (RowSet(before), RowSet(after))
     let former = PlantedBug.isOn(.formerRowsKept) ? [] : before.filter { !new.contains($0) }
     for row in former { removals.append(IndexKeys.row(row, id: id)) }
     var isChanged = !former.isEmpty || !documents.isEmpty
     for (place, row) in after.enumerated()
-    where !old.contains(row) && !documents.contains(where: { $0.place == place }) {
+    where !old.contains(row) && !documents.contains(place) {
       isChanged = true
-      puts.append(Put(key: IndexKeys.row(row, id: id), value: row.value))
+      puts.append((IndexKeys.row(row, id: id), row.value))
       if let index = catalog.rows.first(where: { $0.number == row.index }), index.isUnique,
         !IndexTerm.hasNothing(row.term)
       {
@@ -191,48 +173,23 @@ struct IndexChange: DerivedChange {
     if after.isEmpty {
       removals.append(rowsKey)
     } else if !documents.isEmpty {
-      numberless.append((rowsKey, after, documents))
+      numberless.append((rowsKey, id, after, documents))
     } else {
-      puts.append(Put(key: rowsKey, value: IndexKeys.encode(after)))
+      puts.append((rowsKey, IndexKeys.encode(after)))
     }
-  }
-
-  /// Gives rows of full-text indexes the numbers that the same words had before.
-  /// - Returns: the rows that need a number.
-  private func numberAsBefore(
-    _ rows: inout [DerivedRow], _ before: [DerivedRow], _ catalog: IndexCatalog,
-    _ id: ArraySlice<UInt8>
-  ) -> [Document] {
-    guard catalog.rows.contains(where: \.isText) else { return [] }
-    var documents: [Document] = []
-    for (place, row) in rows.enumerated()
-    where catalog.rows.contains(where: { $0.isText && $0.number == row.index }) {
-      let known = before.first {
-        $0.index == row.index && $0.term.suffix(8).elementsEqual(row.term)
-      }
-      if let known {
-        rows[place].term = known.term
-      } else {
-        documents.append(Document(place: place, id: id))
-      }
-    }
-    return documents
   }
 
   /// Numbers documents of full-text indexes: under the lock, so that a reader who has seen one has
   /// seen all with smaller numbers.
   /// - Returns: false where the next number is not known any more.
   private func number(_ batch: inout OperationBatch) throws(TidemarkError) -> Bool {
-    for (rowsKey, rows, documents) in numberless {
+    for (rowsKey, id, rows, documents) in numberless {
       var rows = rows
-      for document in documents {
-        guard let number = registry.texts(rows[document.place].index).nextDocument() else {
-          return false
-        }
-        rows[document.place].term = SearchKeys.term(number) + rows[document.place].term
-        let row = rows[document.place]
-        try batch.addDerived(
-          IndexKeys.row(row, id: document.id).rawSpan, row.value.rawSpan)
+      for place in documents {
+        guard let number = registry.texts(rows[place].index).nextDocument() else { return false }
+        rows[place].term = SearchKeys.term(number) + rows[place].term
+        let row = rows[place]
+        try batch.addDerived(IndexKeys.row(row, id: id).rawSpan, row.value.rawSpan)
       }
       try batch.addDerived(rowsKey.rawSpan, IndexKeys.encode(rows).rawSpan)
     }
@@ -275,6 +232,24 @@ struct IndexChange: DerivedChange {
   }
 }
 
+extension IndexCatalog {
+  /// Gives rows of full-text indexes the numbers that the same words had before.
+  /// - Returns: the places of the rows that need a number.
+  @discardableResult
+  func numberDocuments(of rows: inout [DerivedRow], as before: [DerivedRow]) -> [Int] {
+    guard self.rows.contains(where: \.isText) else { return [] }
+    var documents: [Int] = []
+    for (place, row) in rows.enumerated()
+    where self.rows.contains(where: { $0.isText && $0.number == row.index }) {
+      let known = before.first {
+        $0.index == row.index && $0.term.suffix(8).elementsEqual(row.term)
+      }
+      if let known { rows[place].term = known.term } else { documents.append(place) }
+    }
+    return documents
+  }
+}
+
 /// Rows that are looked for: most objects have few, for which a set would cost more than it saves.
 private struct RowSet {
   private static let few = 16
@@ -287,17 +262,4 @@ private struct RowSet {
   }
 
   func contains(_ row: DerivedRow) -> Bool { set?.contains(row) ?? rows.contains(row) }
-}
-
-extension EngineView {
-  /// The value of a key and its schema; nil when it is absent or cached.
-  func put(
-    ofKey key: [UInt8]
-  ) throws(TidemarkError) -> (value: [UInt8], sequence: UInt64, version: UInt32)? {
-    guard let entry = try entry(forKey: key.rawSpan) else { return nil }
-    let info = try reader.info(entry)
-    let value = try reader.withValue(of: info.valueSequence) { (value, _) in [UInt8](copying: value)
-    }
-    return (value, info.sequence, info.attributes.schemaVersion)
-  }
 }

@@ -76,9 +76,9 @@ extension IndexRegistry {
     of key: [UInt8], _ member: CollectionIndexes, _ state: CollectionIndexes.State,
     _ evaluate: CollectionIndexes.Evaluation
   ) throws(TidemarkError) -> (stored: [DerivedRow], now: [DerivedRow])? {
-    guard let entry = try engine.reader.view().put(ofKey: key) else { return nil }
+    guard let object = try engine.reader.view().stored(key) else { return nil }
     let id = member.id(of: key)
-    let now = try state.rows(evaluate(entry.value, entry.version, id), id: id.count)
+    let now = try state.rows(evaluate(object.bytes, object.version, id), id: id.count)
     let stored = try engine.reader.withValue(forKey: member.rowsKey(id, state).rawSpan) {
       (value, _) throws(TidemarkError) in try IndexKeys.decode(value)
     }
@@ -138,13 +138,11 @@ extension IndexRegistry {
       guard !state.isBuilding else { return false }
       if !hasMarks, state.marksMade == 0 { state.mayHaveMarks = false }
       state.failure = nil
-      state.isBuilding =
-        state.mayHaveMarks || !state.catalog.dropped.isEmpty
-        || state.catalog.rows.contains { !$0.isComplete }
+      state.isBuilding = state.mayHaveMarks || !state.catalog.isComplete
       return state.isBuilding
     }
     guard isDue else { return }
-    let builder = IndexBuilder(engine, self, member)
+    let builder = IndexBuilder(engine: engine, registry: self, member: member)
     do throws(TidemarkError) {
       guard usesThread, try !builder.isSmall() else { return builder.run() }
       _ = try WorkerThread(name: "tidemark-index") { builder.run() }

@@ -174,7 +174,7 @@ final class ListWatcher<Object: Sendable, ID: CollectionID>: Watcher {
     for (place, row) in before.rows.enumerated() { places[row.id] = place }
     var last = -1
     for (place, row) in now.rows.enumerated() {
-      guard let id = ID.id(ofKeyBytes: row.id[...]) else { continue }
+      let id = now.ids[place]
       guard let old = places.removeValue(forKey: row.id) else {
         changes.inserted.append(id)
         continue
@@ -188,19 +188,15 @@ final class ListWatcher<Object: Sendable, ID: CollectionID>: Watcher {
         }
       }
     }
-    for row in before.rows where places[row.id] != nil {
-      if let id = ID.id(ofKeyBytes: row.id[...]) { changes.removed.append(id) }
+    for (row, id) in zip(before.rows, before.ids) where places[row.id] != nil {
+      changes.removed.append(id)
     }
     return changes
   }
 
   /// Whether two objects are equal, where their type can say so.
   private static func areEqual(_ a: Object, _ b: Object) -> Bool {
-    guard let a = a as? any Equatable else { return false }
-    return isEqual(a, b)
-  }
-
-  private static func isEqual<Value: Equatable>(_ a: Value, _ b: Any) -> Bool {
-    (b as? Value) == a
+    func isEqual<Value: Equatable>(_ a: Value) -> Bool { (b as? Value) == a }
+    return (a as? any Equatable).map { isEqual($0) } ?? false
   }
 }

@@ -26,15 +26,8 @@ extension CollectionCore {
       var rows = try state.rows(
         codec.terms(of: codec.decode(object.bytes, version: object.version, id: id), id: id),
         id: id.count)
-      for place in rows.indices {
-        // The number of a document is any.
-        let row = rows[place]
-        let text = state.catalog.rows.contains { $0.number == row.index && $0.isText }
-        let same = known?.first {
-          $0.index == row.index && $0.term.suffix(8).elementsEqual(row.term)
-        }
-        if text, let same { rows[place].term = same.term }
-      }
+      // The number of a document is any.
+      state.catalog.numberDocuments(of: &rows, as: known ?? [])
       guard Set(rows) == Set(known ?? []) else {
         return "object \(String(decoding: id, as: UTF8.self)) has other rows than are stored"
       }

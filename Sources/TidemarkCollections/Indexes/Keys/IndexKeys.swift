@@ -127,6 +127,9 @@ struct IndexCatalog: Sendable, Hashable {
 
   init(number: UInt32) { self.number = number }
 
+  /// Whether all objects are in all indexes, and no rows of others are left.
+  var isComplete: Bool { dropped.isEmpty && rows.allSatisfy(\.isComplete) }
+
   var encoded: [UInt8] {
     var writer = ByteWriter()
     writer.u8(Self.version)
