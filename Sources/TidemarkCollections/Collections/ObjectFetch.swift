@@ -165,12 +165,11 @@ struct ObjectFetch: Sendable {
   private func answer(_ one: Wanted, version: UInt32?, _ reader: inout RowReader) -> Answer {
     do throws(TidemarkError) {
       var row: Row?
-      var known = version
-      if known == nil {
-        known = try engine.reader.info(engine.reader.entry(at: one.entry.sequence)).attributes
-          .schemaVersion
-      }
-      let version = known ?? 0
+      let version =
+        if let version { version } else {
+          try engine.reader.info(engine.reader.entry(at: one.entry.sequence)).attributes
+            .schemaVersion
+        }
       try reader.read(one.entry.sequence, isTouch: one.entry.isTouch) {
         (value) throws(TidemarkError) in
         let box = try decode(value, version, one.id)

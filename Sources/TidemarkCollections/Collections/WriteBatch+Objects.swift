@@ -40,8 +40,7 @@ extension WriteBatch {
     _ options: PutOptions, _ core: CollectionCore<Object, ID>, encoded: [UInt8]? = nil
   ) throws(TidemarkError) {
     let id = key[core.prefix.count...]
-    let known: [UInt8]
-    if let encoded { known = encoded } else { known = try core.codec.encode(object, id: id) }
+    let known = if let encoded { encoded } else { try core.codec.encode(object, id: id) }
     let bytes = try core.codec.carry(known, id: id, over: old)
     var options = options
     // A program that knows an older schema leaves that of a newer one as it is.

@@ -49,14 +49,6 @@ final class CollectionIndexes: Sendable {
   }
 
   func id(of key: [UInt8]) -> ArraySlice<UInt8> { key[prefix.count...] }
-
-  func rowsKey(_ id: ArraySlice<UInt8>, _ state: State) -> [UInt8] {
-    IndexKeys.objects(ofCollection: state.catalog.number) + id
-  }
-
-  func markKey(_ id: ArraySlice<UInt8>, _ state: State) -> [UInt8] {
-    IndexKeys.marks(ofCollection: state.catalog.number) + id
-  }
 }
 
 extension CollectionIndexes.State {

@@ -122,7 +122,7 @@ struct IndexChange: DerivedChange {
   private mutating func add(_ object: Object) throws(TidemarkError) {
     let (indexes, state) = (object.indexes, object.state)
     let id = indexes.id(of: object.key)
-    let rowsKey = indexes.rowsKey(id, state)
+    let rowsKey = IndexKeys.objects(ofCollection: state.catalog.number) + id
     // Such an object can be in no index, nor be marked.
     guard rowsKey.count <= Limits.keyBytes else { return }
     var before: [DerivedRow] = []
@@ -134,7 +134,7 @@ struct IndexChange: DerivedChange {
     premises.append((rowsKey, sequence))
     if let source = object.source { premises.append((object.key, source)) }
     replace(before, by: object.rows ?? [], of: object, rowsKey)
-    let mark = indexes.markKey(id, state)
+    let mark = IndexKeys.marks(ofCollection: state.catalog.number) + id
     if PlantedBug.isOn(.unknownWriterUnmarked), object.rows == nil { return }
     if object.rows == nil {
       guard mark.count <= Limits.keyBytes else { return }

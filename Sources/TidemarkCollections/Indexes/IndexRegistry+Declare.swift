@@ -79,11 +79,12 @@ extension IndexRegistry {
     guard let object = try engine.reader.view().stored(key) else { return nil }
     let id = member.id(of: key)
     let now = try state.rows(evaluate(object.bytes, object.version, id), id: id.count)
-    let stored = try engine.reader.withValue(forKey: member.rowsKey(id, state).rawSpan) {
+    let rowsKey = IndexKeys.objects(ofCollection: state.catalog.number) + id
+    let stored = try engine.reader.withValue(forKey: rowsKey.rawSpan) {
       (value, _) throws(TidemarkError) in try IndexKeys.decode(value)
     }
     // A mark is committed with the removal of the rows, so it is looked for behind them.
-    let mark = member.markKey(id, state)
+    let mark = IndexKeys.marks(ofCollection: state.catalog.number) + id
     guard try engine.reader.newestEntry(ofKey: mark.rawSpan) == 0 else { return nil }
     return (stored ?? [], now)
   }

@@ -211,8 +211,7 @@ extension Engine {
   func keys(
     _ query: ScanQuery, limit: Int = .max, in view: EngineView? = nil
   ) throws(TidemarkError) -> [[UInt8]] {
-    let pinned: EngineView
-    if let view { pinned = view } else { pinned = try reader.view() }
+    let pinned = if let view { view } else { try reader.view() }
     var keys: [[UInt8]] = []
     try EngineScan(reader, query, view: pinned).forEach(limit: limit) { keys.append($0.key) }
     return keys

@@ -142,29 +142,19 @@ public struct IndexPart<Object: Sendable>: Sendable {
 
   /// The property; nil where the index computes its values.
   let target: IndexTarget?
-  let isDescending: Bool
+  var isDescending = false
   let kind: Kind
-  let value: @Sendable (Object) throws -> [UInt8]
-
-  init(
-    target: IndexTarget?, isDescending: Bool = false, kind: Kind,
-    value: @escaping @Sendable (Object) throws -> [UInt8] = { _ in [] }
-  ) {
-    self.target = target
-    self.isDescending = isDescending
-    self.kind = kind
-    self.value = value
-  }
+  var value: @Sendable (Object) throws -> [UInt8] = { _ in [] }
 
   /// The part's bytes in the order of the index.
   func term(_ object: Object) throws -> [UInt8] {
     try value(object).directed(isDescending)
   }
 
-  private init<Value: IndexValue>(
+  private static func value<Value: IndexValue>(
     _ path: any KeyPath<Object, Value> & Sendable, isDescending: Bool
-  ) {
-    self.init(target: .value(path), isDescending: isDescending, kind: .value) {
+  ) -> IndexPart {
+    IndexPart(target: .value(path), isDescending: isDescending, kind: .value) {
       $0[keyPath: path].indexTerm.bytes
     }
   }
@@ -172,12 +162,12 @@ public struct IndexPart<Object: Sendable>: Sendable {
   /// A property, the smallest first.
   public static func ascending<Value: IndexValue>(
     _ path: any KeyPath<Object, Value> & Sendable
-  ) -> IndexPart { IndexPart(path, isDescending: false) }
+  ) -> IndexPart { value(path, isDescending: false) }
 
   /// A property, the largest first.
   public static func descending<Value: IndexValue>(
     _ path: any KeyPath<Object, Value> & Sendable
-  ) -> IndexPart { IndexPart(path, isDescending: true) }
+  ) -> IndexPart { value(path, isDescending: true) }
 
   /// A text without regard to case and accents, see ``FoldedText``.
   public static func folded(
@@ -194,15 +184,14 @@ public struct IndexPart<Object: Sendable>: Sendable {
 struct RowTerm: Sendable {
   var bytes: [UInt8]
   var value: [UInt8] = []
+}
 
-  init(bytes: [UInt8]) { self.bytes = bytes }
-
+extension RowTerm {
   /// The words of a text: the term is a hash of them, before which the document's number comes when
   /// they are committed.
   init(words: [UInt8]) {
     var writer = ByteWriter()
     writer.u64(XXH64.hash(words.rawSpan))
-    bytes = writer.bytes
-    value = words
+    self.init(bytes: writer.bytes, value: words)
   }
 }

@@ -17,22 +17,20 @@ struct JSONCarry {
   private var partners = [0: 0]
 
   /// Whether the new text lacks names of the old one: only then may there be something to carry.
-  static func mayHaveUnknown(_ old: JSONTape, _ new: JSONTape) -> Bool {
-    lacks(old, 0, new, 0)
-  }
-
-  private static func lacks(_ old: JSONTape, _ a: Int, _ new: JSONTape, _ b: Int) -> Bool {
+  static func mayHaveUnknown(
+    _ old: JSONTape, at a: Int = 0, _ new: JSONTape, at b: Int = 0
+  ) -> Bool {
     switch (old[a].kind, new[b].kind) {
     case (.object, .object):
       return join(old, a, new, b).contains { name, other in
         guard let name else { return false }
-        return other.map { lacks(old, name + 1, new, $0 + 1) } ?? true
+        return other.map { mayHaveUnknown(old, at: name + 1, new, at: $0 + 1) } ?? true
       }
     case (.array, .array):
       // Where an element stands is of no matter here: all of an array have the same names.
       let (before, after) = (old.elements(of: a), new.elements(of: b))
       return before.count == after.count
-        ? zip(before, after).contains { lacks(old, $0, new, $1) }
+        ? zip(before, after).contains { mayHaveUnknown(old, at: $0, new, at: $1) }
         : before.contains { old[$0].isContainer }
     default: return false
     }
@@ -76,7 +74,10 @@ struct JSONCarry {
         output.append(UInt8(ascii: ":"))
         write(own + 1)
       } else if let name, !old.asked[name] {
-        writeOld(name)
+        separate()
+        output.append(contentsOf: old.tape.bytes(of: old.tape[name]))
+        output.append(UInt8(ascii: ":"))
+        output.append(contentsOf: old.tape.bytes(of: old.tape[name + 1]))
       }
     }
     output.append(UInt8(ascii: "}"))
@@ -105,13 +106,6 @@ struct JSONCarry {
       }
     }
     return pairs
-  }
-
-  private mutating func writeOld(_ name: Int) {
-    separate()
-    output.append(contentsOf: old.tape.bytes(of: old.tape[name]))
-    output.append(UInt8(ascii: ":"))
-    output.append(contentsOf: old.tape.bytes(of: old.tape[name + 1]))
   }
 
   private mutating func separate() {

@@ -27,9 +27,6 @@ final class JSONDecoding {
       Progress(asked: tracks ? Array(repeating: false, count: tape.nodes.count) : []))
   }
 
-  /// The whole text as a value of a type.
-  func decode<Value: Decodable>(_ type: Value.Type) throws -> Value { try decode(type, at: 0) }
-
   /// The value of an object's field, and takes note that it was asked for.
   func value(of name: String, in object: Int) -> Int? {
     name.withBytes { name in
@@ -73,7 +70,8 @@ final class JSONDecoding {
 
   // MARK: Values
 
-  func decode<Value: Decodable>(_ type: Value.Type, at index: Int) throws -> Value {
+  /// The value of a node, or of the whole text.
+  func decode<Value: Decodable>(_ type: Value.Type, at index: Int = 0) throws -> Value {
     // The commonest types need no decoder of their own.
     if type == String.self, let value = try string(at: index) as? Value { return value }
     if type == Int.self, let value = try integer(Int.self, at: index) as? Value { return value }

@@ -210,10 +210,8 @@ final class JSONEncoding {
 extension JSONEncoding.FieldList {
   /// The fields by their names, those of one name last first.
   fileprivate var ordered: [Int] {
-    var isOrdered = true
-    for index in names.indices.dropFirst() where isOrdered {
-      isOrdered = Self.precedes(names[index - 1], names[index])
-    }
+    let isOrdered = names.indices.dropFirst()
+      .allSatisfy { Self.precedes(names[$0 - 1], names[$0]) }
     if isOrdered { return Array(names.indices) }
     return names.indices.sorted { a, b in
       names[a] == names[b] ? a > b : Self.precedes(names[a], names[b])

@@ -90,7 +90,7 @@ extension ValueEncoder {
     } catch {
       throw path.invalid(digits, "not a number")
     }
-    set(encoding.raw(text))
+    value = encoding.raw(text)
   }
 }
 

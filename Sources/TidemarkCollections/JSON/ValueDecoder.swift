@@ -28,7 +28,7 @@ struct ValueDecoder: Decoder, SingleValueDecodingContainer {
       return ByteElements(value: self, bytes: bytes)
     }
     guard state.tape[index].kind == .array else { throw state.mismatch([Any].self, index) }
-    return ElementDecoder(state: state, array: index)
+    return ElementDecoder(state: state, array: index, next: index + 1)
   }
 
   func singleValueContainer() throws -> any SingleValueDecodingContainer { self }
@@ -61,13 +61,8 @@ private struct ElementDecoder: UnkeyedDecodingContainer {
   let state: JSONDecoding
   let array: Int
   var currentIndex = 0
-  private var next: Int
-
-  init(state: JSONDecoding, array: Int) {
-    self.state = state
-    self.array = array
-    next = array + 1
-  }
+  /// The node of the next element.
+  var next: Int
 
   var codingPath: [any CodingKey] { state.tape.path(to: array) }
   var count: Int? { Int(state.tape[array].count) }
@@ -119,11 +114,6 @@ private struct ByteElements: UnkeyedDecodingContainer {
   let value: ValueDecoder
   let bytes: [UInt8]
   var currentIndex = 0
-
-  init(value: ValueDecoder, bytes: [UInt8]) {
-    self.value = value
-    self.bytes = bytes
-  }
 
   var codingPath: [any CodingKey] { value.codingPath }
   var count: Int? { bytes.count }

@@ -6,7 +6,7 @@ final class ValueEncoder: Encoder {
   /// Puts what was written in its place, where the encoder is handed out to be used later.
   private let place: ((JSONEncoding.Value) -> Void)?
   /// Nil until something was written.
-  private(set) var value: JSONEncoding.Value? {
+  var value: JSONEncoding.Value? {
     didSet { if let place, let value { place(value) } }
   }
 
@@ -42,8 +42,6 @@ final class ValueEncoder: Encoder {
 }
 
 extension ValueEncoder: SingleValueEncodingContainer {
-  func set(_ value: JSONEncoding.Value) { self.value = value }
-
   func encodeNil() { value = encoding.null }
   func encode(_ value: Bool) { self.value = encoding.bool(value) }
   func encode(_ value: String) { self.value = encoding.string(value) }

@@ -7,8 +7,7 @@ extension CollectionCore {
     guard let state = indexes?.now else { return nil }
     var expected: Set<[UInt8]> = []
     let marks = IndexKeys.marks(ofCollection: state.catalog.number)
-    var marked: Set<[UInt8]> = []
-    for key in try store.engine.derivedKeys(marks) { marked.insert(Array(key[marks.count...])) }
+    let marked = Set(try store.engine.derivedKeys(marks).map { $0[marks.count...] })
     var keys = try store.keys(prefix: prefix)
     while let key = try keys.next()?.bytes {
       let id = key[prefix.count...]
@@ -16,7 +15,7 @@ extension CollectionCore {
       let known = try store.engine.reader.withValue(forKey: rowsKey.rawSpan) {
         (value, _) throws(TidemarkError) in try IndexKeys.decode(value)
       }
-      if marked.contains(Array(id)) {
+      if marked.contains(id) {
         if known != nil { return "an object that is marked has rows" }
         continue
       }

@@ -64,8 +64,7 @@ struct RowFilter {
     _ node: ConditionNode, _ id: ArraySlice<UInt8>, _ rows: [DerivedRow]? = nil
   ) throws(TidemarkError) -> Bool {
     if case .all = node { return true }
-    var known = rows
-    if known == nil { known = try self.rows(id) }
+    let known: [DerivedRow]? = if let rows { rows } else { try self.rows(id) }
     guard let known else { return false }
     return try node.isMet { (target) throws(TidemarkError) in
       try values(target, known)

@@ -200,16 +200,13 @@ final class SearchIndex: Sendable {
     var keys = try engine.keys(from: prefix, through: prefix + word, limit: 1, descending: true)
     if isPrefix {
       keys += try engine.keys(
-        from: prefix + word + [0], through: TermRange.end(of: prefix + word) ?? prefix,
-        limit: .max, descending: false)
+        from: prefix + word + [0], through: TermRange.end(of: prefix + word) ?? prefix)
     }
-    var last: [UInt8]?
-    for key in keys where key != last {
-      last = key
+    for key in keys {
       _ = try engine.reader.read(forKey: key.rawSpan) { (value, _) throws(TidemarkError) in
         try SegmentBlock.forEach(value) { (entry, count, range) throws(TidemarkError) in
           if entry == word || isPrefix && entry.starts(with: word) {
-            lists.append(try SegmentBlock.postings(value, range, count))
+            lists.append(try Postings(decoding: value.extracting(range), count: count))
           } else if word.lexicographicallyPrecedes(entry) {
             return false
           }
@@ -224,7 +221,7 @@ final class SearchIndex: Sendable {
 extension Engine {
   /// Keys in a range of derived ones.
   func keys(
-    from first: [UInt8], through last: [UInt8], limit: Int, descending: Bool
+    from first: [UInt8], through last: [UInt8], limit: Int = .max, descending: Bool = false
   ) throws(TidemarkError) -> [[UInt8]] {
     var query = ScanQuery(prefix: DerivedKeys.prefix)
     query.from = .including(first)

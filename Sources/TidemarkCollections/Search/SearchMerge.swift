@@ -196,7 +196,7 @@ extension SearchIndex {
     let prefix = SearchKeys.blocks(number)
     var from = prefix
     while let key = try engine.keys(
-      from: from, through: TermRange.end(of: prefix) ?? prefix, limit: 1, descending: false
+      from: from, through: TermRange.end(of: prefix) ?? prefix, limit: 1
     ).first, key.starts(with: prefix), key.count >= prefix.count + 4 {
       let segment = key[prefix.count..<prefix.count + 4].reduce(UInt32(0)) { $0 << 8 | UInt32($1) }
       if !named.contains(segment) { try remove(segment, takeovers) }

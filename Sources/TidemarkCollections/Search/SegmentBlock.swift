@@ -32,17 +32,6 @@ enum SegmentBlock {
       guard try body(word, count, range) else { return }
     }
   }
-
-  static func postings(
-    _ block: RawSpan, _ range: Range<Int>, _ count: Int
-  ) throws(TidemarkError) -> Postings {
-    var postings = Postings()
-    do throws(FormatError) {
-      var reader = ByteReader(block.extracting(range))
-      try postings.decode(count, from: &reader)
-    } catch { throw IndexKeys.damaged("a block of a full-text index") }
-    return postings
-  }
 }
 
 /// Writes the words of a segment, in order, as blocks.
@@ -65,7 +54,6 @@ struct SegmentWriter {
   init(_ engine: Engine, index: UInt32, segment: UInt32, takeovers: UInt64) {
     self.engine = engine
     self.takeovers = takeovers
-    batch.takeovers = takeovers
     self.index = index
     self.segment = segment
   }
@@ -104,9 +92,9 @@ struct SegmentWriter {
 
   private mutating func commit() throws(TidemarkError) {
     guard !batch.operations.isEmpty else { return }
+    batch.takeovers = takeovers
     _ = try engine.stage(batch)
     batch = OperationBatch()
-    batch.takeovers = takeovers
     pendingBytes = 0
   }
 
@@ -148,7 +136,7 @@ struct SegmentReader {
       next += 1
       _ = try engine.reader.read(forKey: key.rawSpan) { (value, _) throws(TidemarkError) in
         try SegmentBlock.forEach(value) { (word, count, range) throws(TidemarkError) in
-          words.append((word, try SegmentBlock.postings(value, range, count)))
+          words.append((word, try Postings(decoding: value.extracting(range), count: count)))
           return true
         }
       }

@@ -121,7 +121,7 @@ struct TextSearch {
       for number in lists.indices {
         let list = lists[number]
         var place = next[number]
-        if needsAll { place = list.place(of: document, from: place) }
+        if needsAll { place = list.documents.partitioningIndex(near: place) { $0 >= document } }
         next[number] = place
         guard place < list.count, list.documents[place] == document else {
           isInAll = false
@@ -150,13 +150,6 @@ struct TextSearch {
         ? parts.indices.contains(where: holds) : parts.indices.allSatisfy(holds)
     }
     return isThere == true ? id : nil
-  }
-}
-
-extension Postings {
-  /// The place of the first document that is not before another.
-  fileprivate func place(of document: UInt64, from start: Int) -> Int {
-    documents.partitioningIndex(near: start) { $0 >= document }
   }
 }
 

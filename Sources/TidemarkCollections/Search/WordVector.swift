@@ -127,16 +127,19 @@ struct Postings: Sendable, Equatable {
   }
 
   /// - Parameter count: how many there are.
-  mutating func decode(_ count: Int, from reader: inout ByteReader) throws(FormatError) {
-    documents.reserveCapacity(documents.count + min(count, reader.remaining))
-    weights.reserveCapacity(weights.count + min(count, reader.remaining))
-    var last: UInt64 = 0
-    for _ in 0..<count {
-      let (document, overflow) = last.addingReportingOverflow(try reader.varint())
-      guard !overflow else { throw FormatError("postings out of order") }
-      last = document
-      append(last, UInt32(clamping: try reader.varint()))
-    }
+  init(decoding bytes: RawSpan, count: Int) throws(TidemarkError) {
+    do throws(FormatError) {
+      var reader = ByteReader(bytes)
+      documents.reserveCapacity(min(count, reader.remaining))
+      weights.reserveCapacity(min(count, reader.remaining))
+      var last: UInt64 = 0
+      for _ in 0..<count {
+        let (document, overflow) = last.addingReportingOverflow(try reader.varint())
+        guard !overflow else { throw FormatError("postings out of order") }
+        last = document
+        append(last, UInt32(clamping: try reader.varint()))
+      }
+    } catch { throw IndexKeys.damaged("a block of a full-text index") }
   }
 
   /// The documents of several lists, and where some have the same, the sum.

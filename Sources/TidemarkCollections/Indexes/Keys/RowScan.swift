@@ -24,12 +24,11 @@ struct RowScan: ~Copyable {
     query.from = .including(prefix + range.lower)
     if let upper = range.upper { query.upTo = .excluding(prefix + upper) }
     query.descending = reversed
-    if let upper = range.upper, !range.lower.lexicographicallyPrecedes(upper) {
+    if range.isEmpty {
       scan = nil
       return
     }
-    let pinned: EngineView
-    if let view { pinned = view } else { pinned = try engine.reader.view() }
+    let pinned = if let view { view } else { try engine.reader.view() }
     scan = EngineScan(engine.reader, query, view: pinned, after: after.map { .key($0) } ?? .start)
   }
 
