@@ -132,14 +132,11 @@ extension ObjectCollection {
   nonisolated(nonsending) private func retrying<Result, Failure: Error>(
     _ body: nonisolated(nonsending) () async throws(Failure) -> Result
   ) async throws(Failure) -> Result {
-    var attempt = 1
-    while true {
+    for _ in 1..<Self.attempts {
       do { return try await body() } catch {
-        guard (error as? TidemarkError)?.code == .conflict, attempt < Self.attempts else {
-          throw error
-        }
+        guard (error as? TidemarkError)?.code == .conflict else { throw error }
       }
-      attempt += 1
     }
+    return try await body()
   }
 }

@@ -8,14 +8,12 @@ internal import TidemarkEngine
 struct ObjectFetch: Sendable {
   typealias Row = ObjectCache.Row
 
-  /// The answer for one object.
   enum Answer: Sendable {
     case object(Row)
     case absent
     case failed(TidemarkError)
   }
 
-  /// An entry that is to be read.
   private struct Wanted {
     /// Which of the objects that were asked for.
     var place: Int
@@ -66,19 +64,17 @@ struct ObjectFetch: Sendable {
         wanted.append(Wanted(place: place, id: ids[place], ticket: tickets[place]))
       }
     }
-    guard !wanted.isEmpty else {
-      if let view { try engine.reader.checkStands(view) }
-      return answers
-    }
-    let entries = try engine.reader.newestEntries(ofKeysWith: prefix, wanted.map(\.id))
-    for (number, entry) in entries.enumerated() {
-      wanted[number].entry = entry
-      if let view, entry.sequence == 0 || entry.sequence > last {
-        wanted[number].entry = try older(wanted[number].id, entry, view)
-        wanted[number].isNewest = false
+    if !wanted.isEmpty {
+      let entries = try engine.reader.newestEntries(ofKeysWith: prefix, wanted.map(\.id))
+      for (number, entry) in entries.enumerated() {
+        wanted[number].entry = entry
+        if let view, entry.sequence == 0 || entry.sequence > last {
+          wanted[number].entry = try older(wanted[number].id, entry, view)
+          wanted[number].isNewest = false
+        }
       }
+      read(wanted.filter { $0.entry.sequence > 0 }, into: &answers)
     }
-    read(wanted.filter { $0.entry.sequence > 0 }, into: &answers)
     if let view { try engine.reader.checkStands(view) }
     return answers
   }

@@ -1,6 +1,5 @@
 internal import TidemarkEngine
 
-/// Watches one object.
 final class ObjectWatcher<Object: Sendable, ID: CollectionID>: Watcher {
   private let held: HeldWatch
   private let core: CollectionCore<Object, ID>
@@ -26,11 +25,8 @@ final class ObjectWatcher<Object: Sendable, ID: CollectionID>: Watcher {
     do throws(TidemarkError) {
       let sequence = try core.store.engine.reader.newestEntry(ofKey: key.rawSpan)
       if last.withLock({ $0 == sequence }), !news.isAll { return nil }
-      let result: Result<Object?, TidemarkError>
-      do throws(TidemarkError) { result = .success(try core.object(id)) } catch {
-        guard error.code == .coding else { throw error }
-        result = .failure(error)
-      }
+      let result = Result { () throws(TidemarkError) in try core.object(id) }
+      if case .failure(let error) = result, error.code != .coding { throw error }
       last.withLock { $0 = sequence }
       return result
     } catch {

@@ -74,21 +74,15 @@ extension ObjectCondition {
     _ path: any KeyPath<Object, Value> & Sendable, _ value: Value
   ) -> ObjectCondition { ObjectCondition(.value(path), equals: [value.indexTerm]) }
 
-  static func isLess<Value: IndexValue>(
-    _ path: any KeyPath<Object, Value> & Sendable, than value: Value, orEqual: Bool
+  /// Objects whose property is less or greater than a value.
+  /// - Parameter bound: narrows the range of all values by the value's term.
+  static func compares<Value: IndexValue>(
+    _ path: any KeyPath<Object, Value> & Sendable, with value: Value,
+    _ bound: (inout TermRange, _ term: [UInt8]) -> Void
   ) -> ObjectCondition {
     let term = value.indexTerm
     var range = TermRange.something
-    range.upper = orEqual ? TermRange.end(of: term.bytes) : term.bytes
-    return ObjectCondition(.value(path), [range], of: [term], isOrder: true)
-  }
-
-  static func isGreater<Value: IndexValue>(
-    _ path: any KeyPath<Object, Value> & Sendable, than value: Value, orEqual: Bool
-  ) -> ObjectCondition {
-    let term = value.indexTerm
-    var range = TermRange.something
-    range.lower = orEqual ? term.bytes : TermRange.end(of: term.bytes) ?? [0xFF]
+    bound(&range, term.bytes)
     return ObjectCondition(.value(path), [range], of: [term], isOrder: true)
   }
 
@@ -160,19 +154,21 @@ public func != <Object: Sendable, Value: IndexValue>(
 /// Objects whose property is less than a value.
 public func < <Object: Sendable, Value: IndexValue>(
   path: any KeyPath<Object, Value> & Sendable, value: Value
-) -> ObjectCondition<Object> { .isLess(path, than: value, orEqual: false) }
+) -> ObjectCondition<Object> { .compares(path, with: value) { $0.upper = $1 } }
 
 /// Objects whose property is a value or less.
 public func <= <Object: Sendable, Value: IndexValue>(
   path: any KeyPath<Object, Value> & Sendable, value: Value
-) -> ObjectCondition<Object> { .isLess(path, than: value, orEqual: true) }
+) -> ObjectCondition<Object> { .compares(path, with: value) { $0.upper = TermRange.end(of: $1) } }
 
 /// Objects whose property is greater than a value.
 public func > <Object: Sendable, Value: IndexValue>(
   path: any KeyPath<Object, Value> & Sendable, value: Value
-) -> ObjectCondition<Object> { .isGreater(path, than: value, orEqual: false) }
+) -> ObjectCondition<Object> {
+  .compares(path, with: value) { $0.lower = TermRange.end(of: $1) ?? [0xFF] }
+}
 
 /// Objects whose property is a value or greater.
 public func >= <Object: Sendable, Value: IndexValue>(
   path: any KeyPath<Object, Value> & Sendable, value: Value
-) -> ObjectCondition<Object> { .isGreater(path, than: value, orEqual: true) }
+) -> ObjectCondition<Object> { .compares(path, with: value) { $0.lower = $1 } }

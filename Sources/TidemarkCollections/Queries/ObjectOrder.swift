@@ -2,31 +2,28 @@ internal import TidemarkEngine
 
 /// A property by which objects are sorted: an index has to have it.
 public struct ObjectOrder<Object: Sendable>: Sendable {
-  let target: IndexTarget
-  let isDescending: Bool
-
-  /// The same apart from the type of the objects.
-  var planned: QueryPlanner.Order { .init(target: target, isDescending: isDescending) }
+  /// The property and the direction, apart from the type of the objects.
+  let planned: QueryPlanner.Order
 
   /// By a property, the smallest first.
   public static func ascending<Value: IndexValue>(
     _ path: any KeyPath<Object, Value> & Sendable
   ) -> ObjectOrder {
-    ObjectOrder(target: .value(path), isDescending: false)
+    ObjectOrder(planned: .init(target: .value(path), isDescending: false))
   }
 
   /// By a property, the largest first.
   public static func descending<Value: IndexValue>(
     _ path: any KeyPath<Object, Value> & Sendable
   ) -> ObjectOrder {
-    ObjectOrder(target: .value(path), isDescending: true)
+    ObjectOrder(planned: .init(target: .value(path), isDescending: true))
   }
 
   /// By a text without regard to case and accents.
   public static func folded(
     _ path: any KeyPath<Object, String> & Sendable, descending: Bool = false
   ) -> ObjectOrder {
-    ObjectOrder(target: .folded(path), isDescending: descending)
+    ObjectOrder(planned: .init(target: .folded(path), isDescending: descending))
   }
 }
 

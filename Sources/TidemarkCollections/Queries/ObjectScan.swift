@@ -6,15 +6,15 @@ struct ObjectScan<Reader: ObjectReader> {
 
   private let reader: Reader
   private let node: ConditionNode
-  private let order: [ObjectOrder<Object>]
+  private let order: [QueryPlanner.Order]
 
   init(
     _ reader: Reader, _ condition: ObjectCondition<Object>, _ order: [ObjectOrder<Object>]
   ) throws(TidemarkError) {
     self.reader = reader
     node = try condition.checked()
-    self.order = order
-    for case .index(let name) in node.targets + order.map(\.target) {
+    self.order = order.map(\.planned)
+    for case .index(let name) in node.targets + self.order.map(\.target) {
       throw reader.core.indexMissing(
         "collection \(reader.core.name) has no index \(name), and a scan does not know it")
     }
@@ -23,8 +23,7 @@ struct ObjectScan<Reader: ObjectReader> {
   func page(
     limit: Int?, after cursor: ObjectCursor?, _ tell: UnreadableObjects = .fail
   ) throws(TidemarkError) -> ObjectPage<Object> {
-    let planned = order.map(\.planned)
-    try cursor?.check(planned)
+    try cursor?.check(order)
     let isReversed = cursor?.isReversed ?? false
     var all: [(row: FoundObject, object: Object)] = []
     let core = reader.core
@@ -56,7 +55,7 @@ struct ObjectScan<Reader: ObjectReader> {
     let rows = all.prefix(Swift.max(0, limit ?? .max))
     var page = ObjectPage(objects: rows.map(\.object))
     if let last = rows.last, rows.count == limit {
-      page.next = ObjectCursor(last: last.row, order: planned, isReversed: isReversed)
+      page.next = ObjectCursor(last: last.row, order: order, isReversed: isReversed)
     }
     return page
   }
@@ -68,7 +67,6 @@ struct ObjectScan<Reader: ObjectReader> {
 }
 
 extension CollectionCore {
-  /// The labels of rows.
   fileprivate func labels(of rows: ArraySlice<ScanRow>) throws(TidemarkError) -> [[[UInt8]]] {
     var labels = [[[UInt8]]](repeating: [], count: rows.count)
     try store.engine.reader.entries.forEachInfo(of: Array(rows)) {

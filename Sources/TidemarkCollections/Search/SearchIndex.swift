@@ -74,13 +74,9 @@ final class SearchIndex: Sendable {
   /// Looks at everything anew: another process may have written.
   func forget() {
     state.withLock { state in
-      state.isLoaded = false
-      state.catalog = SearchCatalog()
-      state.tail = Tail()
-      state.lengths = [:]
-      state.next = 0
-      state.sequence = 0
-      state.generation += 1
+      state = State(
+        written: state.written, isMerging: state.isMerging, isDropped: state.isDropped,
+        generation: state.generation + 1)
     }
   }
 

@@ -78,7 +78,6 @@ struct WordVector: Sendable {
     } catch { throw IndexKeys.damaged("the words of an object") }
   }
 
-  /// The places of a word.
   func places(_ word: [UInt8]) -> [Int] {
     let index = words.partitioningIndex { !$0.word.lexicographicallyPrecedes(word) }
     return index < words.count && words[index].word == word ? words[index].places : []
@@ -87,15 +86,13 @@ struct WordVector: Sendable {
   /// Whether the words stand one behind the other somewhere; the last one may be the beginning of a
   /// word.
   func holds(phrase: [[UInt8]], endsWithPrefix: Bool) -> Bool {
-    guard let first = phrase.first else { return true }
-    var starts = Set(
-      phrase.count == 1 && endsWithPrefix ? places(withPrefix: first) : places(first))
-    for (distance, word) in phrase.enumerated().dropFirst() {
-      let isLast = distance == phrase.count - 1
-      let next = isLast && endsWithPrefix ? places(withPrefix: word) : places(word)
-      starts.formIntersection(next.map { $0 - distance })
+    var starts: Set<Int>?
+    for (distance, word) in phrase.enumerated() {
+      let isPrefix = endsWithPrefix && distance == phrase.count - 1
+      let found = (isPrefix ? places(withPrefix: word) : places(word)).map { $0 - distance }
+      starts = starts?.intersection(found) ?? Set(found)
     }
-    return !starts.isEmpty
+    return starts?.isEmpty != true
   }
 
   private func places(withPrefix prefix: [UInt8]) -> [Int] {

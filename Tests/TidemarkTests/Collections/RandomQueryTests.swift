@@ -123,7 +123,7 @@ struct RandomQueryTests {
 
   private func terms(_ package: Package, _ order: [ObjectOrder<Package>]) -> [[UInt8]] {
     order.map { order in
-      guard case .path(let path, let form, _) = order.target else { return [] }
+      guard case .path(let path, let form, _) = order.planned.target else { return [] }
       let value = package[keyPath: path as AnyKeyPath]
       if form == .folded, let text = value as? String { return FoldedText(text).bytes }
       return (value as? any IndexValue)?.indexTerm.bytes ?? []
