@@ -57,7 +57,6 @@ indirect enum ConditionNode: Sendable {
   case or([ConditionNode])
   case not(ConditionNode)
 
-  /// The targets that it asks for.
   var targets: [IndexTarget] {
     switch self {
     case .all, .labels: []

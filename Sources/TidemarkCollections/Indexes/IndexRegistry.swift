@@ -66,7 +66,6 @@ package final class IndexRegistry: StoreParticipant {
         }))
   }
 
-  /// All collections with indexes.
   func members() throws(TidemarkError) -> IndexMembers {
     let takeovers = engine.takeovers
     let (known, isCurrent) = state.withLock { ($0.members, $0.takeovers == takeovers) }
@@ -194,19 +193,16 @@ package final class IndexRegistry: StoreParticipant {
 }
 
 extension Store {
-  /// The indexes of its collections.
   var indexes: IndexRegistry { participant() }
 }
 
 extension Engine {
-  /// The derived keys with a prefix.
   package func derivedKeys(
     _ prefix: [UInt8], limit: Int = .max, in view: EngineView? = nil
   ) throws(TidemarkError) -> [[UInt8]] {
     try keys(ScanQuery(prefix: prefix), limit: limit, in: view)
   }
 
-  /// The keys of a query.
   /// - Parameter view: nil for the newest state.
   func keys(
     _ query: ScanQuery, limit: Int = .max, in view: EngineView? = nil

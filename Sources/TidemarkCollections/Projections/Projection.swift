@@ -119,7 +119,6 @@ public final class Projection<State: Codable & Sendable>: Sendable {
   }
 }
 
-/// Watches a projection's state.
 private final class ProjectionWatcher<State: Codable & Sendable>: Watcher {
   private let projection: Projection<State>
   private let held: HeldWatch

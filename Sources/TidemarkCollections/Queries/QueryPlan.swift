@@ -22,7 +22,6 @@ struct QueryPlan: Sendable {
   var fixedBytes = 0
 }
 
-/// Finds a plan for a query.
 struct QueryPlanner {
   let collection: String
   let layouts: [IndexLayout]

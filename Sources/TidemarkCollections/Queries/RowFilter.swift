@@ -11,7 +11,7 @@ struct RowFilter {
   let layouts: [IndexLayout]
   let view: EngineView
 
-  /// That of the collection in the catalog.
+  /// The collection's number in the catalog.
   private var number: UInt32 { state?.catalog.number ?? 0 }
   /// Whether there may be objects that are in no index.
   private var mayHaveMarks: Bool { state?.mayHaveMarks == true }

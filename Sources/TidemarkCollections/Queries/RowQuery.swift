@@ -103,7 +103,6 @@ struct RowQuery {
     return PlantedBug.isOn(.unindexedUntold) ? [] : try filter.unindexed()
   }
 
-  /// How many objects there are.
   func count() throws(TidemarkError) -> Int {
     if case .all = plan.rest, case .rows(let layout, let ranges) = plan.source,
       !layout.parts.contains(where: \.isEach)

@@ -2,7 +2,6 @@ internal import CTidemark
 
 // SAFETY: the C functions take numbers, check them against their tables, and return numbers.
 
-/// The steps of folding a text.
 struct TextFolder {
   private var scalars: [UInt32] = []
   private var folded: [UInt32] = []

@@ -6,9 +6,8 @@ internal import TidemarkEngine
 /// \0tidemark/#cNAME              a collection's indexes: an IndexCatalog
 /// \0tidemark/#iN TERM ID LENGTH  a row of index N: the object with this id has this term
 /// \0tidemark/#rN ID              the rows of an object of collection N, all together
-/// \0tidemark/#dN ID              an object of collection N that was written by a program that does
-/// not
-///                                know its indexes, or cannot be indexed
+/// \0tidemark/#dN ID              an object of collection N that cannot be indexed, or was written
+///                                by a program that does not know its indexes
 /// ```
 /// N has four bytes, the length of the term two, highest first. They are derived keys: see
 /// `DerivedKeys`.
@@ -37,7 +36,6 @@ enum IndexKeys {
     return key
   }
 
-  /// The term and the id of a row.
   static func parts(
     ofRow key: [UInt8]
   ) throws(TidemarkError) -> (term: ArraySlice<UInt8>, id: ArraySlice<UInt8>) {
@@ -45,7 +43,6 @@ enum IndexKeys {
     return (key[termStart..<id.lowerBound], key[id])
   }
 
-  /// The id of a row.
   @_lifetime(copy key)
   static func id(ofRow key: RawSpan) throws(TidemarkError) -> RawSpan {
     key.extracting(try placeOfID(key))

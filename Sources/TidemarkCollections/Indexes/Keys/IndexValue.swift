@@ -14,12 +14,11 @@ public protocol IndexValue: Sendable {
 /// values one behind the other sort as the values one after the other.
 ///
 /// ```
-/// u8  1 nothing, 2 false, 3 true, 4 negative whole number, 5 whole number, 6 number with a
-/// fraction,
-///     7 text or bytes, 8 time, 9 no number
-/// 4, 5, 6: eight bytes, highest first; of fractions with the sign's bit turned, of negative ones
-/// all 7: the bytes, 00 as 00 FF; then 00 01 8: eight bytes of seconds with the sign's bit turned,
-/// four of nanoseconds
+/// u8  1 nothing, 2 false, 3 true, 4 negative whole number, 5 whole number,
+///     6 number with a fraction, 7 text or bytes, 8 time, 9 no number
+/// 4, 5, 6: eight bytes, highest first; a fraction has the sign's bit turned, a negative one all
+/// 7: the bytes, 00 as 00 FF; then 00 01
+/// 8: eight bytes of seconds with the sign's bit turned, four of nanoseconds
 /// ```
 public struct IndexTerm: Sendable, Hashable {
   /// The number of this form, which indexes that were made in another do not fit.
