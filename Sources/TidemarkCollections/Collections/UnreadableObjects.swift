@@ -24,9 +24,7 @@ struct UnreadableObjects {
       return nil
     }
   }
-}
 
-extension UnreadableObjects {
   /// The object of an answer in its box, out of which to copy it takes longer than all else; nil
   /// where there is none, or it cannot be read.
   /// - Parameter isKnown: whether it was told of already.

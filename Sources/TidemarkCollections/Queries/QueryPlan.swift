@@ -215,18 +215,3 @@ struct QueryPlanner {
     }
   }
 }
-
-extension TermRange {
-  /// The same terms behind some bytes.
-  fileprivate func behind(_ bytes: [UInt8]) -> TermRange {
-    TermRange(lower: bytes + lower, upper: upper.map { bytes + $0 } ?? Self.end(of: bytes))
-  }
-
-  func intersection(_ other: TermRange) -> TermRange {
-    let lower = lower.lexicographicallyPrecedes(other.lower) ? other.lower : lower
-    guard let upper, let others = other.upper else {
-      return TermRange(lower: lower, upper: upper ?? other.upper)
-    }
-    return TermRange(lower: lower, upper: upper.lexicographicallyPrecedes(others) ? upper : others)
-  }
-}

@@ -42,6 +42,19 @@ struct TermRange: Sendable, Hashable {
     return gaps + [TermRange(lower: lower)]
   }
 
+  /// The same terms behind some bytes.
+  func behind(_ bytes: [UInt8]) -> TermRange {
+    TermRange(lower: bytes + lower, upper: upper.map { bytes + $0 } ?? Self.end(of: bytes))
+  }
+
+  func intersection(_ other: TermRange) -> TermRange {
+    let lower = lower.lexicographicallyPrecedes(other.lower) ? other.lower : lower
+    guard let upper, let others = other.upper else {
+      return TermRange(lower: lower, upper: upper ?? other.upper)
+    }
+    return TermRange(lower: lower, upper: upper.lexicographicallyPrecedes(others) ? upper : others)
+  }
+
   var isEmpty: Bool { upper.map { !lower.lexicographicallyPrecedes($0) } ?? false }
 
   /// The same terms where all bytes are turned.
