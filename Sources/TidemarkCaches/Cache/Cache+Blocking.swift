@@ -16,7 +16,7 @@ extension Cache {
       hash: [UInt8]? = nil, maxAge: Duration? = nil, durability: Durability? = nil
     ) throws(TidemarkError) {
       _ = try cache.store.commitBlocking(
-        try cache.batch(key, value, labels, hash, maxAge), durability)
+        try cache.batch(key, cache.encode(value), labels, hash, maxAge), durability)
     }
 
     /// Says that the server's value is still the same; see

@@ -18,7 +18,7 @@ extension Cache {
     _ key: some BytesConvertible, _ value: Value, labels: [EntryLabel] = [], hash: [UInt8]? = nil,
     maxAge: Duration? = nil, attachment: StagedAttachment? = nil, durability: Durability? = nil
   ) async throws(TidemarkError) {
-    let batch = try batch(key, value, labels, hash, maxAge, attachment)
+    let batch = try batch(key, encode(value), labels, hash, maxAge, attachment)
     defer { extendLifetime(attachment) }
     _ = try await store.commit(batch, durability)
   }
@@ -109,22 +109,12 @@ extension Cache {
 
 extension Cache {
   func batch(
-    _ key: some BytesConvertible, _ value: Value, _ labels: [EntryLabel], _ hash: [UInt8]?,
+    _ key: some BytesConvertible, _ bytes: [UInt8], _ labels: [EntryLabel], _ hash: [UInt8]?,
     _ maxAge: Duration?, _ attachment: StagedAttachment? = nil
   ) throws(TidemarkError) -> WriteBatch {
-    try batch(key, bytes: encode(value), labels, hash, maxAge, attachment)
-  }
-
-  func batch(
-    _ key: some BytesConvertible, bytes: [UInt8], _ labels: [EntryLabel], _ hash: [UInt8]?,
-    _ maxAge: Duration?, _ attachment: StagedAttachment?
-  ) throws(TidemarkError) -> WriteBatch {
-    var attributes = EntryAttributes()
-    attributes.entryClass = .cache
-    attributes.time = region.validationTime
-    attributes.hash = hash
-    attributes.maxAge = maxAge.map { Validity.seconds($0) }
-    attributes.attachment = attachment?.hold.id
+    var attributes = EntryAttributes(
+      cachedAt: region.now, hash: hash, maxAge: maxAge.map { Validity.seconds($0) },
+      attachment: attachment?.hold.id)
     if PlantedBug.isOn(.cachedAsOwned) { attributes.entryClass = .owned }
     var batch = WriteBatch()
     let set = try batch.operations.addLabelSet(labels.map(\.bytes))
@@ -158,26 +148,10 @@ extension Cache {
     let key = full(key)
     var batch = WriteBatch()
     let seconds = try seconds(maxAge, key)
-    guard try add(touchOf: key, at: sequence, hash, seconds, to: &batch) else { return nil }
+    guard
+      try batch.addTouch(of: key, at: sequence, hash: hash, maxAge: seconds, region.engine)
+    else { return nil }
     return batch
-  }
-
-  private func add(
-    touchOf key: [UInt8], at sequence: UInt64? = nil, _ hash: [UInt8]?, _ maxAge: UInt32?,
-    to batch: inout WriteBatch
-  ) throws(TidemarkError) -> Bool {
-    guard let slot = try region.engine.reader.slot(ofKey: key.rawSpan), slot.isLiveCached,
-      sequence == nil || slot.sequence == sequence
-    else { return false }
-    var attributes = EntryAttributes()
-    attributes.entryClass = .cache
-    attributes.time = region.validationTime
-    attributes.hash = hash
-    attributes.maxAge = maxAge
-    try batch.operations.add(
-      .touch, key: key.rawSpan, attributes: attributes,
-      condition: batch.operations.addCondition(.isNewest(slot.sequence)))
-    return true
   }
 
   func staleBatch(_ keys: [Key]) throws(TidemarkError) -> WriteBatch {
@@ -193,11 +167,12 @@ extension Cache {
 
   private func staleBatch(of keys: [[UInt8]]) throws(TidemarkError) -> WriteBatch {
     var batch = WriteBatch()
-    for key in keys { _ = try add(touchOf: key, nil, Validity.staleMark, to: &batch) }
+    for key in keys {
+      _ = try batch.addTouch(of: key, maxAge: Validity.staleMark, region.engine)
+    }
     return batch
   }
 
-  /// - Parameter sequence: the key's newest entry; 0 for whichever it is.
   func removal(of key: some BytesConvertible) throws(TidemarkError) -> WriteBatch {
     var batch = WriteBatch()
     try batch.operations.addEviction(of: full(key).rawSpan, at: 0)
@@ -238,11 +213,13 @@ extension Cache {
   }
 
   func removal(staleFor duration: Duration) throws(TidemarkError) -> WriteBatch {
-    let stale = try region.stale(at: region.now, for: Int64(clamping: duration.wholeMilliseconds))
+    let (now, policy) = (region.now, region.policy)
+    let duration = Int64(clamping: duration.wholeMilliseconds)
     var batch = WriteBatch()
-    for sequence in stale {
-      guard let entry = try region.engine.reader.entryIfKept(at: sequence) else { continue }
-      try batch.operations.addEviction(of: entry.key.rawSpan, at: sequence)
+    for use in try region.leastRecent()
+    where try region.isStale(use, at: now, for: duration, policy) {
+      guard let entry = try region.engine.reader.entryIfKept(at: use.sequence) else { continue }
+      try batch.operations.addEviction(of: entry.key.rawSpan, at: use.sequence)
     }
     return batch
   }
@@ -267,8 +244,48 @@ extension Validity {
   }
 }
 
-extension CacheRegion {
-  /// The time of a validation: that of the clock, which a commit's need not be where the clock was
-  /// set back.
-  var validationTime: Timestamp { Timestamp(milliseconds: now.milliseconds) }
+extension EntryAttributes {
+  /// Those of a cached entry.
+  /// - Parameters:
+  ///   - now: the clock's time, which a commit's need not be where the clock was set back.
+  ///   - maxAge: for how many seconds the value is valid.
+  init(
+    cachedAt now: Timestamp, hash: [UInt8]? = nil, maxAge: UInt32?, attachment: AttachmentID? = nil
+  ) {
+    self.init()
+    entryClass = .cache
+    time = Timestamp(milliseconds: now.milliseconds)
+    self.hash = hash
+    self.maxAge = maxAge
+    self.attachment = attachment
+  }
+}
+
+extension WriteBatch {
+  /// Adds the touch of a cached entry.
+  /// - Parameter sequence: the key's newest entry; nil for whichever it is.
+  /// - Returns: false where there is no such entry.
+  mutating func addTouch(
+    of key: [UInt8], at sequence: UInt64? = nil, hash: [UInt8]? = nil, maxAge: UInt32?,
+    _ engine: Engine
+  ) throws(TidemarkError) -> Bool {
+    guard let slot = try engine.reader.slot(ofKey: key.rawSpan), slot.isLiveCached,
+      sequence == nil || slot.sequence == sequence
+    else { return false }
+    let now = engine.environment.clock.now()
+    try operations.addTouch(
+      of: key, at: slot.sequence, EntryAttributes(cachedAt: now, hash: hash, maxAge: maxAge))
+    return true
+  }
+}
+
+extension OperationBatch {
+  /// Adds a touch, which does nothing where the key has another newest entry by then.
+  mutating func addTouch(
+    of key: [UInt8], at sequence: UInt64, _ attributes: EntryAttributes
+  ) throws(TidemarkError) {
+    try add(
+      .touch, key: key.rawSpan, attributes: attributes,
+      condition: addCondition(.isNewest(sequence)))
+  }
 }

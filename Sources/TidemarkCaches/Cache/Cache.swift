@@ -17,12 +17,6 @@ public struct Cache<Value: Sendable>: Sendable {
   let region: CacheRegion
   let coding: CacheCoding<Value>
 
-  init(_ store: Store, _ region: CacheRegion, _ coding: CacheCoding<Value>) {
-    self.store = store
-    self.region = region
-    self.coding = coding
-  }
-
   /// Its rules.
   public var policy: CachePolicy { region.policy }
 
@@ -78,12 +72,6 @@ public struct Cache<Value: Sendable>: Sendable {
     return try find(full(key), walks: true)
   }
 
-  /// The same without the time of creation, where that takes reading the key's history.
-  func found(_ key: Key) throws(TidemarkError) -> CachedEntry<Value>? {
-    try region.load()
-    return try find(full(key))
-  }
-
   /// Opens the attachment of a key.
   /// - Parameter key: the key, without the cache's prefix.
   /// - Returns: nil where there is none, or its content is at a peer.
@@ -104,7 +92,8 @@ public struct Cache<Value: Sendable>: Sendable {
     if !slot.size.isCached { return true }
     if let isValid = region.isValid(slot.sequence) { return isValid }
     guard let found = try region.find(key) else { return false }
-    return found.validity?.isValid(at: region.now, region.policy) ?? true
+    return found.validity?.isValid(
+      at: region.now, defaultAge: region.policy.maxAgeMilliseconds) ?? true
   }
 
   /// All entries, in the order of keys, valid or not.
@@ -126,10 +115,11 @@ public struct Cache<Value: Sendable>: Sendable {
     return found
   }
 
+  /// A key's value with what is known about it; counts as a read.
   /// - Parameters:
   ///   - key: with the cache's prefix.
   ///   - walks: whether to read the key's history for the time of its creation.
-  private func find(
+  func find(
     _ key: [UInt8], walks: Bool = false
   ) throws(TidemarkError) -> CachedEntry<Value>? {
     guard let found = try region.find(key) else {
@@ -186,6 +176,7 @@ public struct Cache<Value: Sendable>: Sendable {
     let key = Key(Array(entry.key.bytes.dropFirst(region.prefix.count)))
     // A value that cannot be decoded is no hit.
     let value = try decode(entry.value)
+    let isMarked = validity?.maxAge == Validity.staleMark
     let reading = region.noteReading(validity, of: entry.sequence, isUse: isUse)
     let use = reading.use
     return CachedEntry(
@@ -193,15 +184,9 @@ public struct Cache<Value: Sendable>: Sendable {
       attachment: entry.attachment,
       isValid: reading.isValid, validUntil: reading.end.map { Timestamp(milliseconds: $0) },
       created: entry.created, updated: entry.updated,
-      validated: Self.validated(validity, entry),
+      validated: isMarked ? entry.updated : validity?.validated ?? entry.updated,
       lastUse: use.map { Timestamp(milliseconds: $0.time) }, uses: Int(use?.count ?? 0),
       isOwned: entry.storageClass == .owned)
-  }
-
-  /// When a value was last known to be right. Of one that was marked, that is when it was written.
-  private static func validated(_ validity: Validity?, _ entry: Entry) -> Timestamp {
-    guard let validity, validity.maxAge != Validity.staleMark else { return entry.updated }
-    return validity.validated
   }
 
   func decode(_ bytes: [UInt8]) throws(TidemarkError) -> Value {

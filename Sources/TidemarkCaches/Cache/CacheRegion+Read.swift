@@ -12,30 +12,24 @@ extension CacheRegion {
   }
 
   /// The value of a key of which is known how long it is valid; counts as a hit and a use.
-  /// - Parameter key: without the cache's prefix.
+  /// - Parameters:
+  ///   - key: without the cache's prefix.
+  ///   - isAtHand: whether only a value counts that is in the hot cache and is valid. Then nothing
+  ///     is read from the disk, so that the main actor may ask.
   /// - Returns: nil where somebody has to look closer.
-  func knownValue(ofKey key: RawSpan) throws(TidemarkError) -> [UInt8]? {
+  func knownValue(
+    ofKey key: RawSpan, isAtHand: Bool = false
+  ) throws(TidemarkError) -> [UInt8]? {
     try withFull(key) { (key) throws(TidemarkError) in
       // The first read of an entry learns how long it is valid; others need not look.
-      guard let read = try read(key), let validity = read.validity ?? validity(of: read.sequence)
+      guard let read = try read(key, onlyInMemory: isAtHand),
+        let validity = read.validity ?? validity(of: read.sequence),
+        noteHit(read.sequence, validity, onlyValid: isAtHand)
       else { return nil }
       if read.validity == nil {
         engine.reader.keep(
           validity.note, with: read.value.rawSpan, of: read.sequence, forKey: key)
       }
-      noteHit(read.sequence, validity, onlyValid: false)
-      return read.value
-    }
-  }
-
-  /// The value of a key if it is in memory with how long it is valid; never reads from the disk, so
-  /// that the main actor may ask. Counts as a hit and a use, unless the value has expired.
-  /// - Parameter key: without the cache's prefix.
-  func validValueAtHand(ofKey key: RawSpan) throws(TidemarkError) -> [UInt8]? {
-    try withFull(key) { (key) throws(TidemarkError) in
-      guard let read = try read(key, onlyInMemory: true), let validity = read.validity,
-        noteHit(read.sequence, validity, onlyValid: true)
-      else { return nil }
       return read.value
     }
   }

@@ -28,28 +28,37 @@ extension CacheRegion {
       change.puts[key] = nil
       change.victims.append((0, key))
     }
-    let former = Set(change.former.values)
-    var victims = Set(change.victims.map(\.sequence))
+    var gone = Set(change.former.values).union(change.victims.map(\.sequence))
     while true {
-      let (candidates, isFull) = candidates(for: change, but: former, victims, policy)
+      var (candidates, room) = candidates(for: change, without: gone, policy)
       for use in candidates {
-        victims.insert(use.sequence)
+        gone.insert(use.sequence)
         try give(up: use, in: &change)
       }
-      if candidates.isEmpty {
-        if isFull { dropFirstPuts(of: &change, but: former, victims, policy) }
-        return
+      guard candidates.isEmpty else { continue }
+      // A batch that does not fit by itself keeps what it puts last.
+      for key in change.keys where room?.isLacking == true {
+        guard let length = change.puts.removeValue(forKey: key) else { continue }
+        change.victims.append((0, key))
+        room?.give(length)
       }
+      return
     }
   }
 
-  private func give(up use: UseOrder.Use, in change: inout Change) throws(TidemarkError) {
+  /// - Returns: false where the entry is gone already.
+  @discardableResult
+  private func give(up use: UseOrder.Use, in change: inout Change) throws(TidemarkError) -> Bool {
     // An entry that was replaced behind the cache's back makes room as the key's newest one.
     guard let entry = try engine.reader.entryIfKept(at: use.sequence),
       let slot = try engine.reader.slot(ofKey: entry.key.rawSpan), slot.isLiveCached
-    else { return forget(use.sequence) }
+    else {
+      withState { _ = $0.order?.remove(use.sequence) }
+      return false
+    }
     change.victims.append((slot.sequence, entry.key))
     if slot.sequence != use.sequence { change.victims.append((use.sequence, [])) }
+    return true
   }
 
   /// So many entries are looked at with each write, whether they are to expire.
@@ -68,48 +77,29 @@ extension CacheRegion {
     let duration = Int64(clamping: longest.wholeMilliseconds)
     for use in uses where !written.contains(use.sequence) {
       guard try isStale(use, at: now, for: duration, policy) else { continue }
-      let before = change.victims.count
-      try give(up: use, in: &change)
-      change.expired += change.victims.count > before ? 1 : 0
+      if try give(up: use, in: &change) { change.expired += 1 }
     }
   }
 
-  /// The entries that have to go, as far as is known, and whether the batch itself is too large.
+  /// The entries that have to go, as far as is known, and the room that this leaves.
   private func candidates(
-    for change: Change, but former: Set<UInt64>, _ victims: Set<UInt64>, _ policy: CachePolicy
-  ) -> ([UseOrder.Use], isFull: Bool) {
+    for change: Change, without gone: Set<UInt64>, _ policy: CachePolicy
+  ) -> ([UseOrder.Use], Room?) {
     withState { state in
-      guard let order = state.order else { return ([], false) }
-      var room = Room(policy, order, change, without: former.union(victims))
-      guard room.isLacking else { return ([], false) }
+      guard let order = state.order else { return ([], nil) }
+      var room = Room(policy, order, change, without: gone)
       var candidates: [UseOrder.Use] = []
+      guard room.isLacking else { return ([], room) }
       state.order?.forEach { use in
         guard room.isLacking else { return false }
-        guard !former.contains(use.sequence), !victims.contains(use.sequence) else { return true }
+        guard !gone.contains(use.sequence) else { return true }
         candidates.append(use)
         room.give(use.bytes)
         return true
       }
-      return (candidates, room.isLacking)
+      return (candidates, room)
     }
   }
-
-  /// A batch that does not fit by itself keeps what it puts last.
-  private func dropFirstPuts(
-    of change: inout Change, but former: Set<UInt64>, _ victims: Set<UInt64>, _ policy: CachePolicy
-  ) {
-    let none = UseOrder()
-    var room = withState { state in
-      Room(policy, state.order ?? none, change, without: former.union(victims))
-    }
-    for key in change.keys where room.isLacking {
-      guard let length = change.puts.removeValue(forKey: key) else { continue }
-      change.victims.append((0, key))
-      room.give(length)
-    }
-  }
-
-  private func forget(_ sequence: UInt64) { _ = withState { $0.order?.remove(sequence) } }
 
   /// Bytes that an entry takes in log and index besides its key and value. A cache's size includes
   /// them for each entry beyond the first `entriesUncounted`.
@@ -146,24 +136,12 @@ extension CacheRegion {
 
   /// Takes note of what became of a batch. Where the index cannot be read, the order is found anew.
   func settle(_ change: Change) {
-    let now = self.now
-    var uses: [(former: UInt64?, use: UseOrder.Use?)] = []
+    let now = now.milliseconds
+    var slots: [Slot?] = []
     for key in change.keys {
-      let former = change.former[key]
-      let slot: Slot?
-      do throws(TidemarkError) { slot = try engine.reader.slot(ofKey: key.rawSpan) } catch {
+      do throws(TidemarkError) { slots.append(try engine.reader.slot(ofKey: key.rawSpan)) } catch {
         return withState { $0.order = nil }
       }
-      guard let slot, slot.isLiveCached else {
-        uses.append((former, nil))
-        continue
-      }
-      let known = former.flatMap { self.use(of: $0) }
-      var use = UseOrder.Use(
-        sequence: slot.sequence, bytes: change.puts[key] ?? known?.bytes ?? 0,
-        time: now.milliseconds)
-      use.count = known?.count ?? 0
-      uses.append((former, use))
     }
     var givenUp = 0
     count {
@@ -172,15 +150,16 @@ extension CacheRegion {
     }
     withState { state in
       for (sequence, _) in change.victims {
-        givenUp += state.order?[sequence]?.bytes ?? 0
-        state.order?.remove(sequence)
+        givenUp += state.order?.remove(sequence)?.bytes ?? 0
       }
-      for (former, use) in uses {
-        if let former {
-          givenUp += state.order?[former]?.bytes ?? 0
-          state.order?.remove(former)
-        }
-        if let use { state.order?.add(use) }
+      for (key, slot) in zip(change.keys, slots) {
+        let former = change.former[key].flatMap { state.order?.remove($0) }
+        givenUp += former?.bytes ?? 0
+        guard let slot, slot.isLiveCached else { continue }
+        state.order?.add(
+          UseOrder.Use(
+            sequence: slot.sequence, bytes: change.puts[key] ?? former?.bytes ?? 0, time: now,
+            count: former?.count ?? 0))
       }
     }
     engine.attachments.noteGivenUp(givenUp)

@@ -120,7 +120,7 @@ final class CacheRegion: Sendable {
   func load() throws(TidemarkError) {
     guard withState({ $0.order == nil }) else { return }
     let takeovers = engine.takeovers
-    let (order, saved) = try Self.load(engine, prefix, hints.read())
+    let (order, saved) = try findOrder()
     state.withLock { state in
       guard state.order == nil else { return }
       (state.order, state.takeovers) = (order, takeovers)
@@ -132,9 +132,8 @@ final class CacheRegion: Sendable {
     }
   }
 
-  private static func load(
-    _ engine: Engine, _ prefix: [UInt8], _ saved: [UInt8]?
-  ) throws(TidemarkError) -> (UseOrder, SavedCache?) {
+  private func findOrder() throws(TidemarkError) -> (UseOrder, SavedCache?) {
+    let hint = hints.read()
     let view = try engine.reader.view()
     defer { withExtendedLifetime(view) {} }
     let scan = EngineScan(engine.reader, ScanQuery(prefix: prefix), view: view)
@@ -149,21 +148,18 @@ final class CacheRegion: Sendable {
         present[slot.sequence] = slot.size.approximateBytes
       }
     }
-    let saved = saved.flatMap { bytes in
+    let saved = hint.flatMap { bytes in
       SavedOrder(decoding: bytes.rawSpan, of: prefix) { present[$0] != nil }
     }
     let known = saved?.uses ?? []
     var order = UseOrder()
     let listed = Set(known.map(\.sequence))
+    let rest = present.keys.filter { !listed.contains($0) }.sorted()
     // Entries that were written since the order was saved were used later than all that it lists.
-    let savedThrough = saved?.through ?? 0
-    var rest = present.keys.filter { !listed.contains($0) }.sorted()
-    let split = rest.firstIndex { $0 > savedThrough } ?? rest.count
-    let newer = Array(rest[split...])
-    rest.removeSubrange(split...)
-    for sequence in rest { order.add(try use(engine, sequence, present[sequence] ?? 0)) }
+    let split = rest.firstIndex { $0 > saved?.through ?? 0 } ?? rest.count
+    for sequence in rest[..<split] { order.add(try firstUse(sequence, present[sequence] ?? 0)) }
     for use in known { order.add(use) }
-    for sequence in newer { order.add(try use(engine, sequence, present[sequence] ?? 0)) }
+    for sequence in rest[split...] { order.add(try firstUse(sequence, present[sequence] ?? 0)) }
     return (order, saved?.cache)
   }
 
@@ -174,8 +170,8 @@ final class CacheRegion: Sendable {
   }
 
   /// An entry of which nothing is remembered: its length is in the log.
-  private static func use(
-    _ engine: Engine, _ sequence: UInt64, _ bytes: Int
+  private func firstUse(
+    _ sequence: UInt64, _ bytes: Int
   ) throws(TidemarkError) -> UseOrder.Use {
     guard let entry = try engine.reader.entryIfKept(at: sequence) else {
       return UseOrder.Use(sequence: sequence, bytes: bytes, time: 0)
@@ -184,7 +180,7 @@ final class CacheRegion: Sendable {
     return UseOrder.Use(
       sequence: sequence,
       bytes: entry.key.count + info.valueLength + info.labels.reduce(0) { $0 + $1.count + 2 }
-        + diskBytes(ofAttachment: Int(clamping: info.attributes.attachment?.length ?? 0)),
+        + Self.diskBytes(ofAttachment: Int(clamping: info.attributes.attachment?.length ?? 0)),
       time: HybridTime(info.commitTime).timestamp.milliseconds)
   }
 
@@ -195,7 +191,6 @@ final class CacheRegion: Sendable {
 
   var now: Timestamp { clock.now() }
 
-  /// The facts about the cache now.
   func status() throws(TidemarkError) -> CacheStatus {
     try load()
     return withState { state in
@@ -208,19 +203,10 @@ final class CacheRegion: Sendable {
 
   var counts: CacheCounts { reads.withLock { $0.counts } }
 
-  /// Whether a key belongs to the cache.
   func contains(_ key: RawSpan) -> Bool {
     let prefix = prefix
     return key.byteCount >= prefix.count
       && key.extracting(first: prefix.count).isEqual(to: prefix.rawSpan)
-  }
-
-  /// The length of a key's value, in bytes.
-  func valueLength(_ key: [UInt8]) throws(TidemarkError) -> Int {
-    guard let slot = try engine.reader.slot(ofKey: key.rawSpan), !slot.isDeleted,
-      let entry = try engine.reader.entryIfKept(at: slot.sequence)
-    else { return 0 }
-    return try engine.reader.info(entry).contentLength
   }
 
   func count(_ body: (inout CacheCounts) -> Void) { reads.withLock { body(&$0.counts) } }
@@ -327,13 +313,13 @@ final class CacheRegion: Sendable {
   }
 
   /// The entries that make room next, the first of them first.
-  func leastRecent(_ limit: Int) throws(TidemarkError) -> [UInt64] {
+  func leastRecent(_ limit: Int = .max) throws(TidemarkError) -> [UseOrder.Use] {
     try load()
     return withState { state in
-      var found: [UInt64] = []
+      var found: [UseOrder.Use] = []
       state.order?.forEach { use in
         guard found.count < limit else { return false }
-        found.append(use.sequence)
+        found.append(use)
         return true
       }
       return found
@@ -353,17 +339,6 @@ final class CacheRegion: Sendable {
 
   // MARK: Validity
 
-  /// Entries that have been stale for so many milliseconds, oldest use first.
-  func stale(at now: Timestamp, for duration: Int64) throws(TidemarkError) -> [UInt64] {
-    try load()
-    let policy = policy
-    var found: [UInt64] = []
-    for use in uses() where try isStale(use, at: now, for: duration, policy) {
-      found.append(use.sequence)
-    }
-    return found
-  }
-
   /// Whether an entry has been valid no more for so many milliseconds.
   func isStale(
     _ use: UseOrder.Use, at now: Timestamp, for duration: Int64, _ policy: CachePolicy
@@ -373,54 +348,27 @@ final class CacheRegion: Sendable {
       validity = try Validity(of: entry, engine.reader.info(entry))
     }
     guard let validity else { return false }
-    note(validity, of: use.sequence)
-    guard !validity.isValid(at: now, policy) else { return false }
-    let (limit, overflow) = validity.end(policy).addingReportingOverflow(duration)
-    return overflow ? limit < 0 : limit <= now.milliseconds
-  }
-
-  /// Remembers how long an entry is valid.
-  func note(_ validity: Validity, of sequence: UInt64) {
-    withState { $0.order?.note(validity, of: sequence) }
-  }
-
-  /// The facts that the region adds to an entry that was read.
-  struct Reading {
-    var isValid: Bool
-    /// Milliseconds since 1970; nil where nothing ends the validity.
-    var end: Int64?
-    var use: UseOrder.Use?
+    // The next look need not read the entry.
+    withState { $0.order?.note(validity, of: use.sequence) }
+    let defaultAge = policy.maxAgeMilliseconds
+    guard !validity.isValid(at: now, defaultAge: defaultAge) else { return false }
+    return validity.end(defaultAge).addingClamped(duration) <= now.milliseconds
   }
 
   /// Remembers how long an entry is valid that was read.
   /// - Parameter isUse: whether reading it counts as a hit and a use.
-  func noteReading(_ validity: Validity?, of sequence: UInt64, isUse: Bool) -> Reading {
+  /// - Returns: the end in milliseconds since 1970; nil where nothing ends the validity.
+  func noteReading(
+    _ validity: Validity?, of sequence: UInt64, isUse: Bool
+  ) -> (isValid: Bool, end: Int64?, use: UseOrder.Use?) {
     let (now, defaultAge) = (now, reads.withLock { $0.defaultAge })
     let isValid = validity?.isValid(at: now, defaultAge: defaultAge) ?? true
     if isUse { noteUse(of: sequence, at: now, isValid: isValid) }
     return withState { state in
       if let validity { state.order?.note(validity, of: sequence) }
-      return Reading(
-        isValid: isValid, end: validity?.end(defaultAge), use: state.order?[sequence])
+      return (isValid, validity?.end(defaultAge), state.order?[sequence])
     }
   }
-
-  /// All entries, oldest use first.
-  private func uses() -> [UseOrder.Use] {
-    var uses: [UseOrder.Use] = []
-    withState { state in
-      state.order?.forEach { use in
-        uses.append(use)
-        return true
-      }
-    }
-    return uses
-  }
-}
-
-extension EntryInfo {
-  /// Bytes of the value and of the attachment.
-  var contentLength: Int { valueLength + Int(clamping: attributes.attachment?.length ?? 0) }
 }
 
 extension Validity {

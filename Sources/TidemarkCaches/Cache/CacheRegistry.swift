@@ -29,7 +29,7 @@ extension Store {
   ) throws(TidemarkError) -> Cache<Value> {
     let prefix = prefix.withBytes { [UInt8](copying: $0) }
     try ReservedKeys.refuse(prefix: prefix)
-    return Cache(self, try registry.region(prefix, policy), coding)
+    return Cache(store: self, region: try registry.region(prefix, policy), coding: coding)
   }
 
   /// Its caches and the questions to their sources.
@@ -236,9 +236,9 @@ package final class CacheRegistry: CacheParticipant {
     var evicted: [CacheRegion] = []
     for region in regions.withLock({ $0 }) where freed < bytes {
       guard try !hasCollection(region) else { continue }
-      for sequence in try region.leastRecent(.max) where freed < bytes {
-        guard let use = region.use(of: sequence),
-          let entry = try engine.reader.entryIfKept(at: sequence),
+      for use in try region.leastRecent() where freed < bytes {
+        guard let use = region.use(of: use.sequence),
+          let entry = try engine.reader.entryIfKept(at: use.sequence),
           let slot = try engine.reader.slot(ofKey: entry.key.rawSpan), slot.isLiveCached
         else { continue }
         try batch.addEviction(of: entry.key.rawSpan, at: slot.sequence)

@@ -37,8 +37,7 @@ public struct CacheCounts: Sendable, Hashable {
 
   mutating func add(_ other: Self) {
     for count in Self.all {
-      let (sum, overflow) = self[keyPath: count].addingReportingOverflow(other[keyPath: count])
-      self[keyPath: count] = overflow ? .max : sum
+      self[keyPath: count] = self[keyPath: count].addingClamped(other[keyPath: count])
     }
   }
 }

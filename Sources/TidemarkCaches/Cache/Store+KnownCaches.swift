@@ -8,7 +8,8 @@ extension Store {
   /// - Throws: `damaged`, `closed`, `inputOutput`.
   public func knownCaches() throws(TidemarkError) -> [KnownCache] {
     var found: [[UInt8]: CacheRegion] = [:]
-    for saved in try savedCaches() {
+    let most = Self.mostKnown
+    for saved in try SavedOrder.all(engine.writer, most: most, withUses: false).map(\.cache) {
       found[saved.prefix] = CacheRegion(engine, prefix: saved.prefix, policy: saved.policy)
     }
     for region in registry.regions.withLock({ $0 }) { found[region.prefix] = region }
@@ -22,23 +23,12 @@ extension Store {
   /// All keys as one cache with the rules that a cache has by default, to look at entries of which
   /// no cache is known.
   package func cacheOfEverything() -> Cache<[UInt8]> {
-    Cache(self, CacheRegion(engine, prefix: [], policy: CachePolicy()), .bytes)
+    let region = CacheRegion(engine, prefix: [], policy: CachePolicy())
+    return Cache(store: self, region: region, coding: .bytes)
   }
 
   /// Most caches that are looked for.
   private static let mostKnown = 4_096
-
-  private func savedCaches() throws(TidemarkError) -> [SavedCache] {
-    var caches: [SavedCache] = []
-    for name in try HintFile.names(engine.writer) where name.hasPrefix(UseOrder.filePrefix) {
-      guard caches.count < Self.mostKnown else { break }
-      guard let bytes = HintFile(engine.writer, name: name).read(),
-        let saved = SavedOrder(decoding: bytes.rawSpan, of: nil, isPresent: { _ in false })
-      else { continue }
-      caches.append(saved.cache)
-    }
-    return caches
-  }
 }
 
 /// A cache that was used in a store.
@@ -57,8 +47,8 @@ extension Cache {
     limit: Int = 20
   ) throws(TidemarkError) -> [CachedEntry<Value>] {
     var entries: [CachedEntry<Value>] = []
-    for sequence in try region.leastRecent(limit) {
-      guard let entry = try region.engine.reader.entryIfKept(at: sequence) else { continue }
+    for use in try region.leastRecent(limit) {
+      guard let entry = try region.engine.reader.entryIfKept(at: use.sequence) else { continue }
       let key = Key(Array(entry.key.dropFirst(region.prefix.count)))
       if let cached = try peek(key), !cached.isOwned { entries.append(cached) }
     }

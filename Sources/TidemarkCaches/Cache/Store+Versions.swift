@@ -57,26 +57,18 @@ extension Store {
       prefix: prefix, from: Key(Self.versioned(prefix, 0)),
       upTo: Key(Self.versioned(prefix, version)), values: false)
     while true {
-      let batch = try evictions(query, of: prefix)
+      var batch = WriteBatch()
+      var rows = try keys(query)
+      while batch.count < Self.evictionsPerCommit, let key = try rows.next() {
+        guard Self.isVersioned(key.bytes.dropFirst(prefix.count)),
+          try engine.reader.slot(ofKey: key.bytes.rawSpan)?.isLiveCached == true
+        else { continue }
+        try batch.operations.addEviction(of: key.bytes.rawSpan, at: 0)
+      }
       guard !batch.isEmpty else { return }
       // Somebody else may have given the same up: then there is nothing to go on for.
       guard try await !commit(batch, nil).sequences.isEmpty else { return }
     }
-  }
-
-  /// The evictions of a part of the cached entries of older versions.
-  private func evictions(
-    _ query: EntryQuery, of prefix: [UInt8]
-  ) throws(TidemarkError) -> WriteBatch {
-    var rows = try keys(query)
-    var batch = WriteBatch()
-    while batch.count < Self.evictionsPerCommit, let key = try rows.next() {
-      guard Self.isVersioned(key.bytes.dropFirst(prefix.count)),
-        try engine.reader.slot(ofKey: key.bytes.rawSpan)?.isLiveCached == true
-      else { continue }
-      try batch.operations.addEviction(of: key.bytes.rawSpan, at: 0)
-    }
-    return batch
   }
 
   /// Whether what follows a prefix is the number of a version.

@@ -18,12 +18,6 @@ struct SavedCache: Sendable, Hashable {
   var policy: CachePolicy
   var counts = CacheCounts()
 
-  init(prefix: [UInt8], policy: CachePolicy, counts: CacheCounts = CacheCounts()) {
-    self.prefix = prefix
-    self.policy = policy
-    self.counts = counts
-  }
-
   func encode(into writer: inout ByteWriter) {
     writer.u8(Self.version)
     writer.blob(prefix)
@@ -35,6 +29,12 @@ struct SavedCache: Sendable, Hashable {
     for count in CacheCounts.all { writer.varint(UInt64(max(0, counts[keyPath: count]))) }
   }
 
+  private static func milliseconds(_ duration: Duration) -> UInt64 {
+    UInt64(clamping: max(0, min(Int64(clamping: duration.wholeMilliseconds), Int64.max - 1)))
+  }
+}
+
+extension SavedCache {
   init(_ reader: inout ByteReader) throws(FormatError) {
     guard try reader.u8() == Self.version else { throw FormatError("an order of another version") }
     prefix = try reader.blob(atMost: Limits.keyBytes)
@@ -51,15 +51,11 @@ struct SavedCache: Sendable, Hashable {
       if index < CacheCounts.all.count { counts[keyPath: CacheCounts.all[index]] = value }
     }
   }
-
-  private static func milliseconds(_ duration: Duration) -> UInt64 {
-    UInt64(clamping: max(0, min(Int64(clamping: duration.wholeMilliseconds), Int64.max - 1)))
-  }
 }
 
 extension UseOrder {
   /// The files of all orders are named so.
-  static let filePrefix = "cache-"
+  fileprivate static let filePrefix = "cache-"
 
   /// The name of the file that keeps the order of a cache.
   static func fileName(_ prefix: [UInt8]) -> String {
@@ -119,11 +115,29 @@ struct SavedOrder {
         sequence = sequence &+ UInt64(bitPattern: try reader.zigzag())
         let length = try reader.varint(atMost: Limits.attachmentBytes)
         time = time &+ (try reader.zigzag())
-        var use = UseOrder.Use(sequence: sequence, bytes: length, time: time)
-        use.count = UInt32(try reader.varint(atMost: Int(UInt32.max)))
+        let count = UInt32(try reader.varint(atMost: Int(UInt32.max)))
         through = max(through, sequence)
-        if isPresent(sequence) { uses.append(use) }
+        guard isPresent(sequence) else { continue }
+        uses.append(UseOrder.Use(sequence: sequence, bytes: length, time: time, count: count))
       }
     } catch { return nil }
+  }
+
+  /// The orders of all caches of a store, as far as they can be read.
+  /// - Parameters:
+  ///   - most: how many are read at most.
+  ///   - withUses: whether the entries are wanted, too.
+  static func all(
+    _ writer: LogWriter, most: Int = .max, withUses: Bool
+  ) throws(TidemarkError) -> [SavedOrder] {
+    var orders: [SavedOrder] = []
+    for name in try HintFile.names(writer) where name.hasPrefix(UseOrder.filePrefix) {
+      guard orders.count < most else { break }
+      guard let bytes = HintFile(writer, name: name).read(),
+        let order = SavedOrder(decoding: bytes.rawSpan, of: nil, isPresent: { _ in withUses })
+      else { continue }
+      orders.append(order)
+    }
+    return orders
   }
 }

@@ -3,23 +3,20 @@
 ///
 /// An entry takes some 90 bytes, whatever its key.
 struct UseOrder: Sendable {
-  /// One entry.
   struct Use: Sendable, Hashable {
     /// The newest entry of the key in the log.
     var sequence: UInt64
     /// Milliseconds since 1970 of its last use.
     var time: Int64
     /// How often it was read.
-    var count: UInt32 = 0
+    var count: UInt32
     /// Bytes of key and value.
     var bytes: Int
     /// How long it is valid; nil while nobody has looked.
     var validity: Validity?
 
-    init(sequence: UInt64, bytes: Int, time: Int64) {
-      self.sequence = sequence
-      self.bytes = bytes
-      self.time = time
+    init(sequence: UInt64, bytes: Int, time: Int64, count: UInt32 = 0) {
+      (self.sequence, self.bytes, self.time, self.count) = (sequence, bytes, time, count)
     }
   }
 
@@ -43,7 +40,6 @@ struct UseOrder: Sendable {
   /// Bytes of all entries.
   private(set) var bytes = 0
 
-  /// How many entries there are.
   var count: Int { places.count }
 
   /// The entry that was used least recently.
@@ -109,9 +105,6 @@ struct UseOrder: Sendable {
     }
     return known
   }
-
-  /// How long an entry is valid; nil where that is not remembered.
-  func validity(of sequence: UInt64) -> Validity? { self[sequence]?.validity }
 
   /// Remembers how long an entry is valid.
   mutating func note(_ validity: Validity, of sequence: UInt64) {

@@ -11,33 +11,18 @@ struct Validity: Sendable, Hashable {
   var maxAge: UInt32?
 
   /// When the value stops being valid, in milliseconds since 1970.
-  func end(_ policy: CachePolicy) -> Int64 { end(policy.maxAgeMilliseconds) }
-
-  /// The same with the age of the policy in milliseconds, which takes longer to find out.
+  /// - Parameter defaultAge: see ``CachePolicy/maxAgeMilliseconds``.
   func end(_ defaultAge: Int64) -> Int64 {
     if maxAge == Self.staleMark { return validated.milliseconds }
     let age = maxAge.map { Int64($0) * 1000 } ?? defaultAge
-    let (end, overflow) = validated.milliseconds.addingReportingOverflow(max(0, age))
-    return overflow ? .max : end
+    return validated.milliseconds.addingClamped(max(0, age))
   }
 
   /// Whether the value is valid at a time.
-  ///
-  /// A clock that was set back leaves values that were validated in the future. They count as
-  /// valid for as long as a new one would, not until the clock has caught up.
-  func isValid(at now: Timestamp, _ policy: CachePolicy) -> Bool {
-    isValid(at: now, defaultAge: policy.maxAgeMilliseconds)
-  }
-
-  /// The same with the age of the policy in milliseconds, which takes longer to find out.
+  /// - Parameter defaultAge: see ``CachePolicy/maxAgeMilliseconds``.
   func isValid(at now: Timestamp, defaultAge: Int64) -> Bool {
-    guard maxAge != Self.staleMark else { return false }
-    let end = end(defaultAge)
-    guard now.milliseconds < end else { return false }
-    let age = end.subtractingReportingOverflow(validated.milliseconds)
-    let (latest, overflow) = now.milliseconds.addingReportingOverflow(
-      age.overflow ? .max : age.partialValue)
-    return overflow || validated.milliseconds <= latest
+    maxAge != Self.staleMark
+      && now.milliseconds.isCovered(from: validated.milliseconds, until: end(defaultAge))
   }
 }
 
@@ -55,5 +40,6 @@ extension Validity {
 }
 
 extension CachePolicy {
+  /// The validity of entries that say none; a cache works it out once, since that takes long.
   var maxAgeMilliseconds: Int64 { Int64(clamping: maxAge.wholeMilliseconds) }
 }

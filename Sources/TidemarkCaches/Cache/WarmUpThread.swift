@@ -36,7 +36,8 @@ final class WarmUpThread: Sendable {
   /// Reads on the thread that calls it.
   func run() throws(TidemarkError) {
     var bytes = 0
-    for use in chosen(try savedUses()) {
+    let saved = try SavedOrder.all(engine.writer, withUses: true)
+    for use in chosen(saved.flatMap(\.uses)) {
       guard bytes + use.bytes <= budget, !state.withLock({ $0.isStopping }) else { return }
       guard let entry = try engine.reader.entryIfKept(at: use.sequence),
         try engine.reader.read(forKey: entry.key.rawSpan, { (_, _) in })
@@ -44,15 +45,6 @@ final class WarmUpThread: Sendable {
       bytes += use.bytes
       state.withLock { $0.warmed += 1 }
     }
-  }
-
-  private func savedUses() throws(TidemarkError) -> [UseOrder.Use] {
-    var uses: [UseOrder.Use] = []
-    for name in try HintFile.names(engine.writer) where name.hasPrefix(UseOrder.filePrefix) {
-      guard let bytes = HintFile(engine.writer, name: name).read() else { continue }
-      uses += SavedOrder(decoding: bytes.rawSpan, of: nil) { _ in true }?.uses ?? []
-    }
-    return uses
   }
 
   private func chosen(_ uses: [UseOrder.Use]) -> [UseOrder.Use] {

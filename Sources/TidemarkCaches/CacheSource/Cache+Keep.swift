@@ -10,9 +10,8 @@ extension Cache {
     _ key: Key, _ policy: ReadPolicy, _ source: CacheSource<Value>
   ) -> @Sendable (CacheQuestion) async throws -> Flights.Answer {
     { [weak store, region, coding] question in
-      guard
-        let known = try Self.known(key, policy, source, store.map { Cache($0, region, coding) })
-      else { return .overtaken }
+      let current = { store.map { Cache(store: $0, region: region, coding: coding) } }
+      guard let known = try Self.known(key, policy, source, current()) else { return .overtaken }
       let answer: Fetched<Value>
       do {
         let request = SourceRequest(key: key, hash: known.hash)
@@ -24,8 +23,7 @@ extension Cache {
         throw SourceFailure(error: error)
       }
       // One that was called off meanwhile leaves no trace.
-      guard let cache = store.map({ Cache($0, region, coding) }),
-        region.flights.isUnderWay(question)
+      guard let cache = current(), region.flights.isUnderWay(question)
       else { throw CancellationError() }
       return try await cache.keep(answer, of: key, question, upon: known.sequence)
     }
@@ -51,27 +49,44 @@ extension Cache {
     _ answer: Fetched<Value>, of key: Key, _ question: CacheQuestion, upon sequence: UInt64
   ) async throws -> Flights.Answer {
     var answered: Flights.Answered?
+    var check = CacheQuestion.Answer(question: question)
     do {
       switch answer {
       case .value(let value, let hash, let labels, let maxAge, let attachment):
         let new = Flights.Answered(
-          bytes: try encode(value), labels: try labels ?? self.labels(of: key), hash: hash,
+          bytes: try encode(value), labels: try labels ?? entry(of: key)?.labels ?? [], hash: hash,
           maxAge: maxAge, attachment: attachment)
         answered = new
-        try await keep(new, of: key, question)
+        check.labels = new.labels
+        let batch = try batch(key, new.bytes, new.labels, hash, maxAge, attachment)
+        _ = try await store.commit(batch, nil, answering: check)
+        noteAbsence(question, .zero)
         return .value(new)
       case .notModified(let hash, let maxAge):
-        try await keep(touch: hash, maxAge, of: key, question, upon: sequence)
+        guard let batch = try touchBatch(key, at: sequence, hash, maxAge),
+          try await !store.commit(batch, nil, answering: check).sequences.isEmpty
+        else {
+          throw TidemarkError(
+            .conflict, "nothing has changed at the source, and the value is another one by now")
+        }
+        let entry = try entry(of: key)
+        region.count {
+          $0.bytesSaved += (entry?.valueLength ?? 0) + (entry?.attachment?.length ?? 0)
+        }
         return .value(nil)
       case .absent(let maxAge):
         // A cached entry that was written since the source was asked is an earlier question's.
-        _ = try await store.commit(
-          removal(of: key), nil, answering: CacheQuestion.Answer(question: question))
+        _ = try await store.commit(removal(of: key), nil, answering: check)
         noteAbsence(question, maxAge)
         return .gone
       }
     } catch let error as TidemarkError where error.code == .conflict {
-      if try isWritten(key, since: sequence) { return .value(nil) }
+      // A mark alone makes nothing newer than an answer.
+      if let entry = try store.entry(forKey: full(key)), entry.sequence != sequence,
+        entry.maxAgeSeconds != Validity.staleMark
+      {
+        return .value(nil)
+      }
       if let answered, !question.isLast || !question.isCurrent(labels: answered.labels) {
         return .unkept(answered)
       }
@@ -84,48 +99,15 @@ extension Cache {
     }
   }
 
-  private func labels(of key: Key) throws(TidemarkError) -> [EntryLabel] {
-    try store.entry(forKey: full(key), values: false, walks: false)?.labels ?? []
-  }
-
-  private func keep(
-    _ answered: Flights.Answered, of key: Key, _ question: CacheQuestion
-  ) async throws {
-    let batch = try batch(
-      key, bytes: answered.bytes, answered.labels, answered.hash, answered.maxAge,
-      answered.attachment)
-    _ = try await store.commit(
-      batch, nil, answering: CacheQuestion.Answer(question: question, labels: answered.labels))
-    noteAbsence(question, .zero)
-  }
-
-  private func keep(
-    touch hash: [UInt8]?, _ maxAge: Duration?, of key: Key, _ question: CacheQuestion,
-    upon sequence: UInt64
-  ) async throws {
-    guard let batch = try touchBatch(key, at: sequence, hash, maxAge),
-      try await !store.commit(batch, nil, answering: CacheQuestion.Answer(question: question))
-        .sequences.isEmpty
-    else {
-      throw TidemarkError(
-        .conflict, "nothing has changed at the source, and the value is another one by now")
-    }
-    let bytes = try region.valueLength(full(key))
-    region.count { $0.bytesSaved += bytes }
+  /// The facts about a key's entry, without the value.
+  private func entry(of key: Key) throws(TidemarkError) -> Entry? {
+    try store.entry(forKey: full(key), values: false, walks: false)
   }
 
   private func noteAbsence(_ question: CacheQuestion, _ maxAge: Duration) {
     let now = region.now.milliseconds
-    let end = now.addingReportingOverflow(Int64(clamping: maxAge.wholeMilliseconds))
-    region.flights.noteAbsence(
-      question, until: end.overflow ? .max : end.partialValue, now: now)
-  }
-
-  /// Whether a key was written, or found to be right, since it had an entry. A mark alone makes
-  /// nothing of it newer than an answer.
-  private func isWritten(_ key: Key, since sequence: UInt64) throws(TidemarkError) -> Bool {
-    guard let entry = try store.entry(forKey: full(key)) else { return false }
-    return entry.sequence != sequence && entry.maxAgeSeconds != Validity.staleMark
+    let end = now.addingClamped(Int64(clamping: maxAge.wholeMilliseconds))
+    region.flights.noteAbsence(question, until: end, now: now)
   }
 }
 

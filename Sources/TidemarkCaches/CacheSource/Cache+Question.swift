@@ -17,7 +17,7 @@ extension Cache {
     maxAge: Duration? = nil, attachment: StagedAttachment? = nil, answering question: CacheQuestion,
     if isWanted: @escaping @Sendable () throws(TidemarkError) -> Bool = { true }
   ) async throws(TidemarkError) -> Bool {
-    let batch = try batch(key, value, labels, hash, maxAge, attachment)
+    let batch = try batch(key, encode(value), labels, hash, maxAge, attachment)
     defer { extendLifetime(attachment) }
     do {
       _ = try await store.commit(

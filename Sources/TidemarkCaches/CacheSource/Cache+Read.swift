@@ -68,16 +68,14 @@ extension Cache {
     case .networkFirst, .networkOnly, .refresh: return nil
     case .cacheFirst, .staleWhileRevalidate, .automatic, .cacheOnly: break
     }
-    guard let bytes = try region.validValueAtHand(ofKey: key) else { return nil }
+    guard let bytes = try region.knownValue(ofKey: key, isAtHand: true) else { return nil }
     do { return try decode(bytes) } catch {
       // The source is asked for it again.
       region.count { ($0.hits, $0.requestsAvoided) = ($0.hits - 1, $0.requestsAvoided - 1) }
       return nil
     }
   }
-}
 
-extension Cache {
   /// The first step of a read: what is there, and what comes next.
   struct Look: Sendable {
     enum Next: Sendable {
@@ -157,7 +155,11 @@ extension Cache {
   private func readable(
     _ key: Key, counts: Bool
   ) throws(TidemarkError) -> CachedEntry<Value>? {
-    do { return counts ? try found(key) : try peek(key) } catch {
+    do {
+      guard counts else { return try peek(key) }
+      try region.load()
+      return try find(full(key))
+    } catch {
       guard error.code == .coding else { throw error }
       return nil
     }
@@ -166,9 +168,8 @@ extension Cache {
   /// Whether an entry is valid, or has not been for so long at most.
   private func isFresh(_ entry: CachedEntry<Value>, within maxStale: Duration?) -> Bool {
     guard !entry.isValid, let maxStale, let end = entry.validUntil else { return true }
-    let (limit, overflow) = end.milliseconds.addingReportingOverflow(
-      Int64(clamping: maxStale.wholeMilliseconds))
-    return overflow || region.now.milliseconds <= limit
+    return region.now.milliseconds
+      <= end.milliseconds.addingClamped(Int64(clamping: maxStale.wholeMilliseconds))
   }
 
   /// The second step: what was there, or the third one.
@@ -193,7 +194,10 @@ extension Cache {
       let (answer, isShared) = try await region.flights.answer(
         full(key), joins: look.policy != .refresh, question(key, look.policy, source))
       switch answer {
-      case .value(let answered): read.fetched = try kept(key, answered)
+      case .value(let answered):
+        read.fetched = try peek(key)
+        // It is the answer itself where that did not fit into the cache.
+        if read.fetched == nil, let answered { read.fetched = try described(key, answered) }
       case .unkept(let answered): read.fetched = try described(key, answered)
       case .gone: read.isGone = true
       case .overtaken:
@@ -209,25 +213,18 @@ extension Cache {
     return read
   }
 
-  /// The entry of an answer as it is kept, or as it would be where it does not fit.
-  private func kept(
-    _ key: Key, _ answered: Flights.Answered?
-  ) throws(TidemarkError) -> CachedEntry<Value>? {
-    if let entry = try peek(key) { return entry }
-    return try answered.map { (answered) throws(TidemarkError) in try described(key, answered) }
-  }
-
   /// The entry that an answer would be.
   private func described(
     _ key: Key, _ answered: Flights.Answered
   ) throws(TidemarkError) -> CachedEntry<Value> {
-    let now = region.validationTime
+    let now = Timestamp(milliseconds: region.now.milliseconds)
+    let defaultAge = region.policy.maxAgeMilliseconds
     let validity = Validity(validated: now, maxAge: answered.maxAge.map { Validity.seconds($0) })
     return CachedEntry(
       key: key, value: try decode(answered.bytes), labels: answered.labels, hash: answered.hash,
       attachment: answered.attachment?.reference,
-      isValid: validity.isValid(at: now, region.policy),
-      validUntil: Timestamp(milliseconds: validity.end(region.policy)), updated: now,
+      isValid: validity.isValid(at: now, defaultAge: defaultAge),
+      validUntil: Timestamp(milliseconds: validity.end(defaultAge)), updated: now,
       validated: now, uses: 0, isOwned: false)
   }
 }

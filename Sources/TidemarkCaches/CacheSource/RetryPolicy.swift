@@ -1,3 +1,5 @@
+internal import TidemarkEngine
+
 /// How a source that fails is asked again.
 public struct RetryPolicy: Sendable, Hashable {
   /// How often it is asked in all.
@@ -38,7 +40,7 @@ public struct RetryPolicy: Sendable, Hashable {
     while true {
       do {
         guard let limit else { return try await ask() }
-        return try await Deadline.answer(within: limit, sleep: timer, ask)
+        return try await Self.answer(within: limit, sleep: timer, ask)
       } catch {
         guard attempt < attempts, !(error is CancellationError) else { throw error }
       }
@@ -46,5 +48,36 @@ public struct RetryPolicy: Sendable, Hashable {
       try await sleep(pause(after: attempt))
       attempt += 1
     }
+  }
+
+  /// Asks, and waits no longer than a limit, whether or not the question can be called off.
+  ///
+  /// A source that heeds no cancellation must not hang its asker: the question goes on by itself
+  /// then, and nobody hears the answer.
+  /// - Throws: what `ask` throws; `timedOut`; `CancellationError`.
+  private static func answer<Answer: Sendable>(
+    within limit: Duration, sleep: @escaping @Sendable (Duration) async throws -> Void,
+    _ ask: @escaping @Sendable () async throws -> Answer
+  ) async throws -> Answer {
+    let first = Lock<Result<Answer, any Error>?>(nil)
+    let change = Signal()
+    @Sendable func end(_ result: Result<Answer, any Error>) {
+      first.withLock { if $0 == nil { $0 = result } }
+      change.raise()
+    }
+    let question = Task {
+      do { end(.success(try await ask())) } catch { end(.failure(error)) }
+    }
+    let timer = Task {
+      do { try await sleep(limit) } catch { return }
+      end(
+        .failure(
+          TidemarkError(.timedOut, "the source has not answered within \(limit); ask it later")))
+    }
+    defer {
+      question.cancel()
+      timer.cancel()
+    }
+    return try await change.first { first.withLock { $0 } }.get()
   }
 }

@@ -22,9 +22,8 @@ extension Cache {
   public func prefill(
     from data: PrefilledData, durability: Durability? = nil
   ) async throws -> ManifestOutcome {
-    try await guarded {
-      guard store.usesThreads else { return try fill(from: data, durability) }
-      return try await onOwnThread("tidemark-prefill") { () throws(TidemarkError) in
+    try await region.gate.run {
+      try await store.offPool("tidemark-prefill") { (_) throws(TidemarkError) in
         try fill(from: data, durability)
       }
     }
@@ -68,7 +67,7 @@ extension Cache {
       (waiting, bytes) = ([], 0)
     }
     try data.forEach { (item) throws(TidemarkError) in
-      guard let index = update.missingIndex(of: item.key, item.hash) else { return }
+      guard let index = update.index(of: item.key.rawSpan, item.hash, .missing) else { return }
       waiting.append(
         CollectionUpdate.FetchedItem(
           index: index, value: item.value, labels: item.labels, maxAge: item.maxAge,

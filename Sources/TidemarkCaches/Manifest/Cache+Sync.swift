@@ -26,7 +26,7 @@ extension Cache {
   public func sync<Source: ManifestSource<Value>>(
     with source: Source, options: ManifestOptions = ManifestOptions()
   ) async throws -> ManifestOutcome {
-    try await guarded { try await update(from: source, options) }
+    try await region.gate.run { try await update(from: source, options) }
   }
 
   /// The generation that the cache shows; nil where it has none yet.
@@ -50,21 +50,6 @@ extension Cache {
   public func discardStaged() async throws(TidemarkError) {
     let prefix = ReservedKeys.staged + region.prefix
     _ = try await store.commit(try store.clearBatch(EntryQuery(prefix: prefix)), nil)
-  }
-
-  /// Runs one sync of the cache and no other beside it.
-  func guarded<R>(_ body: () async throws -> R) async throws -> R {
-    try region.gate.enter()
-    do {
-      let result = try await body()
-      region.gate.leave(nil)
-      return result
-    } catch {
-      let isCancelled = (error as? TidemarkError)?.code == .cancelled
-      let failure: any Error = isCancelled ? CancellationError() : error
-      region.gate.leave(failure)
-      throw failure
-    }
   }
 }
 
@@ -97,7 +82,13 @@ extension Cache {
       return outcome
     }
     if isKnown, !update.changesEntries { return outcome }
-    try await switchGeneration(update, options.durability)
+    // The user may write a key of the collection just then: what he wrote stays, and the switch is
+    // made anew without it.
+    try await store.retryingConflicts { [update] () throws(TidemarkError) in
+      for batch in try update.switching() {
+        _ = try await store.commit(batch, options.durability)
+      }
+    }
     outcome.kind = .switched
     return outcome
   }
@@ -106,42 +97,30 @@ extension Cache {
     _ source: Source, _ options: ManifestOptions
   ) async throws -> ItemTable {
     let prefixLength = region.prefix.count
+    typealias List = (table: ItemTable, failure: TidemarkError?)
     let (table, failure) = try await options.answer(within: options.listTimeout) {
-      let table = Lock(ItemTable(prefixLength: prefixLength))
-      let failure = Lock<TidemarkError?>(nil)
+      let list = Lock<List>((ItemTable(prefixLength: prefixLength), nil))
       do {
         try await source.list { item in
-          // Nothing follows what was refused, whether or not the source passes over that.
-          try failure.withLock { (failure: inout TidemarkError?) throws(TidemarkError) in
-            if let failure { throw failure }
+          try list.withLock { (list: inout List) throws(TidemarkError) in
+            // Nothing follows what was refused, whether or not the source passes over that.
+            if let failure = list.failure { throw failure }
             do throws(TidemarkError) {
-              try table.withLock { (table: inout ItemTable) throws(TidemarkError) in
-                try table.add(item.key.bytes.rawSpan, hash: item.hash.rawSpan)
-              }
+              try list.table.add(item.key.bytes.rawSpan, hash: item.hash.rawSpan)
             } catch {
-              failure = error
+              list.failure = error
               throw error
             }
           }
         }
       } catch {
         // A list that was refused would be refused again.
-        guard failure.withLock({ $0 }) != nil else { throw error }
+        guard list.withLock({ $0.failure }) != nil else { throw error }
       }
-      return (table.withLock { $0 }, failure.withLock { $0 })
+      return list.withLock { $0 }
     }
     if let failure { throw failure }
     return table
-  }
-
-  /// Commits the switch. The user may write a key of the collection just then: what he wrote
-  /// stays, and the switch is made anew without it.
-  func switchGeneration(
-    _ update: CollectionUpdate, _ durability: Durability?
-  ) async throws(TidemarkError) {
-    try await store.retryingConflicts { () throws(TidemarkError) in
-      for batch in try update.switching() { _ = try await store.commit(batch, durability) }
-    }
   }
 }
 

@@ -8,18 +8,11 @@ public import TidemarkEngine
 /// ```
 /// What it shows stays on the disk as long as it lives.
 public struct CacheView<Value: Sendable>: Sendable {
-  private let cache: Cache<Value>
+  fileprivate let cache: Cache<Value>
   /// The state of the store that it shows.
   public let view: StoreView
   /// The generation of the collection; nil where there is none.
   public let generation: UInt64?
-
-  init(_ cache: Cache<Value>) throws(TidemarkError) {
-    self.cache = cache
-    view = try cache.store.view()
-    let key = ReservedKeys.collection(cache.region.prefix)
-    generation = try view.entry(forKey: key)?.sequence
-  }
 
   /// A key's value, valid or not.
   /// - Parameter key: the key, without the cache's prefix.
@@ -44,5 +37,9 @@ public struct CacheView<Value: Sendable>: Sendable {
 
 extension Cache {
   /// The cache as it is now, for reads that belong together.
-  public func view() throws(TidemarkError) -> CacheView<Value> { try CacheView(self) }
+  public func view() throws(TidemarkError) -> CacheView<Value> {
+    let view = try store.view()
+    let collection = try view.entry(forKey: ReservedKeys.collection(region.prefix))
+    return CacheView(cache: self, view: view, generation: collection?.sequence)
+  }
 }

@@ -34,7 +34,7 @@ struct CollectionFetch<Source: ManifestSource>: Sendable {
   func run(_ update: inout CollectionUpdate) async throws -> Report {
     let missing = update.missing
     var report = Report()
-    var waiting = Waiting(now: now)
+    var waiting = Waiting(since: now)
     var progress = ManifestProgress(total: missing.count + update.resumed)
     progress.fetched = update.resumed
     let asked = update
@@ -56,7 +56,8 @@ struct CollectionFetch<Source: ManifestSource>: Sendable {
         case .item(let item):
           progress.fetched += 1
           progress.bytes += item.value.count
-          waiting.add(item)
+          waiting.items.append(item)
+          waiting.bytes += item.value.count
         case .failure(let index, let error):
           update.noteFailed(index)
           report.failed += 1
@@ -124,13 +125,6 @@ struct CollectionFetch<Source: ManifestSource>: Sendable {
     var bytes = 0
     /// When the last ones were committed.
     var since: UInt64
-
-    init(now: UInt64) { since = now }
-
-    mutating func add(_ item: CollectionUpdate.FetchedItem) {
-      items.append(item)
-      bytes += item.value.count
-    }
   }
 
   private var now: UInt64 { cache.region.engine.environment.clock.monotonicNanoseconds() }
@@ -153,6 +147,6 @@ struct CollectionFetch<Source: ManifestSource>: Sendable {
       _ = try await cache.store.commit(batch, .buffered)
     }
     update.noteStaged(waiting.items)
-    waiting = Waiting(now: now)
+    waiting = Waiting(since: now)
   }
 }

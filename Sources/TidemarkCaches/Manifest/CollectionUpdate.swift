@@ -57,9 +57,6 @@ package struct CollectionUpdate: Sendable {
     fates = [Fate](repeating: .missing, count: self.items.count)
     former = [UInt64](repeating: 0, count: self.items.count)
     try compare()
-    for index in fates.indices where isAmbiguous(index) && fates[index] != .owned {
-      fates[index] = .missing
-    }
     try findStaged()
   }
 
@@ -74,28 +71,27 @@ package struct CollectionUpdate: Sendable {
     while let entry = try rows.next() {
       let key = entry.key.bytes.rawSpan.extracting(droppingFirst: region.prefix.count)
       guard key.byteCount > 0 else { continue }
-      while next < items.count, items.key(next).compare(to: key) < 0 {
-        try noteUnknown(next)
-        next += 1
-      }
+      while next < items.count, items.key(next).compare(to: key) < 0 { next += 1 }
       if next < items.count, items.key(next).isEqual(to: key) {
         former[next] = entry.sequence
-        fates[next] = Self.fate(of: entry, listed: items.hash(next))
-        if fates[next] != .owned, try ranksAbove(entry) { fates[next] = .same }
+        fates[next] = try fate(of: next, with: entry)
         next += 1
       } else if entry.storageClass == .cache, try !ranksAbove(entry) {
         absent.append((entry.key.bytes, entry.sequence))
       }
     }
-    while next < items.count {
-      try noteUnknown(next)
-      next += 1
+    // A cached value must not hide that the user has deleted the key.
+    for index in fates.indices where former[index] == 0 {
+      if try isOwned(full(index)) { fates[index] = .owned }
     }
   }
 
-  private static func fate(of entry: Entry, listed hash: RawSpan) -> Fate {
+  private func fate(of index: Int, with entry: Entry) throws(TidemarkError) -> Fate {
     guard entry.storageClass == .cache else { return .owned }
-    guard let known = entry.hash, known.rawSpan.isEqual(to: hash) else { return .missing }
+    if try ranksAbove(entry) { return .same }
+    guard !isAmbiguous(index), let known = entry.hash,
+      known.rawSpan.isEqual(to: items.hash(index))
+    else { return .missing }
     return entry.maxAgeSeconds == Validity.staleMark ? .renewed : .same
   }
 
@@ -110,11 +106,6 @@ package struct CollectionUpdate: Sendable {
   /// The mark of entries that came with the program.
   private static let prefilled = Array("prefilled".utf8)
 
-  /// A cached value must not hide that the user has deleted the key.
-  private mutating func noteUnknown(_ index: Int) throws(TidemarkError) {
-    if try isOwned(full(index)) { fates[index] = .owned }
-  }
-
   private func isOwned(_ key: [UInt8]) throws(TidemarkError) -> Bool {
     guard let slot = try region.engine.reader.slot(ofKey: key.rawSpan) else { return false }
     return !slot.size.isCached
@@ -126,8 +117,8 @@ package struct CollectionUpdate: Sendable {
     var rows = try store.entries(EntryQuery(prefix: prefix, values: false))
     while let entry = try rows.next() {
       let key = entry.key.bytes.rawSpan.extracting(droppingFirst: prefix.count)
-      guard let index = items.index(of: key), fates[index] == .missing, !isAmbiguous(index),
-        entry.hash?.rawSpan.isEqual(to: items.hash(index)) == true, try isHere(entry.attachment)
+      guard let index = index(of: key, entry.hash, .missing), !isAmbiguous(index),
+        try isHere(entry.attachment)
       else { continue }
       fates[index] = .staged
       resumed += 1
@@ -153,10 +144,10 @@ package struct CollectionUpdate: Sendable {
   /// The items that have to be fetched.
   package var missing: [Int] { fates.indices.filter { fates[$0] == .missing } }
 
-  /// The number of an item that has to be fetched; nil where it is here, or is none of the list's.
-  func missingIndex(of key: [UInt8], _ hash: [UInt8]) -> Int? {
-    guard let index = items.index(of: key.rawSpan), fates[index] == .missing,
-      items.hash(index).isEqual(to: hash.rawSpan)
+  /// The number of an item; nil where the list has none with this hash, or it has another fate.
+  func index(of key: RawSpan, _ hash: [UInt8]?, _ fate: Fate) -> Int? {
+    guard let index = items.index(of: key), fates[index] == fate,
+      hash?.rawSpan.isEqual(to: items.hash(index)) == true
     else { return nil }
     return index
   }
@@ -214,7 +205,9 @@ extension CollectionUpdate {
     for item in fetched {
       let key = ReservedKeys.staged + full(item.index)
       var labels = item.labels
-      if labels == nil { labels = try self.labels(of: item.index) }
+      if labels == nil, former[item.index] > 0 {
+        labels = try store.entry(forKey: full(item.index), values: false, walks: false)?.labels
+      }
       let set = try batch.operations.addLabelSet((labels ?? []).map(\.bytes))
       try batch.operations.add(
         .put, key: key.rawSpan, value: item.value.rawSpan, labelSet: set,
@@ -225,21 +218,11 @@ extension CollectionUpdate {
     return batch
   }
 
-  /// The labels of the value that an item has here.
-  private func labels(of index: Int) throws(TidemarkError) -> [EntryLabel] {
-    guard former[index] > 0 else { return [] }
-    return try store.entry(forKey: full(index), values: false, walks: false)?.labels ?? []
-  }
-
   private func attributes(
-    hash: [UInt8]?, maxAge: UInt32?, _ attachment: AttachmentID? = nil
+    hash: [UInt8]? = nil, maxAge: UInt32?, _ attachment: AttachmentID? = nil
   ) -> EntryAttributes {
-    var attributes = EntryAttributes()
-    attributes.entryClass = .cache
-    attributes.time = region.validationTime
-    attributes.hash = hash
-    attributes.maxAge = maxAge
-    attributes.attachment = attachment
+    var attributes = EntryAttributes(
+      cachedAt: region.now, hash: hash, maxAge: maxAge, attachment: attachment)
     if state.isPrefilled { attributes.generation = Self.prefilled }
     return attributes
   }
@@ -282,9 +265,7 @@ extension CollectionUpdate {
       try batch.addEviction(of: entry.key.bytes.rawSpan, at: entry.sequence)
       let key = entry.key.bytes.rawSpan.extracting(droppingFirst: prefix.count)
       // A sync that was given up may have left what is right no more.
-      guard let index = items.index(of: key), fates[index] == .staged,
-        entry.hash?.rawSpan.isEqual(to: items.hash(index)) == true
-      else { continue }
+      guard let index = index(of: key, entry.hash, .staged) else { continue }
       let full = full(index)
       // The user may have written the key since the comparison.
       guard try !isOwned(full) else { continue }
@@ -299,23 +280,17 @@ extension CollectionUpdate {
   private func finish(_ batch: inout OperationBatch) throws(TidemarkError) {
     for entry in absent { try batch.addEviction(of: entry.key.rawSpan, at: entry.sequence) }
     for index in fates.indices where former[index] > 0 {
+      let maxAge: UInt32
       switch fates[index] {
-      case .renewed: try touch(index, Validity.seconds(region.policy.maxAge), &batch)
+      case .renewed: maxAge = Validity.seconds(region.policy.maxAge)
       // The value that is here is known to be an old one.
-      case .failed: try touch(index, Validity.staleMark, &batch)
-      case .same, .missing, .staged, .owned: break
+      case .failed: maxAge = Validity.staleMark
+      case .same, .missing, .staged, .owned: continue
       }
+      try batch.addTouch(of: full(index), at: former[index], attributes(maxAge: maxAge))
     }
     try batch.add(
       .put, key: ReservedKeys.collection(region.prefix).rawSpan, value: state.encoded.rawSpan,
-      attributes: attributes(hash: nil, maxAge: nil))
-  }
-
-  private func touch(
-    _ index: Int, _ maxAge: UInt32, _ batch: inout OperationBatch
-  ) throws(TidemarkError) {
-    try batch.add(
-      .touch, key: full(index).rawSpan, attributes: attributes(hash: nil, maxAge: maxAge),
-      condition: batch.addCondition(.isNewest(former[index])))
+      attributes: attributes(maxAge: nil))
   }
 }

@@ -64,22 +64,17 @@ struct LineFile {
       offset += input.count
       if input.isEmpty { return try finish() }
     }
-    guard let decoder else {
-      Self.split(input, with: &splitter)
-      input = []
-      return
-    }
     var content: [UInt8] = []
-    do throws(FormatError) {
-      let step = try decoder.decode(
-        input.rawSpan, appendingTo: &content, atMost: Self.readBytes)
-      input.removeFirst(step.consumed)
-    } catch { throw damaged(error) }
-    Self.split(content, with: &splitter)
-  }
-
-  private static func split(_ bytes: [UInt8], with splitter: inout LineSplitter) {
-    splitter.append(bytes.rawSpan)
+    if let decoder {
+      do throws(FormatError) {
+        let step = try decoder.decode(
+          input.rawSpan, appendingTo: &content, atMost: Self.readBytes)
+        input.removeFirst(step.consumed)
+      } catch { throw damaged(error) }
+    } else {
+      swap(&content, &input)
+    }
+    splitter.append(content.rawSpan)
   }
 
   private mutating func finish() throws(TidemarkError) {

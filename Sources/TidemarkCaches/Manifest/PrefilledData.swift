@@ -40,7 +40,6 @@ public struct PrefilledData: Sendable, Hashable {
     PrefilledData(form: .store, path: path, keyPrefix: Key(keyPrefix).bytes)
   }
 
-  /// An item of it.
   struct Item {
     var key: [UInt8]
     var hash: [UInt8]

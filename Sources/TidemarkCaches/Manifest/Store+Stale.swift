@@ -28,18 +28,20 @@ extension Store {
   public func markStale(
     keys: [Key] = [], labels: LabelFilter? = nil
   ) async throws(TidemarkError) -> Int {
+    var found = keys.map(\.bytes)
+    registry.say(found)
+    if let labels {
+      registry.say(prefix: [], labels)
+      var rows = try self.keys(EntryQuery(labels: labels, values: false))
+      while let key = try rows.next() { found.append(key.bytes) }
+    }
     var marked = 0
     var batch = WriteBatch()
-    registry.say(keys.map(\.bytes))
-    for key in keys {
-      try addStaleMark(key.bytes, to: &batch)
-      marked += try await commitIfLarge(&batch)
-    }
-    if let labels {
-      for key in try found(labels) {
-        try addStaleMark(key, to: &batch)
-        marked += try await commitIfLarge(&batch)
-      }
+    for key in found where !ReservedKeys.contains(key.rawSpan) {
+      _ = try batch.addTouch(of: key, maxAge: Validity.staleMark, engine)
+      guard batch.count >= Self.marksPerCommit else { continue }
+      marked += try await commit(batch, nil).sequences.count
+      batch.removeAll()
     }
     return try await marked + commit(batch, nil).sequences.count
   }
@@ -58,33 +60,4 @@ extension Store {
   }
 
   private static var marksPerCommit: Int { 4_096 }
-
-  private func commitIfLarge(_ batch: inout WriteBatch) async throws(TidemarkError) -> Int {
-    guard batch.count >= Self.marksPerCommit else { return 0 }
-    let count = try await commit(batch, nil).sequences.count
-    batch.removeAll()
-    return count
-  }
-
-  private func addStaleMark(_ key: [UInt8], to batch: inout WriteBatch) throws(TidemarkError) {
-    guard !ReservedKeys.contains(key.rawSpan),
-      let slot = try engine.reader.slot(ofKey: key.rawSpan), slot.isLiveCached
-    else { return }
-    var attributes = EntryAttributes()
-    attributes.entryClass = .cache
-    attributes.time = Timestamp(milliseconds: engine.environment.clock.now().milliseconds)
-    attributes.maxAge = Validity.staleMark
-    try batch.operations.add(
-      .touch, key: key.rawSpan, attributes: attributes,
-      condition: batch.operations.addCondition(.isNewest(slot.sequence)))
-  }
-
-  /// The keys of entries with some labels, of which the caller is about to say something.
-  private func found(_ labels: LabelFilter) throws(TidemarkError) -> [[UInt8]] {
-    registry.say(prefix: [], labels)
-    var rows = try keys(EntryQuery(labels: labels, values: false))
-    var found: [[UInt8]] = []
-    while let key = try rows.next() { found.append(key.bytes) }
-    return found
-  }
 }

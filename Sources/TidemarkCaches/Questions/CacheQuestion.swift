@@ -11,9 +11,9 @@ package final class CacheQuestion: Sendable {
   /// Tells it from all other questions of the store.
   let id: UInt64
   /// The statements that had been made when it was asked.
-  fileprivate let start: UInt64
+  private let start: UInt64
   /// See `Engine.takeovers`: nobody hears what another process says.
-  fileprivate let takeovers: UInt64
+  private let takeovers: UInt64
   fileprivate let questions: Questions
 
   fileprivate init(
@@ -26,15 +26,32 @@ package final class CacheQuestion: Sendable {
     self.questions = questions
   }
 
-  deinit { questions.end(key) }
+  deinit {
+    questions.state.withLock { state in
+      state.keys[key]?.questions -= 1
+      guard state.keys[key]?.questions == 0 else { return }
+      state.keys[key] = nil
+      if state.keys.isEmpty { state.wide = [] }
+    }
+  }
 
   /// Whether nothing was said since it was asked.
   /// - Parameter labels: those of the answer; nil while they are not known, when a statement about
   ///   any label counts.
-  package func isCurrent(labels: [EntryLabel]?) -> Bool { questions.isCurrent(self, labels) }
+  package func isCurrent(labels: [EntryLabel]?) -> Bool {
+    guard takeovers == questions.engine.takeovers else { return false }
+    let labels = labels?.map(\.bytes)
+    return questions.state.withLock { state in
+      guard state.keys[key]?.said ?? 0 <= start, state.forgotten <= start else { return false }
+      return !state.wide.contains { statement in
+        statement.number > start && key.starts(with: statement.prefix)
+          && labels.map { statement.labels.matches($0) } ?? true
+      }
+    }
+  }
 
   /// Whether no later question about the key has been answered.
-  var isLast: Bool { questions.isLast(self) }
+  var isLast: Bool { questions.state.withLock { $0.keys[key]?.answered ?? 0 <= id } }
 
   /// A commit of its answer.
   package struct Answer: CommitCheck {
@@ -56,7 +73,12 @@ package final class CacheQuestion: Sendable {
     }
 
     /// Takes note that it was committed, with the same lock held.
-    package func noteCommit() { question.questions.noteAnswer(to: question) }
+    package func noteCommit() {
+      question.questions.state.withLock { state in
+        let answered = state.keys[question.key]?.answered ?? 0
+        state.keys[question.key]?.answered = max(answered, question.id)
+      }
+    }
   }
 }
 
@@ -65,13 +87,13 @@ package final class CacheQuestion: Sendable {
 /// Statements are numbered; a question holds as long as none about it has a higher number than the
 /// last one before it.
 final class Questions: Sendable {
-  private struct Statement {
+  fileprivate struct Statement {
     var number: UInt64
     var prefix: [UInt8]
     var labels: LabelQuery
   }
 
-  private struct State {
+  fileprivate struct State {
     var lastID: UInt64 = 0
     /// The number of the last statement.
     var last: UInt64 = 0
@@ -87,8 +109,8 @@ final class Questions: Sendable {
   /// Most wide statements that are remembered.
   static let mostWide = 64
 
-  private let engine: Engine
-  private let state = Lock(State())
+  fileprivate let engine: Engine
+  fileprivate let state = Lock(State())
 
   init(_ engine: Engine) { self.engine = engine }
 
@@ -109,16 +131,6 @@ final class Questions: Sendable {
     }
   }
 
-  fileprivate func end(_ key: [UInt8]) {
-    state.withLock { state in
-      state.keys[key]?.questions -= 1
-      guard state.keys[key]?.questions == 0 else { return }
-      state.keys[key] = nil
-      if state.keys.isEmpty { state.wide = [] }
-    }
-  }
-
-  /// Says something about keys.
   func say(_ keys: some Sequence<[UInt8]>) {
     state.withLock { state in
       guard !state.keys.isEmpty else { return }
@@ -135,31 +147,6 @@ final class Questions: Sendable {
       state.wide.append(Statement(number: state.last, prefix: prefix, labels: labels.query))
       guard state.wide.count > Self.mostWide else { return }
       state.forgotten = state.wide.removeFirst().number
-    }
-  }
-
-  fileprivate func noteAnswer(to question: CacheQuestion) {
-    state.withLock { state in
-      let answered = state.keys[question.key]?.answered ?? 0
-      state.keys[question.key]?.answered = max(answered, question.id)
-    }
-  }
-
-  fileprivate func isLast(_ question: CacheQuestion) -> Bool {
-    state.withLock { $0.keys[question.key]?.answered ?? 0 <= question.id }
-  }
-
-  fileprivate func isCurrent(_ question: CacheQuestion, _ labels: [EntryLabel]?) -> Bool {
-    guard question.takeovers == engine.takeovers else { return false }
-    let labels = labels?.map(\.bytes)
-    return state.withLock { state in
-      guard state.keys[question.key]?.said ?? 0 <= question.start,
-        state.forgotten <= question.start
-      else { return false }
-      return !state.wide.contains { statement in
-        statement.number > question.start && question.key.starts(with: statement.prefix)
-          && labels.map { statement.labels.matches($0) } ?? true
-      }
     }
   }
 }

@@ -39,13 +39,8 @@ final class Flights: Sendable {
     var start: Int64
     var end: Int64
 
-    /// On a clock that was set back it holds for twice its time at most, as a value is valid.
     func holds(at now: Int64) -> Bool {
-      guard now < end else { return false }
-      let (ahead, overflow) = start.subtractingReportingOverflow(now)
-      let age = end.subtractingReportingOverflow(start)
-      return !overflow && (age.overflow || ahead <= age.partialValue)
-        && question.isCurrent(labels: [])
+      now.isCovered(from: start, until: end) && question.isCurrent(labels: [])
     }
   }
 
@@ -101,7 +96,7 @@ final class Flights: Sendable {
       defer { state.nextReader += 1 }
       return state.nextReader
     }
-    let isShared = Lock(false)
+    var isShared = false
     let answer = try await withTaskCancellationHandler {
       try await withCheckedThrowingContinuation {
         (continuation: CheckedContinuation<Answer, any Error>) in
@@ -125,12 +120,12 @@ final class Flights: Sendable {
         }
         for flight in former { flight.task?.cancel() }
         guard let hasJoined else { return continuation.resume(throwing: CancellationError()) }
-        isShared.withLock { $0 = hasJoined }
+        isShared = hasJoined
       }
     } onCancel: {
       leave(key, reader)
     }
-    return (answer, isShared.withLock { $0 })
+    return (answer, isShared)
   }
 
   /// Asks a question for which nobody waits, unless it is under way, or so many are that this one

@@ -36,14 +36,10 @@ extension HTTPCache {
     while true {
       switch try plan(request, lesson) {
       case .refuse(let reason): return try await head(Self.timeout(reason))
-      case .serve(let found, let detail):
+      case .serve(let found, let detail, let refreshes):
         count { if detail.isEmpty { $0.hits += 1 } else { $0.staleHits += 1 } }
+        if refreshes { refresh(request) }
         return try await deliver(.init(found: found, detail: detail), request, head, body)
-      case .serveAndRefresh(let found):
-        count { $0.staleHits += 1 }
-        refresh(request)
-        return try await deliver(
-          .init(found: found, detail: "stale-while-revalidate"), request, head, body)
       case .ask:
         let isApart = if case .apart = lesson { true } else { false }
         let (question, isFirst) = try enter(request, address, isApart: isApart)
@@ -141,7 +137,7 @@ extension HTTPCache {
 
   private func pass(_ request: HTTPCacheRequest, to question: Question) async throws {
     let voided = Lock<[HTTPAddress]>([])
-    let result: Result<Void, any Error>
+    var failure: (any Error)?
     do {
       try await question.run { [self] in
         try await transport.stream(request.message) { answer in
@@ -153,11 +149,10 @@ extension HTTPCache {
           question.give(.piece($0))
         }
       }
-      result = .success(())
-    } catch { result = .failure(error) }
+    } catch { failure = error }
     // It has happened even where the answer breaks off.
     for address in voided.withLock({ $0 }) { try await shelf.void(address) }
-    try result.get()
+    if let failure { throw failure }
   }
 
   /// The addresses whose responses are void after a request that was not safe.

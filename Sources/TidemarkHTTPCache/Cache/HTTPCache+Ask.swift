@@ -22,12 +22,9 @@ extension HTTPCache {
     }
   }
 
-  /// Most addresses that are asked about behind readers' backs at a time.
-  private static let mostRefreshes = 16
-
   /// Asks a server for which nobody waits, unless that is being done.
   func refresh(_ request: HTTPCacheRequest) {
-    guard let address = request.address, takeRefresh(Self.mostRefreshes) else { return }
+    guard let address = request.address, takeRefresh() else { return }
     guard let (question, isFirst) = try? enter(request, address, isApart: false) else {
       return endRefresh()
     }
@@ -66,9 +63,9 @@ extension HTTPCache {
     let found: ResponseShelf.Found?
     switch try plan(request, lesson) {
     case .ask(let stored): found = stored
-    case .serveAndRefresh(let stored) where isRefresh: found = stored
+    case .serve(let stored, _, refreshes: true) where isRefresh: found = stored
     // Another answer has come between the look and the question.
-    case .serve, .serveAndRefresh, .refuse: return (.needless, .again)
+    case .serve, .refuse: return (.needless, .again)
     }
     let asked = ServerQuestion(request, address, found, stamp, now: shelf.now)
     if let end = try await exchange(question, asked) { return end }

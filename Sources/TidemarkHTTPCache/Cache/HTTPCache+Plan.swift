@@ -5,10 +5,8 @@ internal import TidemarkHTTP
 extension HTTPCache {
   /// The next step for a request.
   enum Plan {
-    /// Answers with what is stored.
-    case serve(ResponseShelf.Found, detail: String)
-    /// Likewise, and asks the server behind the reader's back.
-    case serveAndRefresh(ResponseShelf.Found)
+    /// Answers with what is stored, and may ask the server behind the reader's back.
+    case serve(ResponseShelf.Found, detail: String, refreshes: Bool = false)
     /// Asks the server; of what is stored, whether it is still right.
     case ask(ResponseShelf.Found?)
     /// Has nothing, and must not ask.
@@ -31,11 +29,11 @@ extension HTTPCache {
     let detail = freshness.isFresh ? "" : "stale"
     if request.isHeld(by: found) {
       if isUsable(found, freshness, request) { return .serve(found, detail: detail) }
-      if serves(found, freshness, request) {
-        let bound = found.response.control.seconds("stale-while-revalidate")
-        if isOnline, let bound, freshness.staleness <= bound, !request.control.has("max-stale") {
-          return .serveAndRefresh(found)
-        }
+      if serves(found, freshness, request), isOnline,
+        let bound = found.response.control.seconds("stale-while-revalidate"),
+        freshness.staleness <= bound, !request.control.has("max-stale")
+      {
+        return .serve(found, detail: "stale-while-revalidate", refreshes: true)
       }
       // A response that came while the request waited is new enough for it (RFC 9111, 4).
       if case .kept = lesson, !found.response.control.has("no-cache") {

@@ -90,10 +90,13 @@ public final class HTTPCache: HTTPTransport {
     await transport.close()
   }
 
+  /// Most addresses that are asked about behind readers' backs at a time.
+  private static let mostRefreshes = 16
+
   /// - Returns: whether there may be one more.
-  func takeRefresh(_ most: Int) -> Bool {
+  func takeRefresh() -> Bool {
     state.withLock { state in
-      guard state.refreshes < most else { return false }
+      guard state.refreshes < Self.mostRefreshes else { return false }
       state.refreshes += 1
       return true
     }

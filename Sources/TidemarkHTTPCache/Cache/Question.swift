@@ -93,7 +93,6 @@ final class Question: Sendable {
     pipe.end()
   }
 
-  /// Calls it off, whoever waits.
   func callOff() {
     let exchange = state.withLock { state in
       state.isCalledOff = true
@@ -166,6 +165,5 @@ final class Questions: Sendable {
     open.withLock { if $0[key] === question { $0[key] = nil } }
   }
 
-  /// All that are open.
   var all: [Question] { open.withLock { Array($0.values) } }
 }

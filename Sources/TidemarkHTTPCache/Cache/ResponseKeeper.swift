@@ -21,7 +21,6 @@ final class ResponseKeeper: Sendable {
     self.policy = policy
   }
 
-  /// Takes a piece of the body.
   func take(_ bytes: [UInt8]) {
     state.withLock { state in
       state.length += bytes.count

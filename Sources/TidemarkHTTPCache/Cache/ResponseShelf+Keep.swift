@@ -52,7 +52,7 @@ extension ResponseShelf {
     let former = try cache.peek(key).flatMap { Variants($0.value) }
     let isKnown = former?.vary == vary
     let list = vary.names.isEmpty ? nil : isKnown ? former : Variants(vary: vary)
-    let target = list?.key(key, vary.selecting(headers)) ?? key
+    let target = list?.key(key, headers) ?? key
     let watched = isKnown ? target : key
     let joins = isPart ? isSame(response, try self.response(watched)) : false
     guard try isCurrent(joins ? nil : watched, stamp, address) else { return nil }

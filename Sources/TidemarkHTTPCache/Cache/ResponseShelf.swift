@@ -45,29 +45,24 @@ final class ResponseShelf: Sendable {
 
   /// The stored response to a request, as far as its body is here.
   func find(_ address: HTTPAddress, _ headers: [String: String]) throws(TidemarkError) -> Found? {
-    let key = Self.key(address)
-    guard let entry = try readable(key) else { return nil }
-    guard let variants = Variants(entry.value) else { return try found(key, entry) }
-    let variant = variants.key(key, variants.vary.selecting(headers))
-    guard let entry = try readable(variant) else { return nil }
-    return try found(variant, entry)
+    var key = Self.key(address)
+    var stored = try readable(key)
+    if let variants = stored.flatMap({ Variants($0.value) }) {
+      key = variants.key(key, headers)
+      stored = try readable(key)
+    }
+    guard let entry = stored, let response = StoredResponse(entry.value),
+      let content = try content(key, response, entry.attachment)
+    else { return nil }
+    return Found(
+      key: key, response: response, attachment: entry.attachment, content: content,
+      isValid: entry.isValid)
   }
 
   private func readable(_ key: Key) throws(TidemarkError) -> CachedEntry<[UInt8]>? {
     // The user's own entries are no responses.
     guard let entry = try cache.entry(forKey: key), !entry.isOwned else { return nil }
     return entry
-  }
-
-  private func found(
-    _ key: Key, _ entry: CachedEntry<[UInt8]>
-  ) throws(TidemarkError) -> Found? {
-    guard let response = StoredResponse(entry.value),
-      let content = try content(key, response, entry.attachment)
-    else { return nil }
-    return Found(
-      key: key, response: response, attachment: entry.attachment, content: content,
-      isValid: entry.isValid)
   }
 
   /// - Returns: nil where the body is not here any more.
@@ -135,7 +130,7 @@ final class ResponseShelf: Sendable {
     stamp.response = try cache.sequence(of: key)
     stamp.sequences[key] = stamp.response
     if let variants = try cache.peek(key).flatMap({ Variants($0.value) }) {
-      let variant = variants.key(key, variants.vary.selecting(headers))
+      let variant = variants.key(key, headers)
       stamp.response = try cache.sequence(of: variant)
       stamp.sequences[variant] = stamp.response
     }

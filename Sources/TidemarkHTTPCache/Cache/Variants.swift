@@ -6,7 +6,6 @@ internal import TidemarkSyncProtocol
 struct Variants: Sendable, Hashable {
   private static let mark = "tidemark-http-vary 1"
 
-  /// The fields.
   let vary: Vary
   /// Tells this list from any other one of the address.
   private let number: UInt64
@@ -38,13 +37,12 @@ struct Variants: Sendable, Hashable {
   }
 
   /// The key of the variant for a request.
-  func key(_ key: Key, _ selecting: String) -> Key {
-    let hash = SHA256.hash(Array(selecting.utf8).rawSpan).prefix(16)
+  func key(_ key: Key, _ headers: [String: String]) -> Key {
+    let hash = SHA256.hash(Array(vary.selecting(headers).utf8).rawSpan).prefix(16)
     return Key(
       key.bytes + Array("#\(String(number, radix: 16))-\(AttachmentID.text(Array(hash)))".utf8))
   }
 
-  /// The keys of all variants.
   func keys(_ key: Key) -> [Key] { ends.map { Key(key.bytes + Array($0.utf8)) } }
 
   /// Notes a variant; the oldest ones make room.

@@ -18,7 +18,6 @@ struct StoredResponse: Sendable, Hashable {
   /// whole.
   var isPartial = false
 
-  /// The directives of the response.
   var control: CacheControl { CacheControl(headers["cache-control"]) }
 
   /// The body's length, when the response says it.
@@ -76,7 +75,9 @@ struct StoredResponse: Sendable, Hashable {
     head += "\n"
     return head.utf8.count <= Self.mostHeadBytes ? Array(head.utf8) + body : nil
   }
+}
 
+extension StoredResponse {
   /// - Returns: nil for bytes that are no response.
   init?(_ bytes: [UInt8]) {
     var lines: [String] = []
@@ -105,16 +106,5 @@ struct StoredResponse: Sendable, Hashable {
     }
     isPartial = lines[0] == Self.partsMark
     if !isPartial { body = Array(bytes[start...]) }
-  }
-
-  init(
-    status: Int, headers: [String: String], requestTime: Int64, responseTime: Int64,
-    body: [UInt8] = []
-  ) {
-    self.status = status
-    self.headers = headers
-    self.requestTime = requestTime
-    self.responseTime = responseTime
-    self.body = body
   }
 }

@@ -53,7 +53,7 @@ extension PageCursor: LosslessStringConvertible {
     switch kind {
     case UInt8(ascii: "k"):
       guard !rest.isEmpty, rest.utf8.count <= 2 * Limits.keyBytes,
-        let key = AttachmentID.bytes(ofDigits: String(rest))
+        let key = [UInt8](hexDigits: Array(rest.utf8))
       else { return nil }
       position = .key(key)
     case UInt8(ascii: "s"):

@@ -39,6 +39,11 @@ struct HostileCacheTests {
     #expect(try endless.isValid("default"))
     #expect(try await endless.removeStale(for: .seconds(Int64.min)) == 0)
     #expect(try keys(endless) == ["default", "k"])
+    let keeping = try store.cache(
+      prefix: "a/", policy: CachePolicy(maxAge: .zero, maxStale: .seconds(Int64.max)))
+    try await keeping.put("other", [1])
+    #expect(try await keeping.removeStale(for: .seconds(Int64.max)) == 0)
+    #expect(try keys(keeping) == ["default", "k", "other"])
     try await store.close()
   }
 
