@@ -20,7 +20,8 @@ extension CacheRegion {
   func knownValue(
     ofKey key: RawSpan, isAtHand: Bool = false
   ) throws(TidemarkError) -> [UInt8]? {
-    try withFull(key) { (key) throws(TidemarkError) in
+    let prefix = prefix
+    return try withJoined(prefix.rawSpan, key) { (key) throws(TidemarkError) in
       // The first read of an entry learns how long it is valid; others need not look.
       guard let read = try read(key, onlyInMemory: isAtHand),
         let validity = read.validity ?? validity(of: read.sequence),
@@ -50,21 +51,6 @@ extension CacheRegion {
     }
     found?.validity = note.map { Validity($0) }
     return found
-  }
-
-  /// Calls `body` with a key behind the cache's prefix.
-  private func withFull(
-    _ key: RawSpan, _ body: (RawSpan) throws(TidemarkError) -> [UInt8]?
-  ) throws(TidemarkError) -> [UInt8]? {
-    unsafe try withUnsafeTemporaryAllocation(
-      byteCount: prefix.count + key.byteCount, alignment: 8
-    ) { (buffer) throws(TidemarkError) -> [UInt8]? in
-      unsafe prefix.withUnsafeBytes { unsafe buffer.copyMemory(from: $0) }
-      unsafe key.withUnsafeBytes {
-        unsafe UnsafeMutableRawBufferPointer(rebasing: buffer[prefix.count...]).copyMemory(from: $0)
-      }
-      return try body(unsafe RawSpan(_unsafeBytes: UnsafeRawBufferPointer(buffer)))
-    }
   }
 
   /// A key's value and entry; nil when there is none.

@@ -1,5 +1,8 @@
-/// The entries of a cache in the order of their last use: a list through an array, with the place
-/// of each by its sequence.
+/// The entries of a cache in the order of their last use.
+///
+/// Each use is one more turn at the end of a list; the turn that the entry had before counts no
+/// more. So a use touches the entry alone, where a linked list has its neighbours far off in memory
+/// to change. Once most turns count no more the others move up.
 ///
 /// An entry takes some 90 bytes, whatever its key.
 struct UseOrder: Sendable {
@@ -20,30 +23,35 @@ struct UseOrder: Sendable {
     }
   }
 
-  /// What a use changes comes first: it lies in one line of the processor's cache.
   private struct Node {
-    /// The place of the next older entry, and of the next newer one; -1 for none.
-    var older: Int32 = -1
-    var newer: Int32 = -1
+    /// The entry's turn, counted from the first of the list; -1 for an entry that is gone.
+    var turn: Int
     var use: Use
   }
 
   private var nodes: [Node] = []
   private var free: [Int32] = []
   private var places = PlaceTable()
-  private var oldest: Int32 = -1
-  private var newest: Int32 = -1
-  /// The places of uses that are being noted.
-  private var used: [Int32] = []
+  /// The place of an entry for each use.
+  private var turns: [Int32] = []
+  /// No turn before this one counts.
+  private var first = 0
   /// A sum over what was read ahead, so that those reads are not left out.
-  private var touched: Int32 = 0
+  private var touched = 0
   /// Bytes of all entries.
   private(set) var bytes = 0
 
   var count: Int { places.count }
 
   /// The entry that was used least recently.
-  var last: Use? { oldest < 0 ? nil : nodes[Int(oldest)].use }
+  var last: Use? {
+    var last: Use?
+    forEach { use in
+      last = use
+      return false
+    }
+    return last
+  }
 
   subscript(sequence: UInt64) -> Use? { place(of: sequence).map { nodes[Int($0)].use } }
 
@@ -55,11 +63,12 @@ struct UseOrder: Sendable {
   mutating func add(_ use: Use) {
     remove(use.sequence)
     let place = free.popLast() ?? Int32(nodes.count)
-    let node = Node(use: use)
+    let node = Node(turn: -1, use: use)
     if place == nodes.count { nodes.append(node) } else { nodes[Int(place)] = node }
-    link(place)
+    takeTurn(place)
     places.insert(use.sequence, place)
     bytes += use.bytes
+    closeGaps()
   }
 
   /// Takes an entry out.
@@ -67,42 +76,35 @@ struct UseOrder: Sendable {
   mutating func remove(_ sequence: UInt64) -> Use? {
     guard let place = places.remove(sequence, { nodes[Int($0)].use.sequence == sequence })
     else { return nil }
-    unlink(place)
+    nodes[Int(place)].turn = -1
     free.append(place)
     let use = nodes[Int(place)].use
     bytes -= use.bytes
+    while first < turns.count, !counts(first) { first += 1 }
     return use
   }
 
   /// Notes that entries were read, in the order of their uses; one that is not known is left out.
   ///
-  /// A use waits for memory at four places, which have nothing to do with those of another use: so
-  /// each step is taken for all of them before the next one, and many wait together.
+  /// What many uses wait for in memory is asked for before the first of them needs it.
   /// - Parameter uses: sequences, and milliseconds since 1970.
   /// - Returns: how many are known.
   @discardableResult
   mutating func note(_ uses: [(sequence: UInt64, time: Int64)]) -> Int {
-    used.removeAll(keepingCapacity: true)
-    for use in uses { touched &+= places.home(of: use.sequence) }
+    for use in uses { touched &+= Int(places.home(of: use.sequence)) }
     for use in uses {
-      let place = places.home(of: use.sequence)
-      if place >= 0 { touched &+= nodes[Int(place)].newer }
-    }
-    for use in uses { used.append(place(of: use.sequence) ?? -1) }
-    for place in used where place >= 0 {
-      let node = nodes[Int(place)]
-      if node.older >= 0 { touched &+= nodes[Int(node.older)].newer }
-      if node.newer >= 0 { touched &+= nodes[Int(node.newer)].older }
+      let place = Int(places.home(of: use.sequence))
+      if place >= 0 { touched &+= nodes[place].turn }
     }
     var known = 0
-    for (place, use) in zip(used, uses) where place >= 0 {
+    for use in uses {
+      guard let place = place(of: use.sequence) else { continue }
       known += 1
       nodes[Int(place)].use.time = use.time
       if nodes[Int(place)].use.count < .max { nodes[Int(place)].use.count += 1 }
-      guard place != newest else { continue }
-      unlink(place)
-      link(place)
+      takeTurn(place)
     }
+    closeGaps()
     return known
   }
 
@@ -112,18 +114,24 @@ struct UseOrder: Sendable {
     nodes[Int(place)].use.validity = validity
   }
 
-  /// Puts a place at the end of the list.
-  private mutating func link(_ place: Int32) {
-    nodes[Int(place)].older = newest
-    nodes[Int(place)].newer = -1
-    if newest >= 0 { nodes[Int(newest)].newer = place } else { oldest = place }
-    newest = place
+  private mutating func takeTurn(_ place: Int32) {
+    nodes[Int(place)].turn = turns.count
+    turns.append(place)
   }
 
-  private mutating func unlink(_ place: Int32) {
-    let node = nodes[Int(place)]
-    if node.older >= 0 { nodes[Int(node.older)].newer = node.newer } else { oldest = node.newer }
-    if node.newer >= 0 { nodes[Int(node.newer)].older = node.older } else { newest = node.older }
+  private func counts(_ turn: Int) -> Bool { nodes[Int(turns[turn])].turn == turn }
+
+  /// Moves the turns that count to the front, once the others are more.
+  private mutating func closeGaps() {
+    guard turns.count > 2 * count + 64 else { return }
+    var kept = 0
+    for turn in first..<turns.count where counts(turn) {
+      nodes[Int(turns[turn])].turn = kept
+      turns[kept] = turns[turn]
+      kept += 1
+    }
+    turns.removeLast(turns.count - kept)
+    first = 0
   }
 
   /// The next entries, in no order that means anything: all of them come in turn.
@@ -141,11 +149,8 @@ struct UseOrder: Sendable {
 
   /// All entries, the one that was used least recently first.
   func forEach(_ body: (Use) -> Bool) {
-    var place = oldest
-    while place >= 0 {
-      let node = nodes[Int(place)]
-      guard body(node.use) else { return }
-      place = node.newer
+    for turn in first..<turns.count where counts(turn) {
+      guard body(nodes[Int(turns[turn])].use) else { return }
     }
   }
 }

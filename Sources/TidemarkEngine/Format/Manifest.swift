@@ -101,6 +101,11 @@ package struct Manifest: Sendable, Hashable {
     package var fileName: String { StoreLayout.imageName(id: id) }
   }
 
+  /// The damage on record that an entry was lost in.
+  func damage(at sequence: UInt64) -> Damage? {
+    damage.first { $0.firstSequence <= sequence && sequence <= $0.lastSequence }
+  }
+
   /// Acknowledged data that cannot be read.
   package struct Damage: Sendable, Hashable {
     package enum State: UInt8, Sendable {

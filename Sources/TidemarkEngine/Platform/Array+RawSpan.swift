@@ -1,6 +1,7 @@
 // SAFETY: bytes have no padding and no invalid patterns, so viewing an array of them as raw
 // memory, for reading or for writing, is always right; the spans cannot outlive the array.
-// Counts that C reports as written are checked against the space by the standard library.
+// Counts that C reports as written are checked against the space by the standard library. Joined
+// bytes are written whole before anybody sees them, and gone when `body` has returned.
 
 extension [UInt8] {
   /// The array's bytes.
@@ -45,6 +46,23 @@ extension [UInt8] {
   /// Appends a span's bytes.
   package mutating func append(copying bytes: RawSpan) {
     unsafe bytes.withUnsafeBytes { unsafe append(contentsOf: $0) }
+  }
+}
+
+/// Calls `body` with bytes behind others, which takes memory of the heap only where they are long.
+@inlinable
+package func withJoined<R, E: Error>(
+  _ first: RawSpan, _ second: RawSpan, _ body: (RawSpan) throws(E) -> R
+) throws(E) -> R {
+  unsafe try withUnsafeTemporaryAllocation(
+    byteCount: first.byteCount + second.byteCount, alignment: 8
+  ) { (buffer) throws(E) -> R in
+    unsafe first.withUnsafeBytes { unsafe buffer.copyMemory(from: $0) }
+    unsafe second.withUnsafeBytes {
+      unsafe UnsafeMutableRawBufferPointer(rebasing: buffer[first.byteCount...])
+        .copyMemory(from: $0)
+    }
+    return try body(unsafe RawSpan(_unsafeBytes: UnsafeRawBufferPointer(buffer)))
   }
 }
 

@@ -227,7 +227,7 @@ extension FileSystem {
     in path: String, behind last: UInt64, from least: UInt64 = 1, of manifest: Manifest,
     contexts: ZstdContexts
   ) throws(FileSystemError) -> UInt64? {
-    let file = try open(path, .read)
+    let file = try self.open(path, .read)
     defer { file.close() }
     let header: SegmentHeader
     do throws(LogReadError) { header = try SegmentReader.header(file) } catch {

@@ -102,7 +102,7 @@ package struct LogEntries: Sendable {
   ) throws(TidemarkError) {
     var touches: [(index: Int, key: [UInt8], info: EntryInfo)] = []
     try forEach(at: sequences) { (index, entry) throws(TidemarkError) in
-      let info = try reader.info(ofOwn: entry)
+      let info = try EntryInfo(ofOwn: entry)
       guard info.kind == .touch else {
         return try body(index, entry.front.key(of: entry.head), info)
       }

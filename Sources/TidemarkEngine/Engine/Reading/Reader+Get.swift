@@ -251,25 +251,25 @@ extension Reader {
 
   /// All that is known of an entry.
   package func info(_ entry: LogEntry) throws(TidemarkError) -> EntryInfo {
-    let info = try info(ofOwn: entry)
+    let info = try EntryInfo(ofOwn: entry)
     guard info.kind == .touch else { return info }
     return try info.renewing(try self.entry(at: info.valueSequence))
   }
+}
 
+extension EntryInfo {
   /// The part that stands in the entry itself. Of a touch, labels and value are still to come from
-  /// the put that it renews; see ``EntryInfo/renewing(_:)``.
-  func info(ofOwn entry: LogEntry) throws(TidemarkError) -> EntryInfo {
+  /// the put that it renews; see ``renewing(_:)``.
+  init(ofOwn entry: LogEntry) throws(TidemarkError) {
     let head = entry.head
-    return EntryInfo(
+    self.init(
       sequence: head.sequence, kind: head.kind,
       valueSequence: head.kind == .touch ? head.valueSequence : head.sequence,
       valueLength: head.valueLength, labels: entry.labels, commitTime: head.commitTime,
       updated: head.commitTime, previous: head.previous, created: head.created,
       endsBatch: head.endsBatch, attributes: try entry.attributes())
   }
-}
 
-extension EntryInfo {
   /// The same of a touch, with what it renews.
   func renewing(_ put: LogEntry) throws(TidemarkError) -> EntryInfo {
     var info = self

@@ -33,19 +33,8 @@ extension Reader {
   package func firstKeys(
     withPrefix prefix: [UInt8], limit: Int, fromEnd: Bool = false
   ) throws(TidemarkError) -> [[UInt8]] {
-    var page = KeyPage(room: min(limit, 64))
     var keys: [[UInt8]] = []
-    let bounds = (KeyBound.including(prefix), KeyBound.afterPrefix(prefix))
-    var from = fromEnd ? bounds.1 : bounds.0
-    while keys.count < limit {
-      let isAtEnd = try look { (index) throws(IndexError) in
-        try index.page(
-          from: from, upTo: fromEnd ? bounds.0 : bounds.1, descending: fromEnd,
-          limit: min(1_024, limit - keys.count), into: &page)
-      }
-      for number in 0..<page.count { keys.append([UInt8](copying: page.key(at: number))) }
-      if isAtEnd { break }
-      from = page.resumption
+    try walk(prefix, fromEnd: fromEnd, most: limit) { (key, _) in keys.append([UInt8](copying: key))
     }
     return keys
   }
@@ -53,17 +42,30 @@ extension Reader {
   /// How many keys begin with a prefix, and about how many bytes their entries have before they are
   /// compressed.
   package func extent(ofPrefix prefix: [UInt8]) throws(TidemarkError) -> (keys: Int, bytes: Int) {
-    var page = KeyPage(room: 64)
     var (keys, bytes) = (0, 0)
-    var from = KeyBound.including(prefix)
-    while true {
+    try walk(prefix) { (_, slot) in
+      (keys, bytes) = (keys + 1, bytes + slot.size.approximateBytes)
+    }
+    return (keys, bytes)
+  }
+
+  private func walk(
+    _ prefix: [UInt8], fromEnd: Bool = false, most limit: Int = .max,
+    _ body: (RawSpan, Slot) -> Void
+  ) throws(TidemarkError) {
+    var page = KeyPage(room: min(limit, 64))
+    let bounds = (KeyBound.including(prefix), KeyBound.afterPrefix(prefix))
+    var from = fromEnd ? bounds.1 : bounds.0
+    var left = limit
+    while left > 0 {
       let isAtEnd = try look { (index) throws(IndexError) in
         try index.page(
-          from: from, upTo: .afterPrefix(prefix), descending: false, limit: 1_024, into: &page)
+          from: from, upTo: fromEnd ? bounds.0 : bounds.1, descending: fromEnd,
+          limit: min(1_024, left), into: &page)
       }
-      keys += page.count
-      for number in 0..<page.count { bytes += page.slot(at: number).size.approximateBytes }
-      if isAtEnd { return (keys, bytes) }
+      for number in 0..<page.count { body(page.key(at: number), page.slot(at: number)) }
+      if isAtEnd { return }
+      left -= page.count
       from = page.resumption
     }
   }

@@ -46,9 +46,7 @@ extension Reader {
       sequences: manifest.historyFrom...manifest.historyFrom)
   }
 
-  func unpin(_ sequence: UInt64) {
-    reading.withLock { $0.views.unpin(sequence) }
-  }
+  func unpin(_ sequence: UInt64) { reading.withLock { $0.views.unpin(sequence) } }
 
   /// The entry that a link names.
   /// - Returns: nil when compaction dropped it.
@@ -56,17 +54,13 @@ extension Reader {
   func linkedEntry(_ sequence: UInt64) throws(TidemarkError) -> LogEntry? {
     if let entry = try entryIfKept(at: sequence) { return entry }
     let manifest = manifest
-    if let hole = manifest.damage.first(where: {
-      $0.firstSequence <= sequence && sequence <= $0.lastSequence
-    }) {
+    if let hole = manifest.damage(at: sequence) {
       throw TidemarkError(
         .damaged, "a version of the key was lost in a damaged part of the log",
         sequences: hole.firstSequence...hole.lastSequence)
     }
-    guard
-      sequence
-        <= max(manifest.historyFrom, manifest.droppedThrough, manifest.evictedThrough)
-    else { throw missing(sequence) }
+    let mayBeGone = max(manifest.historyFrom, manifest.droppedThrough, manifest.evictedThrough)
+    guard sequence <= mayBeGone else { throw missing(sequence) }
     return nil
   }
 

@@ -103,13 +103,7 @@ package final class Reader: StateOwner {
   }
 
   /// Whether an entry was lost in damage that is on record.
-  func isDamaged(_ sequence: UInt64) -> Bool {
-    reading.withLock { read in
-      read.manifest.damage.contains {
-        $0.firstSequence <= sequence && sequence <= $0.lastSequence
-      }
-    }
-  }
+  func isDamaged(_ sequence: UInt64) -> Bool { manifest.damage(at: sequence) != nil }
 
   /// The log and what is known of its segments, at one moment.
   var snapshot: LogSnapshot { reading.withLock { LogSnapshot($0) } }
