@@ -27,6 +27,16 @@ struct PlaceTable: Sendable {
     rows.isEmpty ? -1 : rows[Int(Self.hash(sequence)) & (rows.count - 1)].place
   }
 
+  /// The place that a sequence is likely to have; -1 for none. Does not look at it.
+  @inline(__always)
+  func likelyPlace(of sequence: UInt64) -> Int {
+    guard count > 0 else { return -1 }
+    let (hash, mask) = (Self.hash(sequence), rows.count - 1)
+    var index = Int(hash) & mask
+    while rows[index].place >= 0, rows[index].hash != hash { index = (index + 1) & mask }
+    return Int(rows[index].place)
+  }
+
   /// Adds a sequence that is not here.
   mutating func insert(_ sequence: UInt64, _ place: Int32) {
     if (count + 1) * 8 > rows.count * 7 {

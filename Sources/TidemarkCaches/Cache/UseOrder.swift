@@ -93,8 +93,9 @@ struct UseOrder: Sendable {
   mutating func note(_ uses: [(sequence: UInt64, time: Int64)]) -> Int {
     for use in uses { touched &+= Int(places.home(of: use.sequence)) }
     for use in uses {
-      let place = Int(places.home(of: use.sequence))
-      if place >= 0 { touched &+= nodes[place].turn }
+      let place = places.likelyPlace(of: use.sequence)
+      // An entry lies in two lines of the processor's cache.
+      if place >= 0 { touched &+= nodes[place].turn &+ Int(nodes[place].use.count) }
     }
     var known = 0
     for use in uses {
