@@ -57,7 +57,7 @@ public struct Cache<Value: Sendable>: Sendable {
     return try decode(bytes)
   }
 
-  /// Apart from hits, for which asking for the types of what is found would take a while.
+  /// Separate, so that a hit does not pay for the metadata of `CachedEntry<Value>`.
   private func foundValue(_ key: RawSpan) throws(TidemarkError) -> Value? {
     try find(full([UInt8](copying: key)))?.value
   }

@@ -20,7 +20,7 @@ extension CacheRegion {
   func knownValue(
     ofKey key: RawSpan, isAtHand: Bool = false
   ) throws(TidemarkError) -> [UInt8]? {
-    let prefix = prefix
+    let (prefix, openings) = (prefix, engine.reader.openings)
     return try withJoined(prefix.rawSpan, key) { (key) throws(TidemarkError) in
       // The first read of an entry learns how long it is valid; others need not look.
       guard let read = try read(key, onlyInMemory: isAtHand),
@@ -28,8 +28,7 @@ extension CacheRegion {
         noteHit(read.sequence, validity, onlyValid: isAtHand)
       else { return nil }
       if read.validity == nil {
-        engine.reader.keep(
-          validity.note, with: read.value.rawSpan, of: read.sequence, forKey: key)
+        engine.reader.keep(validity.note, of: read.sequence, forKey: key, openings: openings)
       }
       return read.value
     }
@@ -56,6 +55,7 @@ extension CacheRegion {
   /// A key's value and entry; nil when there is none.
   func find(_ key: [UInt8]) throws(TidemarkError) -> Found? {
     while true {
+      let openings = engine.reader.openings
       guard let read = try read(key.rawSpan) else { return nil }
       guard let entry = try engine.reader.entryIfKept(at: read.sequence) else {
         // Written over in between, and dropped by a compaction: there is a newer one.
@@ -67,7 +67,7 @@ extension CacheRegion {
       let validity = isOwned ? nil : try validity(of: entry, info)
       if let validity, read.validity == nil {
         engine.reader.keep(
-          validity.note, with: read.value.rawSpan, of: read.sequence, forKey: key.rawSpan)
+          validity.note, of: read.sequence, forKey: key.rawSpan, openings: openings)
       }
       return Found(value: read.value, info: info, validity: validity)
     }

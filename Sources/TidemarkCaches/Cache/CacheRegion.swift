@@ -20,6 +20,8 @@ final class CacheRegion: Sendable {
     var hasLoaded = false
     /// Where the search for entries that are to expire goes on.
     var hand = 0
+    /// Whether somebody is about to read or write the order.
+    fileprivate var isSaving = false
     /// Room for the uses of the next turn.
     fileprivate var spare: [(sequence: UInt64, time: Int64)] = []
 
@@ -40,7 +42,9 @@ final class CacheRegion: Sendable {
   private struct Reads {
     // What a hit touches comes first, so that cores hand as little as can be to each other.
     /// Uses that the order has yet to take in.
-    var uses: [(sequence: UInt64, time: Int64)] = []
+    private(set) var uses: [(sequence: UInt64, time: Int64)] = []
+    /// How many there ever were.
+    private var noted = 0
     private(set) var defaultAge: Int64
     var counts = CacheCounts()
     var policy: CachePolicy { didSet { defaultAge = policy.maxAgeMilliseconds } }
@@ -53,14 +57,24 @@ final class CacheRegion: Sendable {
     mutating func countRead(isValid: Bool) {
       if isValid { counts.hits += 1 } else { counts.staleHits += 1 }
     }
+
+    /// - Returns: how many wait, when it is time for the order to take them in; else nil.
+    mutating func note(_ sequence: UInt64, at now: Timestamp) -> Int? {
+      if uses.count < CacheRegion.mostWaitingUses { uses.append((sequence, now.milliseconds)) }
+      noted &+= 1
+      return noted % CacheRegion.usesPerTurn == 0 ? uses.count : nil
+    }
+
+    mutating func takeUses(_ taken: inout [(sequence: UInt64, time: Int64)]) { swap(&uses, &taken) }
   }
 
   /// The order takes in so many uses at a time, and is written after as many, or an eighth of the
   /// entries if that is more; but not again within so many milliseconds.
   private static let usesPerTurn = 64
   private static let millisecondsPerSave: Int64 = 10_000
-  /// The order is read once so many uses wait for it.
+  /// The order is read once so many uses wait for it; of more than the second number none is noted.
   private static let mostEarlyUses = 1_024
+  private static let mostWaitingUses = 16_384
 
   let engine: Engine
   let prefix: [UInt8]
@@ -103,14 +117,14 @@ final class CacheRegion: Sendable {
 
   private func takeUses(into state: inout State) {
     guard state.order != nil else { return }
-    reads.withLock { swap(&$0.uses, &state.spare) }
+    reads.withLock { $0.takeUses(&state.spare) }
     if engine.takeovers == state.takeovers {
       state.unsaved += state.order?.note(state.spare) ?? 0
     } else {
       // Another process may have given the sequences to other entries.
       state.order = nil
     }
-    state.spare.removeAll(keepingCapacity: true)
+    state.spare.removeAll(keepingCapacity: state.spare.count <= Self.mostEarlyUses)
   }
 
   /// Finds the entries of the cache and the order in which they were used, unless that was done.
@@ -216,38 +230,37 @@ final class CacheRegion: Sendable {
   /// Notes that an entry was read.
   /// - Parameter isValid: whether its value was valid, for what counts as a hit.
   func noteUse(of sequence: UInt64, at now: Timestamp, isValid: Bool? = nil) {
-    let waiting = reads.withLock { reads -> Int in
+    let waiting = reads.withLock { reads in
       if let isValid { reads.countRead(isValid: isValid) }
-      reads.uses.append((sequence, now.milliseconds))
-      return reads.uses.count
+      return reads.note(sequence, at: now)
     }
-    if waiting % Self.usesPerTurn == 0 { takeTurn(waiting, now) }
+    if let waiting { takeTurn(waiting, now) }
   }
 
   /// Notes a hit and a use of an entry.
   /// - Parameter onlyValid: whether a value that is valid no more is left to the caller.
   /// - Returns: whether it was noted.
-  @discardableResult
   func noteHit(_ sequence: UInt64, _ validity: Validity, onlyValid: Bool) -> Bool {
     let now = now
-    let waiting = reads.withLock { reads -> Int? in
+    let (isNoted, waiting) = reads.withLock { reads -> (Bool, Int?) in
       let isValid = validity.isValid(at: now, defaultAge: reads.defaultAge)
-      guard isValid || !onlyValid else { return nil }
+      guard isValid || !onlyValid else { return (false, nil) }
       reads.countRead(isValid: isValid)
       if onlyValid { reads.counts.requestsAvoided += 1 }
-      reads.uses.append((sequence, now.milliseconds))
-      return reads.uses.count
+      return (true, reads.note(sequence, at: now))
     }
-    guard let waiting else { return false }
-    if waiting % Self.usesPerTurn == 0 { takeTurn(waiting, now) }
-    return true
+    if let waiting { takeTurn(waiting, now) }
+    return isNoted
   }
 
   /// Lets the order take in the uses that wait, and writes it if that is due.
   private func takeTurn(_ waiting: Int, _ now: Timestamp) {
     let isDue = withState { state in
-      state.order == nil
+      guard !state.isSaving else { return false }
+      state.isSaving =
+        state.order == nil
         ? waiting >= Self.mostEarlyUses : state.takesSave(now: now.milliseconds)
+      return state.isSaving
     }
     guard isDue else { return }
     if usesThreads {
@@ -263,8 +276,10 @@ final class CacheRegion: Sendable {
       save()
     } catch {
       // Uses that cannot be noted are none.
-      reads.withLock { $0.uses = [] }
+      var none: [(sequence: UInt64, time: Int64)] = []
+      reads.withLock { $0.takeUses(&none) }
     }
+    state.withLock { $0.isSaving = false }
   }
 
   /// Whether an entry's value is valid; nil where that is not known by heart.

@@ -34,7 +34,7 @@ struct UseOrder: Sendable {
   private var places = PlaceTable()
   /// The place of an entry for each use.
   private var turns: [Int32] = []
-  /// No turn before this one counts.
+  /// The first turn that counts.
   private var first = 0
   /// A sum over what was read ahead, so that those reads are not left out.
   private var touched = 0
@@ -44,14 +44,7 @@ struct UseOrder: Sendable {
   var count: Int { places.count }
 
   /// The entry that was used least recently.
-  var last: Use? {
-    var last: Use?
-    forEach { use in
-      last = use
-      return false
-    }
-    return last
-  }
+  var last: Use? { first < turns.count ? nodes[Int(turns[first])].use : nil }
 
   subscript(sequence: UInt64) -> Use? { place(of: sequence).map { nodes[Int($0)].use } }
 
@@ -80,7 +73,7 @@ struct UseOrder: Sendable {
     free.append(place)
     let use = nodes[Int(place)].use
     bytes -= use.bytes
-    while first < turns.count, !counts(first) { first += 1 }
+    passGone()
     return use
   }
 
@@ -105,6 +98,7 @@ struct UseOrder: Sendable {
       if nodes[Int(place)].use.count < .max { nodes[Int(place)].use.count += 1 }
       takeTurn(place)
     }
+    passGone()
     closeGaps()
     return known
   }
@@ -122,7 +116,12 @@ struct UseOrder: Sendable {
 
   private func counts(_ turn: Int) -> Bool { nodes[Int(turns[turn])].turn == turn }
 
-  /// Moves the turns that count to the front, once the others are more.
+  private mutating func passGone() {
+    while first < turns.count, !counts(first) { first += 1 }
+  }
+
+  /// Moves the turns that count to the front, once the others are more. So one use of as many as
+  /// there are entries takes as long as a look at all of them.
   private mutating func closeGaps() {
     guard turns.count > 2 * count + 64 else { return }
     var kept = 0

@@ -8,13 +8,14 @@ extension HotCache {
   /// - Parameters:
   ///   - key: the key.
   ///   - hash: its hash by ``seed``.
-  ///   - note: gets the note that is kept with the value, before `body` is called.
+  ///   - note: gets the note that is kept with the value, nil for none; good once this has returned.
   ///   - body: gets a copy that is gone after the call.
   /// - Returns: false when the key is not here.
   package func read(
     _ key: RawSpan, hash: UInt64, note: inout HotNote?,
     _ body: (RawSpan, UInt64) throws(TidemarkError) -> Void
   ) throws(TidemarkError) -> Bool {
+    note = nil
     guard let words else { return false }
     defer { extendLifetime(self) }
     var length = 0

@@ -45,8 +45,8 @@ package final class HotCache: Sendable {
   var isOn: Bool { words != nil }
 
   /// How often keys of a key's shard were forgotten. A caller that asks before it looks a value up,
-  /// and gives the answer to ``insert(_:hash:sequence:value:epoch:)``, cannot bring back a value
-  /// that was replaced in between.
+  /// and gives the answer to ``insert(_:hash:sequence:value:awaitsNote:epoch:)``, cannot bring back
+  /// a value that was replaced in between.
   func epoch(_ hash: UInt64) -> UInt64 {
     guard let words else { return 0 }
     defer { extendLifetime(self) }
@@ -60,7 +60,7 @@ package final class HotCache: Sendable {
   ///   - hash: its hash by ``seed``.
   ///   - sequence: that of the entry that wrote the value.
   ///   - value: the value.
-  ///   - awaitsNote: whether ``keep(_:_:hash:sequence:value:)`` is likely to follow.
+  ///   - awaitsNote: whether ``keep(_:_:hash:sequence:_:)`` is likely to follow.
   ///   - epoch: what ``epoch(_:)`` said before the value was looked up; nil where nobody writes.
   package func insert(
     _ key: RawSpan, hash: UInt64, sequence: UInt64, value: RawSpan, awaitsNote: Bool = false,
@@ -89,23 +89,22 @@ package final class HotCache: Sendable {
     }
   }
 
-  /// Adds a note to an entry that is here, unless it was written over meanwhile.
+  /// Adds a note to an entry that was kept with room for one, if it is still here.
   /// - Parameters:
-  ///   - note: is kept until the entry leaves.
-  ///   - value: the entry's; so is `sequence`.
+  ///   - sequence: the entry's.
+  ///   - isCurrent: whether the note still holds; asked while nobody can forget the key.
   func keep(
-    _ note: HotNote, _ key: RawSpan, hash: UInt64, sequence: UInt64, value: RawSpan
+    _ note: HotNote, _ key: RawSpan, hash: UInt64, sequence: UInt64, _ isCurrent: () -> Bool
   ) {
-    guard let words, HotCacheShard.words(of: key, value, note) <= layout.entryWords else { return }
+    guard let words else { return }
     defer { extendLifetime(self) }
-    let shard = HotCacheShard(words, layout, shardNumber(hash))
-    let tag = HotCacheEntry.tag(hash)
-    locks[shardNumber(hash)].withLock { queues in
-      shard.writing {
-        guard let found = shard.find(key, tag), shard.head(found.entry).sequence == sequence
-        else { return }
-        shard.insert(key, tag: tag, sequence: sequence, value: value, note: note, &queues)
-      }
+    let number = shardNumber(hash)
+    let shard = HotCacheShard(words, layout, number)
+    locks[number].withLock { _ in
+      guard let found = shard.find(key, HotCacheEntry.tag(hash)), isCurrent() else { return }
+      let head = shard.head(found.entry)
+      guard head.sequence == sequence, head.hasNote else { return }
+      shard.writing { shard.write(note, at: found.entry + HotCacheEntry.headWords + head.keyWords) }
     }
   }
 
@@ -121,16 +120,19 @@ package final class HotCache: Sendable {
   /// Keeps a value that somebody came by, if its key is not here and there is room for it without
   /// another one having to leave.
   /// - Parameters:
-  ///   - key: the key; so are `sequence` and `value` those of
-  ///     ``insert(_:hash:sequence:value:epoch:)``.
+  ///   - key: the key; so are `sequence`, `value` and `awaitsNote` those of
+  ///     ``insert(_:hash:sequence:value:awaitsNote:epoch:)``.
   ///   - epochs: what ``epochs()`` said before the entry was looked up.
-  func fill(_ key: RawSpan, sequence: UInt64, value: RawSpan, epochs: [UInt64]) {
+  func fill(
+    _ key: RawSpan, sequence: UInt64, value: RawSpan, awaitsNote: Bool = false, epochs: [UInt64]
+  ) {
+    let note = awaitsNote ? HotNote.unknown : nil
     let hash = KeyHash.hash(key, seed: seed)
     let number = shardNumber(hash)
     guard let words, number < epochs.count else { return }
     defer { extendLifetime(self) }
     let shard = HotCacheShard(words, layout, number)
-    let size = HotCacheShard.words(of: key, value)
+    let size = HotCacheShard.words(of: key, value, note)
     guard size <= layout.entryWords, sequence <= HotCacheEntry.sequenceMax,
       shard.hasRoom(for: size)
     else { return }
@@ -143,7 +145,7 @@ package final class HotCache: Sendable {
           shard.find(key, tag) == nil
         else { return }
         shard.insert(
-          key, tag: tag, sequence: sequence, value: value, &queues, goesToMain: true)
+          key, tag: tag, sequence: sequence, value: value, note: note, &queues, goesToMain: true)
       }
     }
   }

@@ -41,7 +41,7 @@ extension HotCacheShard {
   /// Keeps a value, unless a newer one of the key is there.
   /// - Parameter goesToMain: whether it enters the main queue at once.
   func insert(
-    _ key: RawSpan, tag: UInt64, sequence: UInt64, value: RawSpan, note: HotNote? = nil,
+    _ key: RawSpan, tag: UInt64, sequence: UInt64, value: RawSpan, note: HotNote?,
     _ queues: inout HotCacheQueues, goesToMain isOld: Bool = false
   ) {
     let new = HotCacheEntry(
@@ -98,11 +98,13 @@ extension HotCacheShard {
     words.store(entry + 1, head.second)
     words.write(key, at: entry + HotCacheEntry.headWords)
     let start = entry + HotCacheEntry.headWords + head.keyWords
-    if let note {
-      words.store(start, note.first)
-      words.store(start + 1, note.second)
-    }
+    if let note { write(note, at: start) }
     words.write(value, at: start + head.noteWords)
+  }
+
+  func write(_ note: HotNote, at start: Int) {
+    words.store(start, note.first)
+    words.store(start + 1, note.second)
   }
 
   private func erase(_ found: Found, _ queues: inout HotCacheQueues) {

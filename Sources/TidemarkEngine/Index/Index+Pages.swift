@@ -18,7 +18,7 @@ extension Index {
     includeDeleted: Bool = false, into page: inout KeyPage
   ) throws(IndexError) -> Bool {
     let range = KeyRange(from: from, upTo: upTo, descending: descending)
-    let filter = SlotFilter(includesDeleted: includeDeleted, table: labelTable)
+    let filter = SlotFilter(takesAll: includeDeleted, table: labelTable)
     return try fill(&page, limit, walkAll(range, filter))
   }
 
@@ -39,7 +39,7 @@ extension Index {
       return true
     }
     let filter = SlotFilter(
-      includesDeleted: includeFormer, predicate: predicate, table: labelTable)
+      takesAll: includeFormer, predicate: predicate, table: labelTable)
     let drivers = try drivers(predicate, former: includeFormer)
     guard !drivers.isEmpty else { return try fill(&page, limit, walkAll(range, filter)) }
     let deltas = deltas.map { DeltaCursor($0, labels: drivers, range) }

@@ -72,7 +72,7 @@ extension PageCursor: LosslessStringConvertible {
   public var description: String {
     switch position {
     case .start: "s0"
-    case .key(let key): "k" + AttachmentID.text(key)
+    case .key(let key): "k" + String(decoding: key.hexDigits, as: UTF8.self)
     case .sequence(let sequence): "s\(sequence)"
     case .time(let time, let sequence): "t\(time.seconds).\(time.nanoseconds).\(sequence)"
     }

@@ -52,7 +52,7 @@ struct UseOrderTests {
     /// Uses entries, kills the process, and tells which of them counts as used last.
     func lastUsed(_ keys: [String], after seconds: Int) async throws -> String? {
       machine.clock.advance(by: .seconds(seconds))
-      for key in keys { for _ in 0..<128 { _ = try cache.value(forKey: key) } }
+      for key in keys { for _ in 0..<64 { _ = try cache.value(forKey: key) } }
       machine.disk.kill()
       machine.disk.restart()
       store = try machine.open()

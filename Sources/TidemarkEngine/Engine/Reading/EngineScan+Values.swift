@@ -48,7 +48,7 @@ extension EngineScan {
       if let place = try found.place(of: position, in: page) {
         let value = found.value(at: place)
         if fills, case .log = place {
-          fill(page.key(at: position), page[position].sequence, value, epochs)
+          fill(page, position, value, epochs)
         }
         goesOn = try body(page.key(at: position), value)
       } else {
@@ -69,7 +69,7 @@ extension EngineScan {
     var goesOn = true
     try reader.read(of: row.sequence, isTouch: row.isTouch) {
       (value, _) throws(TidemarkError) in
-      if !epochs.isEmpty { fill(key, row.sequence, value, epochs) }
+      if !epochs.isEmpty { fill(page, position, value, epochs) }
       goesOn = try body(key, value)
     }
     return goesOn
@@ -94,7 +94,7 @@ extension EngineScan {
           let key = page.key(at: position)
           let goesOn: Bool
           if let value = values.value(of: number) {
-            if !kept.isEmpty { fill(key, page[position].sequence, value, kept) }
+            if !kept.isEmpty { fill(page, position, value, kept) }
             goesOn = try body(key, value)
           } else {
             goesOn = try handOut(page, position, kept, body)
@@ -131,8 +131,12 @@ extension EngineScan {
     return (group, nil)
   }
 
-  private func fill(_ key: RawSpan, _ sequence: UInt64, _ value: RawSpan, _ epochs: [UInt64]) {
-    reader.hotCache.fill(key, sequence: sequence, value: value, epochs: epochs)
+  private func fill(
+    _ page: borrowing ScanPage, _ position: Int, _ value: RawSpan, _ epochs: [UInt64]
+  ) {
+    reader.hotCache.fill(
+      page.key(at: position), sequence: page[position].sequence, value: value,
+      awaitsNote: page.isCached(position), epochs: epochs)
   }
 }
 

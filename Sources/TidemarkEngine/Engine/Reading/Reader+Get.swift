@@ -31,7 +31,8 @@ extension Reader {
   /// The same for callers that keep notes with values.
   /// - Parameters:
   ///   - onlyInMemory: whether a value that is not in the hot cache counts as none.
-  ///   - note: gets what ``keep(_:with:of:forKey:)`` was given, before `body` is called.
+  ///   - note: gets what ``keep(_:of:forKey:openings:)`` was given, nil for nothing; good once this
+  ///     has returned.
   package func read(
     forKey key: RawSpan, onlyInMemory: Bool = false, note: inout HotNote?,
     _ body: (RawSpan, UInt64) throws(TidemarkError) -> Void
@@ -57,12 +58,13 @@ extension Reader {
     return true
   }
 
-  /// Keeps a note with a value that was read, as long as it is in the hot cache.
+  /// Keeps a note with an entry that was read, as long as its value is in the hot cache.
+  /// - Parameter openings: what ``openings`` said before the read.
   package func keep(
-    _ note: HotNote, with value: RawSpan, of sequence: UInt64, forKey key: RawSpan
+    _ note: HotNote, of sequence: UInt64, forKey key: RawSpan, openings: UInt64
   ) {
     let hash = KeyHash.hash(key, seed: hotCache.seed)
-    hotCache.keep(note, key, hash: hash, sequence: sequence, value: value)
+    hotCache.keep(note, key, hash: hash, sequence: sequence) { opening.value == openings }
   }
 
   /// Gives decoded objects what the hot cache leaves over, and decoded blocks what both leave.

@@ -82,6 +82,8 @@ package final class Reader: StateOwner {
     }
   }
 
+  /// How often the store was read anew from the disk, after which sequences may name other entries.
+  package var openings: UInt64 { opening.value }
   package var storeID: [UInt8] { manifest.storeID }
   package var replicaID: [UInt8] { manifest.replicaID }
   /// The highest sequence that readers see.
@@ -103,7 +105,9 @@ package final class Reader: StateOwner {
   }
 
   /// Whether an entry was lost in damage that is on record.
-  func isDamaged(_ sequence: UInt64) -> Bool { manifest.damage(at: sequence) != nil }
+  func isDamaged(_ sequence: UInt64) -> Bool {
+    reading.withLock { $0.manifest.damage(at: sequence) != nil }
+  }
 
   /// The log and what is known of its segments, at one moment.
   var snapshot: LogSnapshot { reading.withLock { LogSnapshot($0) } }

@@ -54,6 +54,9 @@ package struct ScanPage {
     (rows[position].sequence, rows[position].isTouch)
   }
 
+  /// Whether a row's entry is a cached value, as far as is known: not of rows that were gathered.
+  func isCached(_ position: Int) -> Bool { keys.slot(at: rows[position].key).size.isCached }
+
   /// A row with a key of its own.
   package func row(at position: Int) -> ScanRow {
     let (sequence, isTouch) = self[position]

@@ -190,12 +190,13 @@ package final class LogWriter: StateOwner, LogTail {
       next.commitTime = max(next.commitTime, state.commitTime)
       next.limits = state.limits
       next.loggedBytes = state.loggedBytes
-      try reader.takeUp(opened, resumes: true)
       let isOwn = state.poison == nil && state.manifest.generation == opened.manifest.generation
+      // Who trusts what it knew of sequences must learn of this before anybody reads again.
+      if !isOwn { derivation.object?.noteTakeover() }
+      try reader.takeUp(opened, resumes: true)
       state = next
       ballast.startOver()
       lookForRoom(state)
-      if !isOwn { derivation.object?.noteTakeover() }
     }
   }
 
