@@ -120,6 +120,7 @@ struct PatienceTests {
     var client = try await begin(peer)
     peer.fail(PeerError(.busy, "later", retryAfter: .seconds(seconds)))
     await time.step(sleepers: 1)
+    await client.1.wait { if case .waiting = $0.phase { true } else { false } }
     await time.waitForSleepers(1)
     let asked = time.seconds
     #expect(peer.hellos.last == asked)
@@ -150,6 +151,7 @@ struct PatienceTests {
     let client = try await begin(peer)
     peer.fail(PeerError(.busy, "later", retryAfter: .seconds(80_000)))
     await time.step(sleepers: 1)
+    await client.1.wait { if case .waiting = $0.phase { true } else { false } }
     await time.waitForSleepers(1)
     try await end(client)
     peer.fail(nil)
