@@ -66,6 +66,51 @@ import Testing
     }
   }
 
+  @Test(
+    "a note is told with the value that it was given to, and with no other",
+    arguments: [0, 1, 250, 5000])
+  func notes(count: Int) {
+    let cache = HotCache(limitBytes: 1 << 20, seed: 1)
+    let (key, value) = (CacheKeys.key(1), CacheKeys.value(1, 5, count: count))
+    let first = HotNote(first: 77, second: 78)
+    func insert(_ sequence: UInt64, awaitsNote: Bool) {
+      cache.insert(
+        key.rawSpan, hash: cache.hash(key), sequence: sequence, value: value.rawSpan,
+        awaitsNote: awaitsNote)
+    }
+    func keep(_ note: HotNote, of sequence: UInt64, isCurrent: Bool = true) {
+      cache.keep(note, key.rawSpan, hash: cache.hash(key), sequence: sequence) { isCurrent }
+    }
+    func note() -> HotNote? {
+      var note: HotNote? = HotNote(first: 1, second: 1)
+      var found: [UInt8]?
+      _ = try? cache.read(key.rawSpan, hash: cache.hash(key), note: &note) { bytes, _ in
+        found = [UInt8](copying: bytes)
+      }
+      #expect((found == value) as Bool)
+      return note
+    }
+    insert(5, awaitsNote: true)
+    #expect(note() == nil)
+    keep(first, of: 4)
+    keep(first, of: 5, isCurrent: false)
+    #expect(note() == nil)
+    keep(first, of: 5)
+    #expect(note() == first)
+    // Somebody who read the value at the same time does not take it away.
+    insert(5, awaitsNote: true)
+    insert(5, awaitsNote: false)
+    #expect(note() == first)
+    // The entry moves as others come.
+    for other in 2..<3_000 { cache.put(CacheKeys.key(other), value, sequence: 1); _ = note() }
+    #expect(note() == first)
+    insert(6, awaitsNote: true)
+    #expect(note() == nil)
+    insert(7, awaitsNote: false)
+    keep(first, of: 7)
+    #expect(note() == nil)
+  }
+
   @Test("a value that is too long is not kept, nor is the one before it")
   func tooLong() {
     let cache = HotCache(limitBytes: 1 << 20, seed: 1)

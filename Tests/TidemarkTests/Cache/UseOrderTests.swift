@@ -42,8 +42,10 @@ struct UseOrderTests {
     #expect(model.allSatisfy { order[$0]?.sequence == $0 })
   }
 
-  @Test("the order of use is saved after many reads, but at most once in ten seconds")
-  func written() async throws {
+  @Test(
+    "the order of use is saved after many reads, but at most once in ten seconds",
+    arguments: [false, true])
+  func written(readsEntries: Bool) async throws {
     let machine = Machine()
     var store = try machine.open()
     var cache = try store.cache(prefix: "a/", policy: CachePolicy(capacity: 100))
@@ -52,7 +54,15 @@ struct UseOrderTests {
     /// Uses entries, kills the process, and tells which of them counts as used last.
     func lastUsed(_ keys: [String], after seconds: Int) async throws -> String? {
       machine.clock.advance(by: .seconds(seconds))
-      for key in keys { for _ in 0..<64 { _ = try cache.value(forKey: key) } }
+      for key in keys {
+        for _ in 0..<64 {
+          if readsEntries {
+            _ = try cache.entry(forKey: key)
+          } else {
+            _ = try cache.value(forKey: key)
+          }
+        }
+      }
       machine.disk.kill()
       machine.disk.restart()
       store = try machine.open()

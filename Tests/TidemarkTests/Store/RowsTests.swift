@@ -6,7 +6,7 @@ import Tidemark
 @testable import TidemarkEngine
 
 @Suite("Walking over entries")
-struct EntryWalkTests {
+struct RowsTests {
   private let disk = SimulatedFileSystem(seed: 3)
 
   private func open() throws -> Store {
