@@ -8,7 +8,7 @@ extension HotCache {
   /// - Parameters:
   ///   - key: the key.
   ///   - hash: its hash by ``seed``.
-  ///   - note: gets the note that is kept with the value, nil for none; good once this has returned.
+  ///   - note: gets the note that is kept with the value, nil for none; good once this returned.
   ///   - body: gets a copy that is gone after the call.
   /// - Returns: false when the key is not here.
   package func read(
