@@ -156,12 +156,12 @@ extension Cache {
 
   func staleBatch(_ keys: [Key]) throws(TidemarkError) -> WriteBatch {
     let keys = keys.map { full($0) }
-    store.registry.say(keys)
+    store.registry.willWrite(keys)
     return try staleBatch(of: keys)
   }
 
   func staleBatch(labels: LabelFilter) throws(TidemarkError) -> WriteBatch {
-    store.registry.say(prefix: region.prefix, labels)
+    store.registry.willWrite(prefix: region.prefix, labels)
     return try staleBatch(of: try keys(labels, prefix: region.prefix))
   }
 
@@ -183,7 +183,7 @@ extension Cache {
   func removal(of keys: [Key]) throws(TidemarkError) -> WriteBatch {
     var batch = WriteBatch()
     let keys = Set(keys.map { full($0) })
-    store.registry.say(keys)
+    store.registry.willWrite(keys)
     for key in keys {
       guard try region.engine.reader.slot(ofKey: key.rawSpan)?.isLiveCached == true else {
         continue
@@ -196,7 +196,7 @@ extension Cache {
   /// Entries with some labels, and items with them that a sync has fetched for its next switch.
   func removal(labels: LabelFilter) throws(TidemarkError) -> WriteBatch {
     var batch = WriteBatch()
-    store.registry.say(prefix: region.prefix, labels)
+    store.registry.willWrite(prefix: region.prefix, labels)
     var keys = try keys(labels, prefix: region.prefix)
     keys += try self.keys(labels, prefix: ReservedKeys.staged + region.prefix)
     // The hash of a collection without items stands in this entry alone.

@@ -96,7 +96,7 @@ package final class CacheRegistry: CacheParticipant {
     }
   }
 
-  package func concerns(_ key: RawSpan) -> Bool { questions.contains(key) }
+  package func hasQuestion(about key: RawSpan) -> Bool { questions.contains(key) }
 
   package func contains(_ key: RawSpan) -> Bool {
     ReservedKeys.contains(key) || regions.withLock { $0.contains { $0.contains(key) } }
@@ -107,10 +107,10 @@ package final class CacheRegistry: CacheParticipant {
     if let region { region.noteUse(of: sequence, at: region.now) }
   }
 
-  /// Says something about keys, before it is done: of those that are absent no commit says it.
-  func say(_ keys: some Sequence<[UInt8]>) { regions.withLock { _ in questions.say(keys) } }
+  /// Is called before keys are written: of those that are absent no commit tells.
+  func willWrite(_ keys: some Sequence<[UInt8]>) { regions.withLock { _ in questions.say(keys) } }
 
-  package func say(prefix: [UInt8], _ labels: LabelFilter) {
+  package func willWrite(prefix: [UInt8], _ labels: LabelFilter) {
     regions.withLock { _ in questions.say(prefix: prefix, labels) }
   }
 

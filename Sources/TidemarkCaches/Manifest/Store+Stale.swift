@@ -29,9 +29,9 @@ extension Store {
     keys: [Key] = [], labels: LabelFilter? = nil
   ) async throws(TidemarkError) -> Int {
     var found = keys.map(\.bytes)
-    registry.say(found)
+    registry.willWrite(found)
     if let labels {
-      registry.say(prefix: [], labels)
+      registry.willWrite(prefix: [], labels)
       var rows = try self.keys(EntryQuery(labels: labels, values: false))
       while let key = try rows.next() { found.append(key.bytes) }
     }

@@ -19,22 +19,24 @@ extension StoreParticipant {
 /// The participant that keeps caches: it takes part in commits, so that evictions are in the same
 /// commit as the insert that exceeds a bound, and gives cached entries up on a full disk.
 package protocol CacheParticipant: StoreParticipant {
-  /// How many cached values were read ahead.
+  /// How many cached values were read into the hot cache after the opening, for the status.
   var warmed: Int { get }
 
-  /// Whether a write of a key must go through ``stage(_:_:waitsForRoom:answering:)`` even if it
-  /// says nothing besides.
-  func concerns(_ key: RawSpan) -> Bool
+  /// Whether a cache is asking its source for a key: then also a write of key and value alone goes
+  /// through ``stage(_:_:waitsForRoom:answering:)``, so that the source's answer, which is older,
+  /// is not kept. True of `img/7` only while somebody waits for `img/7`.
+  func hasQuestion(about key: RawSpan) -> Bool
 
-  /// Whether a key belongs to a cache, or says something about one.
+  /// Whether a key belongs to a cache, as `img/7` does to one with the prefix `img/`, or is of the
+  /// reserved keys that say something about one.
   func contains(_ key: RawSpan) -> Bool
 
   /// Notes that a cached value was read by its key, though not through its cache.
   func noteUse(of key: [UInt8], _ sequence: UInt64)
 
-  /// Hears that all keys with a prefix and labels are about to be written, also absent ones, of
-  /// which no commit tells.
-  func say(prefix: [UInt8], _ labels: LabelFilter)
+  /// The store calls it before it deletes all keys with a prefix and labels. Of absent keys no
+  /// commit tells; what sources answer that were asked about them earlier is not kept.
+  func willWrite(prefix: [UInt8], _ labels: LabelFilter)
 
   /// Stages a batch, and with it the evictions that make room for the cached values that it puts.
   /// - Parameter check: judged and told of the commit while nobody else writes to a cache.

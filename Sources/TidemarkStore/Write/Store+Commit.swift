@@ -118,7 +118,7 @@ extension Store {
     _ condition: WriteCondition?, _ durability: Durability?
   ) throws(TidemarkError) -> Receipt {
     try ReservedKeys.refuse(key)
-    if labels.isEmpty, condition == nil, options.isEmpty, !caches.concerns(key),
+    if labels.isEmpty, condition == nil, options.isEmpty, !caches.hasQuestion(about: key),
       let result = try engine.stageSingle(.put, key: key, value: value, durability: durability)
     {
       return try receiptBlocking(of: result, durability)
@@ -135,7 +135,7 @@ extension Store {
     _ key: RawSpan, _ time: Timestamp?, _ condition: WriteCondition?, _ durability: Durability?
   ) throws(TidemarkError) -> Bool {
     try ReservedKeys.refuse(key)
-    if time == nil, condition == nil, !caches.concerns(key),
+    if time == nil, condition == nil, !caches.hasQuestion(about: key),
       let result = try engine.stageSingle(.delete, key: key, durability: durability)
     {
       return try !receiptBlocking(of: result, durability).sequences.isEmpty
@@ -156,7 +156,7 @@ extension Store {
       try ReservedKeys.refuse(key)
       // A put of an absent key commits past the caches, so that an open question about the key
       // would not learn that its answer is out of date.
-      guard !caches.concerns(key) else { return nil }
+      guard !caches.hasQuestion(about: key) else { return nil }
       return try engine.stageSingle(
         kind, key: key, value: value, durability: durability, waitsForRoom: commits == nil)
     }

@@ -75,7 +75,7 @@ extension Store {
   /// Deletes of all keys that a query finds. With labels they demand that the keys stay as they
   /// are, since a newer entry may carry others.
   package func clearBatch(_ query: EntryQuery) throws(TidemarkError) -> WriteBatch {
-    caches.say(prefix: query.prefix.bytes, query.labels)
+    caches.willWrite(prefix: query.prefix.bytes, query.labels)
     var batch = WriteBatch()
     var rows = try keys(query)
     while let key = try rows.next()?.bytes {
