@@ -1,11 +1,12 @@
-/// What a caller keeps with a value in the hot cache, so that a hit need not look elsewhere.
+/// What a caller keeps with a value in the hot cache, so that a hit need not look elsewhere: two
+/// words that mean nothing to the hot cache.
 package struct HotNote: Sendable, Equatable {
   static let words = 2
   /// Holds the place of a note that is still to come.
   static let unknown = HotNote(first: 0, second: .max)
 
   package var first: UInt64
-  /// Anything but `UInt64.max`.
+  /// Anything but `UInt64.max`, which marks `unknown`.
   package var second: UInt64
 
   package init(first: UInt64, second: UInt64) {
@@ -24,6 +25,8 @@ package struct HotNote: Sendable, Equatable {
 ///        value, filled up to words
 /// gap:   u64 words (48) | 0 (16)
 /// ```
+/// A position is that of an entry, in words from the start of its shard's small queue.
+///
 /// A gap is an entry that was removed, or what the end of a ring left over. It has a key of length
 /// 0, which no entry has.
 struct HotCacheEntry {

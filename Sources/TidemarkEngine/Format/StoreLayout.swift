@@ -5,8 +5,11 @@ package enum StoreLayout {
   package static let logDirectory = "log"
   package static let indexDirectory = "index"
   package static let quarantineDirectory = "quarantine"
+  /// Reserves space on the disk; given back when it is full, so that a store can still close and be
+  /// compacted.
   package static let ballast = "BALLAST"
   package static let attachmentDirectory = "attachments"
+  /// Has files that only save work: without them nothing is lost.
   package static let hintDirectory = "hints"
 
   /// Everything that may stand in a store's directory.

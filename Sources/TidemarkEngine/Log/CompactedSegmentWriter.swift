@@ -203,7 +203,8 @@ package struct CompactedSegmentWriter {
       newest.sequences.append(entry.sequence)
     }
     entryCount += 1
-    rawBytes += key.byteCount + (value?.byteCount ?? 0) + attributes.byteCount + 16
+    rawBytes +=
+      key.byteCount + (value?.byteCount ?? 0) + attributes.byteCount + Limits.entryOverheadBytes
   }
 
   /// Adds an entry with its labels, in byte order and without repetition.

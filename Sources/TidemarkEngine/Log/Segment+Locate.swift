@@ -3,6 +3,7 @@ extension Segment {
   /// - Returns: nil when the segment does not hold the sequence (compaction dropped it).
   package func locate(_ sequence: UInt64) throws(TidemarkError) -> ValueLocation? {
     let id = id
+    // The outer nil is damage, the inner one a sequence that the segment does not hold.
     let location: ValueLocation?? = try withLocator(
       active: { (table) throws(TidemarkError) -> ValueLocation?? in
         guard let slot = slot(of: sequence, count: table.slots.count) else { return .some(nil) }
@@ -58,8 +59,8 @@ extension Segment {
     return frames.filter(\.isHistory) + frames.filter { !$0.isHistory }
   }
 
-  /// The frames of history, or the others, in file order: of a compacted segment their entries are
-  /// sorted by key and sequence.
+  /// The frames of history (superseded versions, which compaction packs apart), or the others, in
+  /// file order: of a compacted segment their entries are sorted by key and sequence.
   package func frames(ofHistory isHistory: Bool) throws(TidemarkError) -> [FrameRecord] {
     try allFrames().filter { $0.isHistory == isHistory }
   }

@@ -81,7 +81,8 @@ package struct TailRecovery {
       }
       tail.entryCount += front.header.entryCount
       for entry in front.entries {
-        tail.rawBytes += entry.keyLength + entry.valueLength + entry.attributesLength + 16
+        tail.rawBytes +=
+          entry.keyLength + entry.valueLength + entry.attributesLength + Limits.entryOverheadBytes
         let time = try front.attributes(of: entry).time ?? HybridTime(entry.commitTime).timestamp
         tail.latestTime = max(tail.latestTime ?? time, time)
         tail.latestCommitTime = max(tail.latestCommitTime, entry.commitTime)

@@ -98,7 +98,9 @@ package enum Limits {
   package static let compactionUnitBytes = 64 << 20
   /// Segments are merged into one of at most about so many bytes, before they are compressed.
   package static let compactedSegmentBytes = 3 << 30
-  /// A head takes at most so many bytes besides key and attributes, where those count with 16.
+  /// Raw bytes that statistics count for an entry besides its key, value and attributes.
+  package static let entryOverheadBytes = 16
+  /// A head takes at most so many bytes more than `entryOverheadBytes`, key and attributes.
   package static let headBytes = 32
   /// A log that is all of caches with bounds is in about so many segments.
   package static let cacheSegments = 64

@@ -1,38 +1,3 @@
-/// Slows a compaction down that nobody waits for.
-struct CompactionPace: Sendable {
-  /// Raw bytes.
-  let bytesPerSecond: Int
-  let clock: any WallClock
-  /// The sequence of the last entry, where writers are to have the processor; nil where not.
-  var lastSequence: (@Sendable () -> UInt64)?
-  let pause: @Sendable (_ nanoseconds: UInt64) -> Void
-  /// When it has waited last, and the last entry then.
-  private var lastPause: UInt64 = 0
-  private var lastSeen: UInt64?
-
-  /// While writers commit, a pause is so many times longer.
-  static let slownessBesideWriters: UInt64 = 8
-
-  init(
-    bytesPerSecond: Int, clock: any WallClock,
-    pause: @escaping @Sendable (_ nanoseconds: UInt64) -> Void
-  ) {
-    self.bytesPerSecond = bytesPerSecond
-    self.clock = clock
-    self.pause = pause
-  }
-
-  /// Waits as long as so many bytes are to take, less the time since it has waited last.
-  mutating func wait(after bytes: Int) {
-    let sequence = lastSequence?()
-    var due = UInt64(bytes) * 1_000_000_000 / UInt64(max(1, bytesPerSecond))
-    if sequence != lastSeen { due *= Self.slownessBesideWriters }
-    let taken = clock.monotonicNanoseconds() &- lastPause
-    if taken < due { pause(due - taken) }
-    (lastPause, lastSeen) = (clock.monotonicNanoseconds(), sequence)
-  }
-}
-
 /// Decides when a store compacts by itself, and what pays.
 package final class AutoCompactor: StateOwner {
   package var store: StoreContext { compactor.store }
@@ -79,6 +44,8 @@ package final class AutoCompactor: StateOwner {
     guard isDue() else { return false }
     var isBusy = false
     var freed = 0
+    // Writers no longer wait for the bytes by which the log exceeds its caches' bound, until the
+    // next segment or unless much was freed. One that runs already (`busy`) may still free them.
     defer { if !isBusy { compacting.withLock { $0.acceptExcess(after: freed) } } }
     // What is written over and over would else wait until the segment is full.
     if compacting.withLock({ $0.isIdle }) {
@@ -89,7 +56,8 @@ package final class AutoCompactor: StateOwner {
     let id = reader.manifest.segments.last { $0.state == .sealed }?.id
     var isDone = false
     var (isMerge, isOvertaken) = (false, false)
-    // A merge that has made way leaves it to the next look, which comes at once.
+    // `isDue` is false from here on until a segment is sealed or a delay is over, but true after a
+    // merge that has made way.
     defer {
       let now = environment.clock.monotonicNanoseconds()
       compacting.withLock {
@@ -99,6 +67,7 @@ package final class AutoCompactor: StateOwner {
     do throws(TidemarkError) {
       guard let (first, gain) = try firstWorthCompacting() else { return false }
       isMerge = gain == .order
+      // `CompactionUnit` sets it where it finds too little room.
       compacting.withLock { $0.neededBytes = nil }
       let report =
         switch gain {
@@ -110,7 +79,8 @@ package final class AutoCompactor: StateOwner {
       freed = report.bytesFreed
       compacting.withLock { $0.count(hasRewritten: isDone, bytesFreed: freed) }
     } catch {
-      // Somebody wants to compact, to close or to pause, or there is no room now.
+      // Another compaction runs, the store is to be closed or suspended, there is no room now, or
+      // `shouldStop` has said yes: that, too, throws `closed`, though the store may be open.
       let isLacking = error.code == .noSpace && compacting.withLock { $0.neededBytes != nil }
       guard isLacking || [.closed, .suspended, .busy].contains(error.code) else { throw error }
       isBusy = error.code == .busy
@@ -127,16 +97,19 @@ package final class AutoCompactor: StateOwner {
       ($0.bound, $0.isOverBound, $0.keepsReserve)
     }
     guard let bound else { return try compactor.compact(options) }
+    // A step's output must fit into what is free: on a tight disk that is the reserve of puts.
     options.automatic?.stepBytes = min(
       bound.stepBytes, keepsReserve ? Limits.cacheReserveBytes : freeBytes ?? .max)
     if isOver { options.automatic?.pace = nil }
     var report = CompactionReport()
     do throws(TidemarkError) {
       report = try compactor.compact(options)
+      // Set where some step found too little room and was passed over, though others succeeded.
       guard compacting.withLock({ $0.neededBytes != nil }) else { return report }
     } catch {
       guard error.code == .noSpace else { throw error }
     }
+    // One segment at a time, tried wherever the least of room is there.
     options.automatic?.stepBytes = 0
     do throws(TidemarkError) {
       let rest = try compactor.compact(options)
@@ -242,6 +215,7 @@ package final class AutoCompactor: StateOwner {
     func id(_ place: Int) -> UInt64 { choice.rows[place].segment.id }
     let (isOver, mayMerge) = compacting.withLock { ($0.isOverBound, $0.mayMerge) }
     if isOver, let first = reader.snapshot.firstWithCached { return (first, .cached) }
+    // Where open views or damage keep cached data (`keepsCached`), its figures promise too much.
     if !reader.snapshot.keepsCached, let first = choice.firstToPurge() {
       return (id(first), .cached)
     }
@@ -255,6 +229,7 @@ package final class AutoCompactor: StateOwner {
     let log = reader.snapshot
     let sealed = log.manifest.segments.filter { $0.state == .sealed }
     let rows = sealed.map { row in
+      // `leftAlone`: a compaction has found that the segment would get no smaller.
       CompactionChoice.Row(
         segment: row, superseded: log.usage.rows[row.id] ?? SpaceUsage.Row(),
         isLeftAlone: log.leftAlone.contains(row.id))

@@ -20,6 +20,8 @@ struct CompactionFates {
   /// one has the value.
   var isTouched: Bool { slot?.size.isTouched ?? false }
   /// Whether all cached versions of that key but the newest go, as soon as nothing needs them.
+  /// Where the user may have written the key before (`hidesOwned`), one may stay in each group of
+  /// segments: it links the newer ones to the user's.
   var olderVersionsGo: Bool {
     slot.map { $0.size.isCached && !$0.size.hidesOwned && !$0.size.isTouched } ?? false
   }
@@ -83,10 +85,12 @@ struct CompactionFates {
 
   private mutating func fate(of head: EntryHead, key: RawSpan) throws(TidemarkError) -> Fate {
     let removes = head.kind.removes
+    // A planted bug is a mistake built in only to see that the tests find it.
     if PlantedBug.isOn(.tombstoneDroppedEarly), removes { return .dropped }
     guard let losesOlder = try losesOlder(head, key: key) else {
       return removes ? .droppedTombstone : .dropped
     }
+    // Where the cached version before went, the entry names an older one (`link`) in its place.
     let tells = losesOlder || cached.link(of: head.previous) != nil
     return .kept(
       created: tells ? try created(head) : head.created,
@@ -102,14 +106,17 @@ struct CompactionFates {
     // A key that the index has forgotten was deleted at or below the floor.
     let isFloored = head.sequence <= floor.sequence
     guard let newest = slot?.sequence, newest > 0 else { return isFloored ? nil : false }
+    // Kept for a peer. Older versions may go up to the next one that stays, which it then names.
     if let pinned, pinned.kept[head.sequence] != nil { return true }
     let isOldDelete = head.kind.removes && isFloored
-    // Of such a key no version but the newest stays.
+    // By the floor's table no other version of such a key stays. A touch needs its put besides, and
+    // past damage nobody can tell: for both the versions are walked.
     let keepsNewestAlone =
       newest <= floor.sequence || floor.versionsPerKey == 1 && newest <= floor.needed
     if keepsNewestAlone, slot?.size.isTouched == false, !hasDamage {
       return newest == head.sequence && !isOldDelete ? true : nil
     }
+    // The versions at or below the floor's limit that stay.
     let chain = try versions.of(key, newest: newest)
     guard chain.keeps(head.sequence), !isOldDelete else { return nil }
     // The put that a touch stands on may lose its predecessors, too.
@@ -117,8 +124,9 @@ struct CompactionFates {
       || (head.previous > 0 && head.previous <= floor.limit && !chain.keeps(head.previous))
   }
 
-  /// Whether a record says nothing any more. One that takes its name away stays: an older one may
-  /// stand in a segment that is not rewritten.
+  /// Whether a record says nothing any more. One with an empty value takes its name away, and stays
+  /// where record tables know its type (`isListed`): they would find an older record in a segment
+  /// that is not rewritten.
   private func isSuperseded(
     _ head: EntryHead, _ key: RawSpan, _ recordType: () throws(TidemarkError) -> RecordType
   ) throws(TidemarkError) -> Bool {

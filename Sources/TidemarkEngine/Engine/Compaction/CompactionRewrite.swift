@@ -20,7 +20,7 @@ struct CompactionTally: Sendable {
   mutating func count(
     _ fate: CompactionFates.Fate, of entry: EntryHead, goesLater: Bool = false
   ) {
-    let bytes = entry.keyLength + entry.valueLength + 16
+    let bytes = entry.keyLength + entry.valueLength + Limits.entryOverheadBytes
     switch fate {
     case .dropped:
       droppedEntries += 1

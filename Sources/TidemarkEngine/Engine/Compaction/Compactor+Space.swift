@@ -78,7 +78,7 @@ extension Compactor {
       for head in front.entries where head.kind != .record {
         let slot = try reader.slot(ofKey: front.key(of: head))
         guard slot?.sequence != head.sequence, head.kind == .put else { continue }
-        let bytes = head.keyLength + head.valueLength + 16
+        let bytes = head.keyLength + head.valueLength + Limits.entryOverheadBytes
         usage.superseded += bytes
         if front.isCached(head) { usage.cached += bytes }
       }

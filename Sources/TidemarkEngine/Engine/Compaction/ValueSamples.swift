@@ -6,7 +6,8 @@ struct ValueSamples {
   private(set) var places: [Range<Int>] = []
   /// About how many bytes all values have.
   private(set) var total = 0
-  /// Every so many entries one is taken.
+  /// One entry in so many is taken: all bytes by those aimed at, so that the samples have about
+  /// `dictionarySampleBytes`.
   private let step: Int
   private var met = 0
 
@@ -21,6 +22,7 @@ struct ValueSamples {
   }
 
   private mutating func take(_ value: RawSpan) {
+    // Those taken may be longer than the others, up to twice what is aimed at.
     let room = 2 * Limits.dictionarySampleBytes - values.count
     let length = min(value.byteCount, room)
     guard length > 0 else { return }
@@ -31,7 +33,8 @@ struct ValueSamples {
   /// So many frames of a compacted segment are looked at.
   private static let frames = 64
 
-  /// Takes some values of a compacted segment, which is read only when it is merged.
+  /// Takes some values of a compacted segment, which is read only when it is merged. History is
+  /// written without the dictionary.
   /// - Parameter rawBytes: of its entries.
   mutating func look(into segment: Segment, rawBytes: Int) throws(TidemarkError) {
     let records = try segment.frames(ofHistory: false)
@@ -39,8 +42,9 @@ struct ValueSamples {
     total += rawBytes
     let stride = max(1, records.count / Self.frames)
     let entries = records.reduce(0) { $0 + Int($1.entryCount) }
-    // So many more are taken of the frames that are read.
+    // One frame in `stride` is read, so that the step is as many times shorter.
     let step = max(1, self.step / stride)
+    // What `step` does not divide is passed over first: a segment of fewer entries gives no value.
     var next = entries % step
     for (i, record) in records.enumerated() where i % stride == 0 {
       let front = try frames.front(record)

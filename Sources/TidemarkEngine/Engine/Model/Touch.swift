@@ -7,6 +7,7 @@ struct Touch: Sendable {
   /// The sequence of the put that holds the value.
   var valueSequence: UInt64
   var maxAge: UInt32?
+  /// The validator hash that the caller gave, opaque to the store.
   var hash: [UInt8]?
   /// What ``renew(by:)`` has returned for the newest touch.
   var encoded: [UInt8]?

@@ -36,7 +36,7 @@ extension ReadState {
         entry.kind, sequence: entry.sequence, previous: link,
         commitTime: entry.commitTime.rawValue, durableThrough: entry.durableThrough, key: key,
         value: value)
-      underWay = (entry.sequence, value)
+      singleInFlight = (entry.sequence, value)
     } else {
       addToStaged(entry, link, key, value)
     }

@@ -14,9 +14,9 @@ struct ReadState: ~Copyable, @unchecked Sendable {
   var nextFrame = FrameBuilder()
   /// The touches among them, by sequence.
   var stagedTouches: [UInt64: Touch] = [:]
-  /// An entry that is visible and on its way to the kernel past `staged`; set while the writer's
-  /// lock is held, and for good when the write failed.
-  var underWay: (sequence: UInt64, value: ArraySlice<UInt8>)?
+  /// A single entry that is visible while its own frame is being written, past `staged`; set while
+  /// the writer's lock is held, and for good when the write failed.
+  var singleInFlight: (sequence: UInt64, value: ArraySlice<UInt8>)?
   var visible: UInt64
   var durable: UInt64
   var manifest: Manifest
@@ -32,8 +32,9 @@ struct ReadState: ~Copyable, @unchecked Sendable {
   var opening = 0
   /// Counts up when compaction has put segments in the place of others.
   var replacements = 0
-  /// Below this sequence nothing is certain: damage hid which keys were written (salvage), or the
-  /// index may know entries of a batch that failed, and then this is the highest number.
+  /// Below this sequence nothing that the index says is certain, nor that a key is absent: damage
+  /// hid which keys were written (salvage), or the index may know entries of a batch that failed,
+  /// and then this is the highest number.
   var staleBelow: UInt64 = 0
 
   init(_ opened: borrowing Opened) {
@@ -72,7 +73,7 @@ extension ReadState {
     staged = []
     nextFrame = FrameBuilder()
     stagedTouches = [:]
-    underWay = nil
+    singleInFlight = nil
   }
 
   /// Takes over what was read anew from the disk.

@@ -23,13 +23,13 @@ extension Reader {
   var stagedFrames: [FrameBuilder] { reading.withLock { $0.staged } }
 
   /// The frames that were staged are with the kernel.
-  /// - Parameter keepsFrame: whether single puts go on, which use the memory of a frame again.
-  func noteWritten(keepsFrame: Bool) {
+  /// - Parameter keepsFrameMemory: whether single puts go on, which use a frame's memory again.
+  func noteWritten(keepsFrameMemory: Bool) {
     // Readers do not wait until the memory of a large batch is let go.
     var written: [FrameBuilder] = []
     reading.withLock { read in
       var next = FrameBuilder()
-      if keepsFrame, var last = read.staged.popLast() { next.takeMemory(of: &last) }
+      if keepsFrameMemory, var last = read.staged.popLast() { next.takeMemory(of: &last) }
       read.nextFrame = next
       swap(&read.staged, &written)
       read.stagedTouches.removeAll(keepingCapacity: true)
@@ -37,7 +37,7 @@ extension Reader {
   }
 
   /// The entry that was staged by itself is with the kernel.
-  func noteSingleWritten() { reading.withLock { $0.underWay = nil } }
+  func noteSingleWritten() { reading.withLock { $0.singleInFlight = nil } }
 
   func noteDurable(_ sequence: UInt64) { reading.withLock { $0.durable = sequence } }
 

@@ -10,7 +10,10 @@ package struct EntryInfo: Sendable {
   package var commitTime: UInt64
   /// Commit time of the put.
   package var updated: UInt64
+  /// The sequence of the key's entry before this one; 0 for none.
   package var previous: UInt64
+  /// Commit time of the oldest version since the key was last absent; 0 where the entry does not
+  /// say it: only those that have survived a compaction do.
   package var created: UInt64
   package var endsBatch: Bool
   /// The attributes of the put, with what a touch has renewed.
@@ -46,6 +49,7 @@ extension Reader {
     try read(of: slot.sequence, isTouch: slot.size.isTouched) {
       (value, _) throws(TidemarkError) in
       if hotCache.isOn {
+        // The cache that reads a value of its own will keep the value's validity as the note.
         hotCache.insert(
           key, hash: hash, sequence: slot.sequence, value: value, awaitsNote: slot.size.isCached,
           epoch: epoch)
@@ -105,9 +109,7 @@ extension Reader {
   }
 
   /// Whether a put or delete is what its key holds now, untouched: faster than to ask for the slot.
-  /// - Parameters:
-  ///   - sequence: of an entry of the log.
-  ///   - key: the key of that entry.
+  /// - Parameter key: that of the entry in the log with this sequence.
   package func isNewest(
     _ sequence: UInt64, ofKey key: RawSpan
   ) throws(TidemarkError) -> Bool {
@@ -123,14 +125,13 @@ extension Reader {
     }
   }
 
-  /// Makes ``slot(ofKey:)`` and ``isNewest(_:ofKey:)`` faster for keys that are asked about soon: a
-  /// few dozen, so that what is fetched for the first is still there when the last is looked up.
+  /// Makes ``slot(ofKey:)`` and ``isNewest(_:ofKey:)`` faster for a few dozen keys that come soon.
   /// - Parameter hashes: of the keys, by ``hashSeed``.
   package func prefetchSlots(_ hashes: [UInt64]) {
     reading.withLock { $0.index.prefetch(hashes) }
   }
 
-  /// Seeds hashes of keys; nobody who chooses keys knows it.
+  /// The seed of hashes of keys, in the index and the hot cache; who chooses keys does not know it.
   package var hashSeed: UInt64 { hotCache.seed }
 
   func slot(ofKey key: RawSpan, hash: UInt64) throws(TidemarkError) -> Slot? {
@@ -139,6 +140,8 @@ extension Reader {
       do throws(IndexError) { slot = try read.index.lookup(key, hash: hash) } catch {
         throw .index(error)
       }
+      // Damage may hide an entry below `staleBelow` of any key: it may be newer than this one, or
+      // the key's only one.
       if read.staleBelow > 0, slot?.sequence ?? 0 < read.staleBelow {
         throw .store(TidemarkError.possiblyStale(read.staleBelow))
       }
@@ -147,8 +150,7 @@ extension Reader {
   }
 
   /// Calls `body` with the value of a sequence, and with the sequence of the put that holds it.
-  /// - Parameters:
-  ///   - isTouch: whether the entry is a touch, whose value lies at an older put.
+  /// - Parameter isTouch: whether the entry is a touch, whose value lies at an older put.
   /// - Throws: `damaged` when the log lacks it.
   @usableFromInline
   package func read(
@@ -216,7 +218,7 @@ extension Reader {
         let range = frame.valueRange(of: Int(sequence - frame.firstSequence))
         return .staged(Array(frame.values[range]))
       }
-      if let entry = read.underWay, entry.sequence == sequence {
+      if let entry = read.singleInFlight, entry.sequence == sequence {
         return .staged(Array(entry.value))
       }
       guard let segment = read.segment(covering: sequence) else { return .nowhere }
@@ -283,6 +285,7 @@ extension EntryInfo {
     info.valueSequence = put.sequence
     info.valueLength = put.head.valueLength
     info.updated = put.head.commitTime
+    // 0: the put does not say it; the touch may.
     info.created = put.head.created != 0 ? put.head.created : created
     return info
   }

@@ -46,7 +46,7 @@ package final class Reader: StateOwner {
 
   /// Hands staged entries to the kernel, so that the log can be read to its end.
   func writeStagedForReading() throws(TidemarkError) {
-    guard reading.withLock({ !$0.staged.isEmpty || $0.underWay != nil }) else { return }
+    guard reading.withLock({ !$0.staged.isEmpty || $0.singleInFlight != nil }) else { return }
     try withAllInLog(mayCompress: true)
   }
 

@@ -72,5 +72,7 @@ package struct SpaceUsage: Sendable, Hashable {
 
 extension SizeClass {
   /// The class of an entry as a whole.
-  static func ofEntry(key: Int, value: Int) -> SizeClass { SizeClass(bytes: key + value + 16) }
+  static func ofEntry(key: Int, value: Int) -> SizeClass {
+    SizeClass(bytes: key + value + Limits.entryOverheadBytes)
+  }
 }

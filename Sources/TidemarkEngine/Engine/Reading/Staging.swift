@@ -251,7 +251,7 @@ struct Staging {
       frames.append(FrameBuilder(packing: packing?.frame))
     }
     next += 1
-    rawBytes += operation.keyLength + operation.valueLength + 16
+    rawBytes += operation.keyLength + operation.valueLength + Limits.entryOverheadBytes
     rawBytes += own?.count ?? operation.attributesLength
     if operation.labelSet >= 0 { labelBytes += batch.labels.sets[operation.labelSet].storedBytes }
     let time = operation.ownTime ?? commitTime.timestamp

@@ -152,9 +152,9 @@ extension LogWriter {
   }
 
   /// Writes what is staged into the active segment.
-  /// - Parameter keepsFrame: whether single puts go on, which use the memory of a frame again.
+  /// - Parameter keepsFrameMemory: whether single puts go on, which use a frame's memory again.
   func writeStaged(
-    _ state: inout WriterState, mayCompress: Bool, keepsFrame: Bool = false
+    _ state: inout WriterState, mayCompress: Bool, keepsFrameMemory: Bool = false
   ) throws(TidemarkError) {
     guard state.stagedBytes > 0, let appender = state.appender else { return }
     // A write that failed has left something unknown in the log: nothing may be put over it.
@@ -169,7 +169,7 @@ extension LogWriter {
     } catch {
       throw poison(&state, TidemarkError(error), reason: "writing to the log failed midway")
     }
-    reader.noteWritten(keepsFrame: keepsFrame)
+    reader.noteWritten(keepsFrameMemory: keepsFrameMemory)
     state.stagedBytes = 0
     noteWritten(appender.length - before, &state)
   }

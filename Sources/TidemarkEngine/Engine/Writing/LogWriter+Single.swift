@@ -1,13 +1,9 @@
 extension LogWriter {
   /// Commits a put or delete of bytes alone, without labels, attributes and conditions, up to
-  /// `buffered`; `durable` remains to be awaited by `sync(through:of:)`.
-  ///
-  /// The entry goes from the caller's bytes into the log's frame, or into the one that waits in
-  /// memory, with nothing in between.
+  /// `buffered`; `durable` remains to be awaited by `sync(through:of:)`. The caller's bytes are
+  /// copied once, into the log's frame or the one that waits in memory.
   /// - Parameters:
-  ///   - kind: a put or a delete.
   ///   - key: 1 to 65,535 bytes.
-  ///   - value: of a put.
   ///   - durability: when the caller is to be answered.
   ///   - waitsForRoom: whether to block while too much of the log is not synced.
   /// - Returns: nil when nothing was done and it must be committed as a batch: it is too long for a
@@ -24,6 +20,7 @@ extension LogWriter {
     else { return nil }
     if waitsForRoom { try waitForRoom() }
     return try writing.withLock { (state: inout WriterState) throws(TidemarkError) in
+      // An index over the key may have been declared since the look at `derivation` above.
       guard version == derivationVersion else { return nil }
       return try stage(kind, key, value, durability, &state)
     }
@@ -37,9 +34,9 @@ extension LogWriter {
     guard durability == .async || state.stagedBytes == 0, !state.limits.keepsReserve else {
       return nil
     }
-    let rawBytes = key.byteCount + (value?.byteCount ?? 0)
+    let bytes = key.byteCount + (value?.byteCount ?? 0)
     do throws(TidemarkError) {
-      try makeRoom(for: OperationBatch.storedBound(bytes: rawBytes, operations: 1), &state)
+      try makeRoom(for: OperationBatch.storedBound(bytes: bytes, operations: 1), &state)
     } catch {
       guard error.code == .noSpace else { throw error }
       return nil
@@ -49,6 +46,8 @@ extension LogWriter {
     let next = state.sequence + 1
     let entry = SingleEntry(
       kind: kind, sequence: next, commitTime: commitTime, durableThrough: state.durable)
+    // The reader fills the frame under its own lock: what the index gives as `previous` goes into
+    // it, and the entry is visible with it. What has `failed` has changed nothing.
     switch reader.stage(entry, key, value, into: durability == .async ? nil : appender) {
     case .notFound: return CommitResult(of: next..<next, in: state, at: commitTime)
     case .failed: return nil
@@ -56,13 +55,13 @@ extension LogWriter {
     }
     state.sequence = next
     state.commitTime = commitTime
-    appender.note(
-      rawBytes: rawBytes + 16, time: commitTime.timestamp, commitTime: commitTime.rawValue)
+    let rawBytes = bytes + Limits.entryOverheadBytes
+    appender.note(rawBytes: rawBytes, time: commitTime.timestamp, commitTime: commitTime.rawValue)
     if durability == .async {
       if state.stagedBytes == 0 { state.stagedSince = environment.clock.monotonicNanoseconds() }
-      state.stagedBytes += rawBytes + 16
+      state.stagedBytes += rawBytes
       if state.stagedBytes >= Limits.stagedBytes {
-        try writeStaged(&state, mayCompress: true, keepsFrame: true)
+        try writeStaged(&state, mayCompress: true, keepsFrameMemory: true)
       }
     } else {
       try writeSingle(appender, &state)
@@ -73,6 +72,7 @@ extension LogWriter {
   private func writeSingle(
     _ appender: SegmentAppender, _ state: inout WriterState
   ) throws(TidemarkError) {
+    // `checkLock` asks the file system, too slowly for each put: the first after a sync is enough.
     if state.unsyncedBytes == 0 { try checkLock(&state) }
     let before = appender.length
     do { try appender.writeSingle() } catch {
