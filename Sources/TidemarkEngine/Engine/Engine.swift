@@ -50,6 +50,13 @@ package final class Engine: StateOwner {
     }
   }
 
+  /// Rebuilds the index from the log alone and writes it as one run in the place of all others.
+  package func reindex() throws(TidemarkError) {
+    // A crash may leave files of runs behind; the next opening removes them only if unclean.
+    try compactor.markUnclean()
+    try checkpointer.rebuild()
+  }
+
   /// Draws a new replica id: for a store that turns out to be a copy of another, so that the
   /// operations of both stay apart from here on.
   package func changeReplica() throws(TidemarkError) {

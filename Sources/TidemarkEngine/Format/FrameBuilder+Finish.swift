@@ -32,12 +32,15 @@ extension FrameBuilder {
     level: Int32?, codecs: FrameCodecs
   ) throws(FormatError) -> BuiltFrame {
     closeBlock()
+    // Frames with explicit sequences may be history, which the header of the raw path cannot say.
     if level == nil, codecs.tagBytes == 0, !hasExplicitSequences {
       return try finishRaw(
         appendingTo: &output, offset: offset, salt: salt, durableThrough: durableThrough)
     }
+    // Blocks that a helper thread compresses while the batch is staged, see ``BlockPacker``. At
+    // another level, or with a dictionary, they are left to it and compressed anew here.
     let packing = level == BlockPacker.level && codecs.dictionary == nil ? packing : nil
-    // Heads come after it: the helper finishes the block that it is at meanwhile.
+    // While this thread then compresses the heads, the helper finishes the block that it is at.
     try packing?.complete()
     return try finish(
       try packed(level: level, codecs: codecs, packing), appendingTo: &output, offset: offset,
@@ -93,6 +96,7 @@ extension FrameBuilder {
       isHistory: isHistory,
       usesDictionary: usesDictionary, frontLength: frontLength)
     if let sealer = codecs.sealer {
+      // The checksum, of the encrypted heads, is not known yet: `associatedData` leaves it out.
       try sealer.seal(
         &storedHeads, from: 0, .heads(at: frontStart + tableLength),
         authenticating: header.associatedData + front.bytes)
@@ -207,7 +211,7 @@ extension FrameBuilder {
   ) {
     let checksum = BlockEntry.checksum(
       output.rawSpan.extracting(start..<output.count), salt: salt, at: place)
-    output.append(UInt64(checksum), bytes: 4)
+    output.append(UInt64(checksum), bytes: FormatConstants.blockChecksumBytes)
   }
 }
 

@@ -10,8 +10,8 @@ package struct HybridTime: Sendable, Hashable, Comparable {
   /// The wall clock's share.
   package var timestamp: Timestamp { Timestamp(milliseconds: Int64(rawValue >> 16)) }
 
-  /// The same with the count as nanoseconds, of which a millisecond has more than there are counts:
-  /// these come in the order of the readings.
+  /// `timestamp` with the counter added as nanoseconds, so that these are in the order of the
+  /// readings: the counter, at most 65,535, is less than the nanoseconds of a millisecond.
   package var orderedTimestamp: Timestamp {
     var time = timestamp
     time.nanoseconds += UInt32(rawValue & 0xffff)

@@ -50,6 +50,7 @@ package struct FrameScan {
         return .damage(
           Damage(range: start..<walker.offset, header: header, reason: reason))
       }
+      // Sequence 1: any frame counts, whatever its sequence.
       let found = try walker.search(
         from: start + FormatConstants.frameAlignment, sequence: 1)
       walker.jump(to: found?.offset ?? walker.end)
@@ -68,7 +69,8 @@ package struct FrameScan {
 }
 
 extension DecodedFront {
-  /// The sequences of all entries; nil for a frame without any, or of which nothing is known.
+  /// The sequences of all entries; nil for a frame without any. Of one that is encrypted with an
+  /// unknown key (`isOpaque`) only the header tells them, and nil if they are not dense.
   package var sequences: ClosedRange<UInt64>? {
     if isOpaque, !header.hasExplicitSequences, header.entryCount > 0 {
       return header.firstSequence...(header.nextSequence - 1)

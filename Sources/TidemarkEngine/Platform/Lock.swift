@@ -54,6 +54,7 @@ package final class Lock<State: ~Copyable>: @unchecked Sendable {
 }
 
 #if !TIDEMARK_TSAN
+  /// Carries a result that is not Sendable out of `Mutex.withLock`, which would refuse it.
   @usableFromInline struct Handed<Value>: @unchecked Sendable {
     @usableFromInline var value: Value
 

@@ -39,7 +39,9 @@ package protocol CacheParticipant: StoreParticipant {
   func willWrite(prefix: [UInt8], _ labels: LabelFilter)
 
   /// Stages a batch, and with it the evictions that make room for the cached values that it puts.
-  /// - Parameter check: judged and told of the commit while nobody else writes to a cache.
+  /// - Parameters:
+  ///   - waitsForRoom: whether to block while too much of the log is not synced.
+  ///   - check: judged and told of the commit while nobody else writes to a cache.
   func stage(
     _ operations: OperationBatch, _ durability: Durability?, waitsForRoom: Bool,
     answering check: (any CommitCheck)?
@@ -58,5 +60,6 @@ package protocol CommitCheck: Sendable {
   /// - Throws: `conflict`; then nothing is committed.
   func check() throws(TidemarkError)
 
+  /// Called once the batch is staged, before anybody else writes to a cache.
   func noteCommit()
 }

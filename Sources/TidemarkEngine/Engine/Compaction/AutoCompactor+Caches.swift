@@ -1,3 +1,10 @@
+/// Compaction of a log that holds little but caches.
+///
+/// - Bound: the length from which on such a log is compacted, see ``CacheBound``.
+/// - Reserve: `Limits.cacheReserveBytes` of free disk space that puts leave for the next compaction
+///   on a disk hardly larger than its caches, while the log is too short for a ballast.
+/// - Ballast: a file that sets disk space aside. `ballast.give` takes a step and, if the disk is
+///   full, gives that space up and takes the step once more; see ``BallastKeeper``.
 extension AutoCompactor {
   /// Takes note how much the caches of the store may keep.
   package func noteCacheBound(_ bytes: Int) {
@@ -5,8 +12,8 @@ extension AutoCompactor {
     compactor.lookAtCaches()
   }
 
-  /// Looks at the bound again where the log has other segments than at the last look.
-  func lookForNewSegments() {
+  /// Compares the log with its bound again if its last segment is another than last time.
+  func recheckBoundAfterNewSegments() {
     let (isBound, last) = compacting.withLock { ($0.cacheBytes > 0, $0.lookedAt) }
     if isBound, last != reader.segments.last?.id { compactor.lookAtCaches() }
   }
@@ -16,13 +23,13 @@ extension AutoCompactor {
 
   /// Whether those who write to caches are to wait: see ``keepCachesWithinBound()``.
   package var cachesAreFarOverBound: Bool {
-    lookForNewSegments()
+    recheckBoundAfterNewSegments()
     return compacting.withLock { $0.isFarOverBound && $0.isAutomatic } && !writer.isShut
   }
 
-  /// Waits until a log of caches has given back what it takes too much: whoever writes faster than
-  /// it is compacted in the background makes the compaction himself. It ends where one gains less
-  /// than a segment, whose length may be written before it is looked again.
+  /// Waits until a log of caches is no more than a segment over its bound: whoever writes faster
+  /// than it is compacted in the background makes the compaction himself. The wait ends, too, once
+  /// a compaction frees less than a segment; then another segment may be written before the next.
   package func keepCachesWithinBound() {
     while cachesAreFarOverBound {
       if compacting.withLock({ $0.isRunning }) {
@@ -31,6 +38,7 @@ extension AutoCompactor {
         // The put tells what keeps it from being written.
         _ = try? compactIfWorthwhile()
       } else {
+        // None is due: nobody waits until the log is compared with its bound again.
         compacting.withLock { if !$0.isRunning { $0.acceptExcess() } }
       }
     }
@@ -40,15 +48,15 @@ extension AutoCompactor {
   /// disk with much more room than the caches take.
   /// - Parameter bytes: how much the write appends to the log at most.
   package func lackingBytes(for bytes: Int) -> Int {
-    lookForNewSegments()
+    recheckBoundAfterNewSegments()
     guard compacting.withLock({ $0.keepsReserve }), !keepsCached, let free = freeBytes else {
       return 0
     }
     return max(0, bytes + Limits.cacheReserveBytes - free)
   }
 
-  /// An upper bound, in bytes, of what a compaction frees of evicted data, and of the space that is
-  /// allocated to the active segment ahead of its end.
+  /// An upper bound, in bytes, of what a compaction frees of evicted data, and of the space that
+  /// ``SegmentAppender/reserve(_:)`` allocates ahead: an eighth of the file, or `firstGrowthBytes`.
   package var looseBytes: Int {
     let log = reader.snapshot
     return log.usage.rows.values.reduce(log.usedBytes / 8 + Limits.firstGrowthBytes) {
@@ -82,6 +90,7 @@ extension AutoCompactor {
   private func purgeSealed() throws(TidemarkError) -> Bool {
     guard let first = reader.snapshot.firstWithCached else { return false }
     var options = CompactionOptions(shouldStop: { [writer] in writer.isShut })
+    // 0: one segment at a time, which takes the least room.
     options.automatic = CompactionOptions.Automatic(first: first, stepBytes: 0)
     let purge = options
     do throws(TidemarkError) {
@@ -116,20 +125,23 @@ extension LogSnapshot {
 }
 
 extension Compactor {
-  /// Looks whether the log may be all of caches with bounds, and takes more than these allow.
+  /// Finds out whether the log holds little but caches with bounds, and by how many bytes it is
+  /// longer than these allow; writers and the next compaction go by that.
   func lookAtCaches() {
     let bytes = compacting.withLock { $0.cacheBytes }
     let log = reader.snapshot
     let bound = bytes > 0 ? cacheBound(bytes, log) : nil
     let length = log.usedBytes
-    // While there is room for it: a disk may be hardly larger than its caches.
+    // Whether there is no room for two more segments, as on a disk hardly larger than its caches.
     var isTight = false
     if let bound, let free = freeBytes { isTight = free < 2 * bound.segmentBytes }
     let excess = bound.map { log.keepsCached ? 0 : length - $0.logBytes } ?? 0
+    // A longer log has a ballast instead.
     let keepsReserve = isTight && length < configuration.ballastFromLogBytes
     let isStill = compacting.withLock { [isTight] state in
       guard state.cacheBytes == bytes else { return false }
       state.lookedAt = log.segments.last?.id
+      // On a tight disk the log counts as over its bound: each new segment calls for a purge.
       state.note(bound, excess: isTight ? max(1, excess) : excess, keepsReserve: keepsReserve)
       return true
     }

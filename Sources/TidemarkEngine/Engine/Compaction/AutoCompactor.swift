@@ -14,7 +14,7 @@ package final class AutoCompactor: StateOwner {
 
   /// Whether to look if a compaction pays: a segment was sealed, or much time has passed.
   package func isDue() -> Bool {
-    lookForNewSegments()
+    recheckBoundAfterNewSegments()
     // Where nobody has written in this opening the store still counts as closed cleanly.
     guard let active = writer.active, compacting.withLock({ $0.isIdle }) else { return false }
     if compacting.withLock({ $0.isOverBound }) || isToPurge(active.id, active.rawBytes) {

@@ -6,7 +6,8 @@
 /// on, so that what a user has written stays within reach.
 struct CachedVersions {
   private let reader: Reader
-  /// Newer entries are needed: by open views, or by the next opening.
+  /// A version that only entries newer than this have replaced stays: open views may read it, or
+  /// the next opening, after a power cut that took what was not durable.
   private let needed: UInt64
   /// Newer entries are in segments that are not rewritten: their links to what the user may have
   /// written must hold. A key that is the cache's alone has nothing that they lead to.
@@ -30,7 +31,7 @@ struct CachedVersions {
   private(set) var droppedThrough: UInt64 = 0
 
   /// - Parameters:
-  ///   - needed: newer entries are needed.
+  ///   - needed: a version that only entries newer than this have replaced stays.
   ///   - range: the sequences of the segments that are rewritten.
   init(_ reader: Reader, needed: UInt64, range: ClosedRange<UInt64>) {
     self.reader = reader
@@ -62,6 +63,7 @@ struct CachedVersions {
     if isWhole == nil { isWhole = coversOldest || head.previous == 0 }
     if PlantedBug.isOn(.evictionDroppedEarly), head.kind == .evict, isCached { return true }
     let isCached = isCached || head.kind == .touch && puts.contains(head.valueSequence)
+    // A link that leads into damage would end the compaction with an error.
     guard isCached, !hasDamage else { return false }
     if head.kind == .put { puts.insert(head.sequence) }
     let isAlone = slot.map { $0.size.isCached && !$0.size.hidesOwned } ?? false
@@ -87,6 +89,8 @@ struct CachedVersions {
     if let anchor { return anchor }
     var candidate = slot?.sequence ?? 0
     if candidate > limit || slot?.size.isTouched == true {
+      // A version that is gone ends the walk, and may be above the limit: views walk the same
+      // links, so nothing older can be read, and every cached version below it goes.
       while candidate > 0, let entry = try reader.linkedEntry(candidate) {
         if entry.head.kind == .touch { renewed.insert(entry.head.valueSequence) }
         if candidate <= limit { break }

@@ -10,10 +10,11 @@ package struct CompactionOptions: Sendable {
   package var dryRun = false
   /// Set where the store compacts by itself.
   var automatic: Automatic?
-  /// Encrypts everything with the key that this gives when asked with nil; nil keeps the key.
+  /// Encrypts everything anew with the key that this has for new files (`find(nil)`); nil keeps the
+  /// present key.
   package var newKey: Encryption?
-  /// Asked again and again; the compaction ends with `closed` once it says yes. What it has
-  /// rewritten by then stays so.
+  /// Asked again and again; the compaction throws `closed` once it says yes, and keeps what it has
+  /// rewritten by then.
   package var shouldStop: (@Sendable () -> Bool)?
   /// Says of a record whether a newer one of its name is durable. Without, only those go that have
   /// a newer one among what is rewritten with them.
@@ -35,11 +36,13 @@ package struct CompactionOptions: Sendable {
 
   /// How a store compacts by itself.
   struct Automatic: Sendable {
-    /// The id of the first segment that takes part; all sealed ones behind it do, too.
+    /// The id of the first segment that takes part; all later ones that are sealed do, too.
     var first: UInt64
     /// Keeps it slow; nil for no limit.
     var pace: CompactionPace?
-    /// Only cached data goes, and so many bytes of segments are rewritten together; nil for all.
+    /// Non-nil: only cached data is dropped, and each step rewrites segments of at most so many
+    /// bytes, or one segment: 0 rewrites each alone. Nil: steps are as long as a compacted segment
+    /// may be, and if `first` is the oldest segment, all goes that the retention does not keep.
     var stepBytes: Int?
   }
 
@@ -74,6 +77,7 @@ package struct CompactionReport: Sendable, Hashable {
   package var droppedTombstones = 0
   /// Raw bytes of both.
   var droppedBytes = 0
+  /// See `Manifest.historyFrom`: views below this sequence are refused.
   package var historyFrom: UInt64 = 1
   /// History that stayed for peers.
   package var held: [HeldHistory] = []

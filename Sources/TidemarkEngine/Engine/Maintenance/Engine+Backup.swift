@@ -13,6 +13,8 @@ extension Engine {
     to target: String, fileSystem: (any FileSystem)? = nil
   ) throws(TidemarkError) {
     let fileSystem = fileSystem ?? self.fileSystem
+    // Held to the end, since attachments are copied last: while a view is open compactions keep the
+    // entries that it shows, and sweeps the attachments that these name.
     let pin = try reader.view()
     defer { _ = pin.sequence }
     if writer.hasAppender {
@@ -48,6 +50,7 @@ extension Engine {
     let faults = try attachments.copy(to: target, fileSystem)
     manifest.damage += manifest.unrecorded(unreadable)
     manifest.isClosedCleanly = manifest.segments.allSatisfy { $0.state == .sealed }
+    // `update` counts it up to 1, as in a new store.
     manifest.generation = 0
     // An open segment is walked and sealed by the first opening, as after a power cut.
     manifest.bootID = [UInt8](repeating: 0, count: 16)
@@ -57,6 +60,7 @@ extension Engine {
       }
     }
     try ManifestStore(fileSystem, storePath: target).update(&manifest)
+    // With unreadable pages on record as damage the copy can no longer be opened for writing.
     if !manifest.isClosedCleanly, unreadable.isEmpty { try settle(target, fileSystem) }
     let files = unreadable.map(\.file) + faults.compactMap(\.file)
     guard let first = files.first else { return }
@@ -81,8 +85,8 @@ extension Engine {
     try copy.close()
   }
 
-  /// MANIFEST and its segments, with files of their own: so they stay readable, whatever compaction
-  /// does, and beside a close.
+  /// MANIFEST and its segments, whose files are opened once more: they stay readable though a
+  /// compaction removes them or the store is closed.
   private func openSegments() throws(TidemarkError) -> (Manifest, [Segment], [UInt64: any File]) {
     var attempt = 0
     while true {
@@ -102,6 +106,8 @@ extension Engine {
     }
   }
 
+  /// Copies runs of the index, oldest first, up to one that cannot be opened or read: each depends
+  /// on those before it, and the copy's first opening makes what is missing from the log.
   private func copyImages(
     _ rows: [Manifest.Image], to target: String, _ fileSystem: any FileSystem
   ) throws(TidemarkError) -> [Manifest.Image] {
@@ -109,7 +115,6 @@ extension Engine {
     for row in rows {
       let name = "/" + StoreLayout.indexDirectory + "/" + row.fileName
       let source: any File
-      // Runs are derived: one that is just being replaced is left out, and those above it.
       do { source = try self.fileSystem.open(path + name, .read) } catch { break }
       defer { source.close() }
       let pages = try copy(source, length: row.length, to: target + name, fileSystem)
@@ -143,11 +148,5 @@ extension Engine {
       try file.sync()
       return source.unreadablePages
     } catch { throw TidemarkError(error, while: "writing the copy") }
-  }
-
-  /// Rebuilds the index from the log alone and writes it as one run in the place of all others.
-  package func reindex() throws(TidemarkError) {
-    try compactor.markUnclean()
-    try checkpointer.rebuild()
   }
 }

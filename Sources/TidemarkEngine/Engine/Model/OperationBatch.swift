@@ -59,9 +59,11 @@ package struct OperationBatch: Sendable {
   package var rederived: [[UInt8]] = []
   /// Operations whose rows the caller knows, so that nobody need read their values for them.
   package var knownRows: [Int: KnownRows] = [:]
-  /// Whether the batch may break rules about values that are there once only: it comes from a peer.
+  /// Whether the batch may repeat a value that an index declares unique: what comes from a peer is
+  /// not refused for that. The commit of a `WriteBatch` sets it to false.
   package var mayRepeatUnique = true
-  /// See `Engine.takeovers`: the batch is of use only while the number is this one; nil for always.
+  /// How often another process has had the store (`Engine.takeovers`) as the caller knows it: with
+  /// another number the commit throws `cancelled`; nil asks for no check.
   package var takeovers: UInt64?
   private var scratch = ByteWriter()
   private var touches = 0
@@ -78,7 +80,10 @@ package struct OperationBatch: Sendable {
       labelBytes: labels.storedBytes)
   }
 
-  /// The same for a batch of so many bytes and operations.
+  /// An upper bound of the bytes that a batch of so many bytes and operations takes in the log.
+  ///
+  /// Besides the bytes it allows 96 for an entry's head, 24 for a block's checksum, tag and row in
+  /// the block table, 8 times that for a frame's header and padding, and 4096 in all.
   static func storedBound(
     bytes: Int, operations: Int, touches: Int = 0, labelBytes: Int = 0
   ) -> Int {
@@ -233,7 +238,7 @@ package struct OperationBatch: Sendable {
     return attributes
   }()
 
-  /// The same for a change that says nothing besides, as most do.
+  /// Adds a change without attributes and condition, as most are.
   package mutating func add(
     _ kind: EntryKind, key: RawSpan, value: RawSpan? = nil, labelSet: Int = -1
   ) throws(TidemarkError) {
@@ -326,7 +331,8 @@ package struct OperationBatch: Sendable {
       conditions: conditions.count, attachments: attachments.count)
   }
 
-  /// Takes back what was added since the batch was at `mark`.
+  /// Takes back what was added since the batch was at `mark`, of which nothing may be derived.
+  /// `hasCached` and `touches` stay, and at worst cost a needless check and some room.
   package mutating func rollBack(to mark: Mark) {
     arena.removeLast(arena.count - mark.arena)
     operations.removeLast(operations.count - mark.operations)

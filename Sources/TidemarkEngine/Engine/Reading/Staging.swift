@@ -14,10 +14,13 @@ struct Staging {
   private(set) var hasChangedIndex = false
   private let sequenceBefore: UInt64
   private let commitTime: HybridTime
+  /// Whether the batch goes into new frames; else, being one operation, it may be appended to the
+  /// last frame that was staged.
   private let startsOwnFrame: Bool
   /// Gets the blocks of its own frames.
   private let packing: BatchPacking?
   private var frames: [FrameBuilder] = []
+  /// Set by `run`, for looking up earlier touches.
   private var caches: LogCaches?
 
   init(next: UInt64, commitTime: HybridTime, startsOwnFrame: Bool, packing: BatchPacking?) {
@@ -58,6 +61,7 @@ struct Staging {
     } catch {
       let first = sequenceBefore + 1
       read.stagedTouches = read.stagedTouches.filter { $0.key < first }
+      // A shared frame holds earlier batches alone: the one operation of this one has failed.
       if !startsOwnFrame { read.staged.append(contentsOf: frames) }
       throw error
     }
@@ -151,6 +155,7 @@ struct Staging {
       slot.size = .deleted
     }
     if operation.kind == .put, DerivedKeys.contains(key) {
+      // Users cannot write its key, so it hides nothing of theirs and is not looked up.
       slot.size = slot.size.cached(over: nil)
     } else if operation.isCached, operation.kind != .touch {
       let evicted = operation.condition < 0 ? nil : batch.conditions[operation.condition]

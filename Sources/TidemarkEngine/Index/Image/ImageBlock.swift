@@ -15,6 +15,8 @@ struct ImageBlock: ~Escapable {
 
   @inline(__always)
   func slot(_ position: Int) throws(FormatError) -> Slot {
+    // 6 bytes of sequence, 4 of label set, 1 of size. `low` has bytes 0 to 7, `high` 7 to 10: byte
+    // 7, the second of the label set, is in both and taken from `low`.
     let offset = position * ImageLayout.recordBytes
     let low = try bytes.u64(at: offset)
     let high = try bytes.u32(at: offset + 7)
@@ -139,7 +141,8 @@ struct ImageBlock: ~Escapable {
     }
 
     /// Goes to the next key.
-    /// - Returns: false when it lies behind the wanted one, if those before did not.
+    /// - Returns: false when it surely lies behind the wanted one, given that those before did not;
+    ///   true tells nothing.
     @inline(__always)
     mutating func next(_ wanted: RawSpan) throws(FormatError) -> Bool {
       let shared = isFirst ? 0 : try bytes.shortNumber(&offset)
@@ -148,13 +151,13 @@ struct ImageBlock: ~Escapable {
       guard shared <= length, rest <= bytes.byteCount - offset else {
         throw FormatError("key out of bounds")
       }
-      let isBefore = shared >= matched
+      let mayBeAtOrBefore = shared >= matched
       if shared <= matched {
         matched = shared + bytes.commonPrefix(offset, rest, with: wanted, from: shared)
       }
       length = shared + rest
       offset += rest
-      return isBefore
+      return mayBeAtOrBefore
     }
 
     @inline(__always)
