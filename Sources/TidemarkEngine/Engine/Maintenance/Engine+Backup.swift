@@ -43,8 +43,7 @@ extension Engine {
             segmentID: segment.id))
       }
     }
-    segments.removeAll { $0.lastSequence >= $0.firstSequence }
-    let empty = Set(segments.map(\.id))
+    let empty = Set(segments.filter { $0.lastSequence < $0.firstSequence }.map(\.id))
     manifest.segments.removeAll { empty.contains($0.id) }
     manifest.images = try copyImages(manifest.images, to: target, fileSystem)
     let faults = try attachments.copy(to: target, fileSystem)
