@@ -94,6 +94,38 @@ struct UnreadableTests {
     }
   }
 
+  @Test("a store with damage on record and an open segment is copied, and its copy, too")
+  func backupOfDamaged() throws {
+    let store = TestStore()
+    let engine = try store.open()
+    try engine.put("a", "1", durability: .durable)
+    store.disk.kill()
+    store.disk.restart()
+    let manifests = ManifestStore(store.disk, storePath: store.path)
+    var manifest = try #require(try manifests.load()).manifest
+    manifest.damage = [
+      Manifest.Damage(
+        state: .found, segmentID: manifest.segments[0].id, offset: 1 << 20, length: 4096,
+        firstSequence: 900, lastSequence: 900, reason: [])
+    ]
+    try manifests.update(&manifest)
+    var path = store.path
+    for copy in ["/copy", "/copy of copy"] {
+      var source = store
+      source.path = path
+      let reader = try source.open(.readOnly)
+      try reader.backup(to: copy)
+      try reader.close()
+      path = copy
+    }
+    var copied = store
+    copied.path = path
+    #expect(code { try copied.open(.write).close() } == .damaged)
+    let last = try copied.open(.readOnly)
+    #expect(last.reader.manifest.damage == manifest.damage && last.reader.lastSequence == 1)
+    try last.close()
+  }
+
   // MARK: MANIFEST
 
   @Test(

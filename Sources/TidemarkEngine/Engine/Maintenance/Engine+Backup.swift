@@ -59,8 +59,7 @@ extension Engine {
       }
     }
     try ManifestStore(fileSystem, storePath: target).update(&manifest)
-    // With unreadable pages on record as damage the copy can no longer be opened for writing.
-    if !manifest.isClosedCleanly, unreadable.isEmpty { try settle(target, fileSystem) }
+    try settle(target, manifest, fileSystem)
     let files = unreadable.map(\.file) + faults.compactMap(\.file)
     guard let first = files.first else { return }
     throw TidemarkError(
@@ -70,10 +69,13 @@ extension Engine {
       file: first, offset: unreadable.first?.offset ?? 0, sequences: unreadable.first?.sequences)
   }
 
-  /// Opens a copy once, which seals the segment that was being written.
+  /// Opens a copy once, which seals the segment that was being written, unless damage is on record:
+  /// then the copy, like the store, is refused for writing until it is repaired.
   private func settle(
-    _ target: String, _ fileSystem: any FileSystem
+    _ target: String, _ manifest: Manifest, _ fileSystem: any FileSystem
   ) throws(TidemarkError) {
+    let isDamaged = manifest.damage.contains { $0.state == .found }
+    if manifest.isClosedCleanly || isDamaged { return }
     var settling = EngineConfiguration()
     settling.access = .write
     settling.encryption = keys.encryption
