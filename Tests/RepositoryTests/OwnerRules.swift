@@ -71,7 +71,7 @@ enum OwnerRules {
     return lines.filter { $0.value > most }.map { "\($0.key): \($0.value) lines" }.sorted()
   }
 
-  /// The types and extensions at the top of a file, with how many lines each takes.
+  /// The name and the length in lines of each type and extension that a file declares at top level.
   private static func extents(in file: SourceFile) -> [(name: String, lines: Int)] {
     let kinds: Set = ["struct", "class", "enum", "protocol", "actor", "extension"]
     var found: [(name: String, lines: Int)] = []

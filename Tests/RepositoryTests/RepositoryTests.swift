@@ -23,7 +23,7 @@ struct RepositoryTests {
   @Test("no folders of the engine and of replication lean on each other in a circle")
   func circles() { #expect(LayerRules.circles(sources) == []) }
 
-  @Test("no lock of an owner is taken outside of its folder, nor its state handled there")
+  @Test("only files in an owner's folder take its lock or name its state type")
   func owners() {
     #expect(OwnerRules.count(sources) == 6)
     #expect(OwnerRules.breaches(sources) == [])

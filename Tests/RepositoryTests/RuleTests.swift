@@ -107,7 +107,7 @@ struct RuleTests {
     #expect(found("Engine/A.swift", "let x: KeyMap, y: Frame, z: Writer") == 0)
   }
 
-  @Test("a lock that is taken outside of its owner's folder is seen, and a state that is handled")
+  @Test("the owner rule reports a lock and a state type that are used in another folder")
   func owners() {
     let owner = engine(
       "Engine/Low/A.swift",

@@ -37,7 +37,7 @@ extension CacheRegion {
   private struct Read {
     var value: [UInt8]
     var sequence: UInt64
-    /// How long it is valid, if the hot cache knows.
+    /// Until when the value is valid, if the hot cache keeps that beside it; nil tells nothing.
     var validity: Validity?
   }
 

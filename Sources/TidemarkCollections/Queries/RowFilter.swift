@@ -7,11 +7,11 @@ struct RowFilter {
   let prefix: [UInt8]
   /// Nil where the collection has no indexes.
   let state: CollectionIndexes.State?
-  /// The indexes that may be asked.
+  /// The collection's indexes that are complete, which a query may read.
   let layouts: [IndexLayout]
   let view: EngineView
 
-  /// The collection's number in the catalog.
+  /// The number by which keys of index rows name the collection; 0 where it has no indexes.
   private var number: UInt32 { state?.catalog.number ?? 0 }
   /// Whether there may be objects that are in no index.
   private var mayHaveMarks: Bool { state?.mayHaveMarks == true }

@@ -9,7 +9,8 @@ package enum StoreLayout {
   /// compacted.
   package static let ballast = "BALLAST"
   package static let attachmentDirectory = "attachments"
-  /// Has files that only save work: without them nothing is lost.
+  /// The directory of files that make the next opening faster, such as the order in which a cache's
+  /// entries were used. Who deletes it loses no data.
   package static let hintDirectory = "hints"
 
   /// Everything that may stand in a store's directory.

@@ -169,7 +169,9 @@ extension StoreReader {
     return entries
   }
 
-  /// All entries with a prefix and labels at once; see ``all(_:)``.
+  /// All entries whose keys have a prefix and that carry labels, as one array in memory.
+  ///
+  /// For more than some thousand take ``entries(_:after:)``; see ``all(_:)``.
   /// - Parameters:
   ///   - prefix: only keys that begin with this: text, bytes, a ``Key``.
   ///   - labels: only entries with these labels.

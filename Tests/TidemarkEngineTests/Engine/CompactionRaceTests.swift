@@ -160,7 +160,7 @@ struct CompactionRaceTests {
     try copy.close()
   }
 
-  @Test("a backup of a store that cannot be written any more says so")
+  @Test("after a failed sync, a backup throws the error of that sync")
   func backupOfPoisoned() throws {
     let engine = try store.open(on: disk)
     try fill(engine)

@@ -182,7 +182,7 @@ struct SuspendingRaceTests {
     try engine.close()
   }
 
-  @Test("a compaction that begins while a store is resumed keeps its place")
+  @Test("resuming a store does not let a second compaction run beside one that has begun")
   func claim() throws {
     let engine = try store.open(on: disk)
     for i in 0..<50 { try engine.put("key\(i)", "1") }
@@ -199,7 +199,7 @@ struct SuspendingRaceTests {
     try engine.close()
   }
 
-  @Test("content that is being received is kept when the store is suspended under it")
+  @Test("an attachment that is half received goes on after a suspend and resume")
   func upload() throws {
     let engine = try store.open(on: disk)
     let content = [UInt8](repeating: 7, count: 3 << 20)

@@ -2,9 +2,9 @@
 public struct LogSpace: Sendable, Hashable {
   /// Bytes of the log.
   public var log: Int
-  /// Bytes of segments that no compaction has rewritten, or found to get no smaller. Records
-  /// of replication in them, of which only the newest counts, are not among what is known to be
-  /// reclaimable.
+  /// Bytes of segments as writers appended them: no compaction has rewritten them, or left them
+  /// since they would get no smaller. ``reclaimable`` leaves out outdated replication records in
+  /// them.
   public var appended: Int
   /// About as many of them would go; 0 when fewer are superseded than was asked about.
   public var reclaimable: Int

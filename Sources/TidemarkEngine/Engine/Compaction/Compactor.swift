@@ -234,8 +234,8 @@ package final class Compactor: StateOwner {
     }
   }
 
-  /// Says in MANIFEST that the store is not closed cleanly, so that the next opening clears away
-  /// the files that a crash may leave from here on.
+  /// Marks MANIFEST as not cleanly closed, before files are written that MANIFEST does not list:
+  /// after a crash the next opening then deletes them.
   func markUnclean() throws(TidemarkError) {
     try writer.changeManifest { manifest in
       defer { manifest.isClosedCleanly = false }

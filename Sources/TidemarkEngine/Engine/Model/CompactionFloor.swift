@@ -21,7 +21,7 @@ struct CompactionFloor: Sendable {
   var deletes = UInt64.max
   /// Cached versions at or below go once something newer has replaced them, whatever else stays.
   var cached: UInt64 = 0
-  /// Whether anything may go but cached versions, of which `cached` alone decides.
+  /// Whether a compaction may drop versions of keys that are not cached; `cached` decides on those.
   var drops: Bool { sequence > 0 || versionsPerKey != nil }
   /// Everything above stays.
   var limit: UInt64 { versionsPerKey == nil ? sequence : needed }

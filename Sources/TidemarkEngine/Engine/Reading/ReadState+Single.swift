@@ -9,9 +9,9 @@ struct SingleEntry {
 extension ReadState {
   enum SingleOutcome {
     case staged
-    /// Nothing was staged: the key to be deleted is absent.
+    /// The key to be deleted is absent; no sequence was used.
     case notFound
-    /// Nothing was staged: the index is damaged, or full.
+    /// The index is damaged or full; neither it nor the frame was changed.
     case failed
   }
 
@@ -44,7 +44,8 @@ extension ReadState {
     return .staged
   }
 
-  /// Puts the slot of a new entry in the place of a key's former one.
+  /// Points the index at a key's new entry, counts the former one as superseded, and drops the key
+  /// from the hot cache.
   /// - Parameters:
   ///   - key: the key.
   ///   - hash: its hash.

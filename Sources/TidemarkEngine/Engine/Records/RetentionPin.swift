@@ -121,8 +121,8 @@ package struct RetentionPin: Sendable, Hashable {
 }
 
 extension RetentionPin {
-  /// A pin and whose it is. One that cannot be read, or that another version wrote, is nil and
-  /// keeps everything.
+  /// A peer's name and its pin. The pin is nil if it cannot be read, or a later version of the
+  /// library wrote it; then compaction keeps all history for that peer.
   typealias Named = (name: [UInt8], pin: RetentionPin?)
 
   /// The pins of all peers: the records of type `pin`.
