@@ -39,6 +39,8 @@ package final class ClockCache<Address: CacheAddress, Value: Sendable>: Sendable
     /// Brings closer what a look-up of these will meet.
     func prefetch(_ addresses: [Address]) {
       let mask = table.count &- 1
+      // A span lends a value, where the array would retain it, and wait for what is to be fetched.
+      let slots = slots.span
       // The sums keep the loads from being left out; none of a pass waits for another.
       var sum: UInt32 = 0
       for address in addresses { sum &+= table[Int(truncatingIfNeeded: address.hash) & mask] }
