@@ -20,7 +20,7 @@ extension CacheRegion {
   func knownValue(
     ofKey key: RawSpan, isAtHand: Bool = false
   ) throws(TidemarkError) -> [UInt8]? {
-    let (prefix, openings) = (prefix, engine.reader.openings)
+    let (prefix, openings) = (prefix, reader.openings)
     return try withJoined(prefix.rawSpan, key) { (key) throws(TidemarkError) in
       // The first read of an entry learns how long it is valid; others need not look.
       guard let read = try read(key, onlyInMemory: isAtHand),
@@ -28,7 +28,7 @@ extension CacheRegion {
         noteHit(read.sequence, validity, onlyValid: isAtHand)
       else { return nil }
       if read.validity == nil {
-        engine.reader.keep(validity.note, of: read.sequence, forKey: key, openings: openings)
+        reader.keep(validity.note, of: read.sequence, forKey: key, openings: openings)
       }
       return read.value
     }
@@ -44,7 +44,7 @@ extension CacheRegion {
   private func read(_ key: RawSpan, onlyInMemory: Bool = false) throws(TidemarkError) -> Read? {
     var found: Read?
     var note: HotNote?
-    _ = try engine.reader.read(forKey: key, onlyInMemory: onlyInMemory, note: &note) {
+    _ = try reader.read(forKey: key, onlyInMemory: onlyInMemory, note: &note) {
       (value, sequence) in
       found = Read(value: [UInt8](copying: value), sequence: sequence)
     }
@@ -55,18 +55,18 @@ extension CacheRegion {
   /// A key's value and entry; nil when there is none.
   func find(_ key: [UInt8]) throws(TidemarkError) -> Found? {
     while true {
-      let openings = engine.reader.openings
+      let openings = reader.openings
       guard let read = try read(key.rawSpan) else { return nil }
-      guard let entry = try engine.reader.entryIfKept(at: read.sequence) else {
+      guard let entry = try reader.entryIfKept(at: read.sequence) else {
         // Written over in between, and dropped by a compaction: there is a newer one.
-        try engine.reader.checkReadable()
+        try reader.checkReadable()
         continue
       }
-      let info = try engine.reader.info(entry)
+      let info = try reader.info(entry)
       let isOwned = info.attributes.entryClass == .owned
       let validity = isOwned ? nil : try validity(of: entry, info)
       if let validity, read.validity == nil {
-        engine.reader.keep(
+        reader.keep(
           validity.note, of: read.sequence, forKey: key.rawSpan, openings: openings)
       }
       return Found(value: read.value, info: info, validity: validity)

@@ -50,8 +50,8 @@ extension CacheRegion {
   @discardableResult
   private func give(up use: UseOrder.Use, in change: inout Change) throws(TidemarkError) -> Bool {
     // An entry that was replaced behind the cache's back makes room as the key's newest one.
-    guard let entry = try engine.reader.entryIfKept(at: use.sequence),
-      let slot = try engine.reader.slot(ofKey: entry.key.rawSpan), slot.isLiveCached
+    guard let entry = try reader.entryIfKept(at: use.sequence),
+      let slot = try reader.slot(ofKey: entry.key.rawSpan), slot.isLiveCached
     else {
       withState { _ = $0.order?.remove(use.sequence) }
       return false
@@ -139,7 +139,7 @@ extension CacheRegion {
     let now = now.milliseconds
     var slots: [Slot?] = []
     for key in change.keys {
-      do throws(TidemarkError) { slots.append(try engine.reader.slot(ofKey: key.rawSpan)) } catch {
+      do throws(TidemarkError) { slots.append(try reader.slot(ofKey: key.rawSpan)) } catch {
         return withState { $0.order = nil }
       }
     }

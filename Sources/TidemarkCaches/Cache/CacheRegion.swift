@@ -29,7 +29,7 @@ final class CacheRegion: Sendable {
     /// caller within some seconds is told so.
     /// - Parameter now: milliseconds since 1970.
     mutating func takesSave(now: Int64) -> Bool {
-      guard unsaved >= max(CacheRegion.usesPerTurn, (order?.count ?? 0) / 8),
+      guard unsaved >= max(CacheReads.usesPerTurn, (order?.count ?? 0) / 8),
         !(saved..<saved + CacheRegion.millisecondsPerSave).contains(now)
       else { return false }
       saved = now
@@ -37,50 +37,18 @@ final class CacheRegion: Sendable {
     }
   }
 
-  /// What reads need and change, apart from the order: so they neither wait for memory at the
-  /// places of an entry nor for those who do.
-  private struct Reads {
-    // What a hit touches comes first, so that cores hand as little as can be to each other.
-    /// Uses that the order has yet to take in.
-    private(set) var uses: [(sequence: UInt64, time: Int64)] = []
-    /// How many there ever were.
-    private var noted = 0
-    private(set) var defaultAge: Int64
-    var counts = CacheCounts()
-    var policy: CachePolicy { didSet { defaultAge = policy.maxAgeMilliseconds } }
-
-    init(policy: CachePolicy) {
-      self.policy = policy
-      defaultAge = policy.maxAgeMilliseconds
-    }
-
-    mutating func countRead(isValid: Bool) {
-      if isValid { counts.hits += 1 } else { counts.staleHits += 1 }
-    }
-
-    /// - Returns: how many wait, when it is time for the order to take them in; else nil.
-    mutating func note(_ sequence: UInt64, at now: Timestamp) -> Int? {
-      if uses.count < CacheRegion.mostWaitingUses { uses.append((sequence, now.milliseconds)) }
-      noted &+= 1
-      return noted % CacheRegion.usesPerTurn == 0 ? uses.count : nil
-    }
-
-    mutating func takeUses(_ taken: inout [(sequence: UInt64, time: Int64)]) { swap(&uses, &taken) }
-  }
-
-  /// The order takes in so many uses at a time, and is written after as many, or an eighth of the
-  /// entries if that is more; but not again within so many milliseconds.
-  private static let usesPerTurn = 64
+  /// The order is written no more often than that.
   private static let millisecondsPerSave: Int64 = 10_000
-  /// The order is read once so many uses wait for it; of more than the second number none is noted.
+  /// The order is read once so many uses of a thread wait for it.
   private static let mostEarlyUses = 1_024
-  private static let mostWaitingUses = 16_384
 
   let engine: Engine
+  /// The engine's: to reach it there would cost every read two changes of a count of references.
+  let reader: Reader
   let prefix: [UInt8]
   private let state = Lock(State())
   /// Locked while `state` is locked, or alone.
-  private let reads: Lock<Reads>
+  let reads: CacheReads
   private let hints: HintFile
   /// Whether the order is written aside, and not by the reader whose use makes it due.
   private let usesThreads: Bool
@@ -98,12 +66,12 @@ final class CacheRegion: Sendable {
     _ engine: Engine, prefix: [UInt8], policy: CachePolicy, questions: Questions? = nil,
     usesThreads: Bool = false
   ) {
-    self.engine = engine
+    (self.engine, reader) = (engine, engine.reader)
     self.usesThreads = usesThreads
     flights = Flights(questions ?? Questions(engine))
     self.prefix = prefix
-    reads = Lock(Reads(policy: policy))
     clock = engine.environment.clock
+    reads = CacheReads(policy, isTimed: clock is SystemClock)
     hints = HintFile(engine.writer, name: UseOrder.fileName(prefix))
   }
 
@@ -117,7 +85,7 @@ final class CacheRegion: Sendable {
 
   private func takeUses(into state: inout State) {
     guard state.order != nil else { return }
-    reads.withLock { $0.takeUses(&state.spare) }
+    reads.takeUses(into: &state.spare)
     if engine.takeovers == state.takeovers {
       state.unsaved += state.order?.note(state.spare) ?? 0
     } else {
@@ -148,15 +116,15 @@ final class CacheRegion: Sendable {
 
   private func findOrder() throws(TidemarkError) -> (UseOrder, SavedCache?) {
     let hint = hints.read()
-    let view = try engine.reader.view()
+    let view = try reader.view()
     defer { withExtendedLifetime(view) {} }
-    let scan = EngineScan(engine.reader, ScanQuery(prefix: prefix), view: view)
+    let scan = EngineScan(reader, ScanQuery(prefix: prefix), view: view)
     var present: [UInt64: Int] = [:]
     while true {
       let rows = try scan.nextPage(limit: 1_000)
       if rows.isEmpty { break }
       for row in rows {
-        guard let slot = try engine.reader.slot(ofKey: row.key.rawSpan), slot.isLiveCached else {
+        guard let slot = try reader.slot(ofKey: row.key.rawSpan), slot.isLiveCached else {
           continue
         }
         present[slot.sequence] = slot.size.approximateBytes
@@ -187,10 +155,10 @@ final class CacheRegion: Sendable {
   private func firstUse(
     _ sequence: UInt64, _ bytes: Int
   ) throws(TidemarkError) -> UseOrder.Use {
-    guard let entry = try engine.reader.entryIfKept(at: sequence) else {
+    guard let entry = try reader.entryIfKept(at: sequence) else {
       return UseOrder.Use(sequence: sequence, bytes: bytes, time: 0)
     }
-    let info = try engine.reader.info(entry)
+    let info = try reader.info(entry)
     return UseOrder.Use(
       sequence: sequence,
       bytes: entry.key.count + info.valueLength + info.labels.reduce(0) { $0 + $1.count + 2 }
@@ -199,8 +167,8 @@ final class CacheRegion: Sendable {
   }
 
   var policy: CachePolicy {
-    get { reads.withLock { $0.policy } }
-    set { reads.withLock { $0.policy = newValue } }
+    get { reads.policy }
+    set { reads.setPolicy(newValue) }
   }
 
   var now: Timestamp { clock.now() }
@@ -215,7 +183,7 @@ final class CacheRegion: Sendable {
     }
   }
 
-  var counts: CacheCounts { reads.withLock { $0.counts } }
+  var counts: CacheCounts { reads.counts }
 
   func contains(_ key: RawSpan) -> Bool {
     let prefix = prefix
@@ -223,18 +191,16 @@ final class CacheRegion: Sendable {
       && key.extracting(first: prefix.count).isEqual(to: prefix.rawSpan)
   }
 
-  func count(_ body: (inout CacheCounts) -> Void) { reads.withLock { body(&$0.counts) } }
+  func count(_ body: (inout CacheCounts) -> Void) { reads.count(body) }
 
   // MARK: Uses
 
   /// Notes that an entry was read.
   /// - Parameter isValid: whether its value was valid, for what counts as a hit.
   func noteUse(of sequence: UInt64, at now: Timestamp, isValid: Bool? = nil) {
-    let waiting = reads.withLock { reads in
-      if let isValid { reads.countRead(isValid: isValid) }
-      return reads.note(sequence, at: now)
+    if let waiting = reads.noteUse(of: sequence, at: now, isValid: isValid) {
+      takeTurn(waiting, now)
     }
-    if let waiting { takeTurn(waiting, now) }
   }
 
   /// Notes a hit and a use of an entry.
@@ -242,13 +208,7 @@ final class CacheRegion: Sendable {
   /// - Returns: whether it was noted.
   func noteHit(_ sequence: UInt64, _ validity: Validity, onlyValid: Bool) -> Bool {
     let now = now
-    let (isNoted, waiting) = reads.withLock { reads -> (Bool, Int?) in
-      let isValid = validity.isValid(at: now, defaultAge: reads.defaultAge)
-      guard isValid || !onlyValid else { return (false, nil) }
-      reads.countRead(isValid: isValid)
-      if onlyValid { reads.counts.requestsAvoided += 1 }
-      return (true, reads.note(sequence, at: now))
-    }
+    let (isNoted, waiting) = reads.noteHit(sequence, validity, at: now, onlyValid: onlyValid)
     if let waiting { takeTurn(waiting, now) }
     return isNoted
   }
@@ -277,15 +237,14 @@ final class CacheRegion: Sendable {
     } catch {
       // Uses that cannot be noted are none.
       var none: [(sequence: UInt64, time: Int64)] = []
-      reads.withLock { $0.takeUses(&none) }
+      reads.takeUses(into: &none)
     }
     state.withLock { $0.isSaving = false }
   }
 
   /// Whether an entry's value is valid; nil where that is not known by heart.
   func isValid(_ sequence: UInt64) -> Bool? {
-    let defaultAge = reads.withLock { $0.defaultAge }
-    return validity(of: sequence)?.isValid(at: now, defaultAge: defaultAge)
+    validity(of: sequence)?.isValid(at: now, defaultAge: reads.defaultAge)
   }
 
   /// How long an entry's value is valid; nil where that is not known by heart.
@@ -323,7 +282,7 @@ final class CacheRegion: Sendable {
 
   /// Writes the order if anything was read since it was written last.
   func saveIfUsed() {
-    if reads.withLock({ !$0.uses.isEmpty }) { try? load() }
+    if reads.hasUses { try? load() }
     if withState({ $0.unsaved > 0 }) { save() }
   }
 
@@ -359,8 +318,8 @@ final class CacheRegion: Sendable {
     _ use: UseOrder.Use, at now: Timestamp, for duration: Int64, _ policy: CachePolicy
   ) throws(TidemarkError) -> Bool {
     var validity = use.validity
-    if validity == nil, let entry = try engine.reader.entryIfKept(at: use.sequence) {
-      validity = try Validity(of: entry, engine.reader.info(entry))
+    if validity == nil, let entry = try reader.entryIfKept(at: use.sequence) {
+      validity = try Validity(of: entry, reader.info(entry))
     }
     guard let validity else { return false }
     // The next look need not read the entry.
@@ -376,7 +335,7 @@ final class CacheRegion: Sendable {
   func noteReading(
     _ validity: Validity?, of sequence: UInt64, isUse: Bool
   ) -> (isValid: Bool, end: Int64?, use: UseOrder.Use?) {
-    let (now, defaultAge) = (now, reads.withLock { $0.defaultAge })
+    let (now, defaultAge) = (now, reads.defaultAge)
     let isValid = validity?.isValid(at: now, defaultAge: defaultAge) ?? true
     if isUse { noteUse(of: sequence, at: now, isValid: isValid) }
     return withState { state in

@@ -23,13 +23,11 @@ struct UseOrder: Sendable {
     }
   }
 
-  private struct Node {
-    /// The entry's turn, counted from the first of the list; -1 for an entry that is gone.
-    var turn: Int
-    var use: Use
-  }
-
-  private var nodes: [Node] = []
+  /// By place.
+  private var uses: [Use] = []
+  /// The turn of each place, counted from the first of the list; -1 for an entry that is gone. Apart
+  /// from the uses, so that to tell which turns count takes little memory of the processor's.
+  private var turnOfPlace: [Int32] = []
   private var free: [Int32] = []
   private var places = PlaceTable()
   /// The place of an entry for each use.
@@ -44,20 +42,24 @@ struct UseOrder: Sendable {
   var count: Int { places.count }
 
   /// The entry that was used least recently.
-  var last: Use? { first < turns.count ? nodes[Int(turns[first])].use : nil }
+  var last: Use? { first < turns.count ? uses[Int(turns[first])] : nil }
 
-  subscript(sequence: UInt64) -> Use? { place(of: sequence).map { nodes[Int($0)].use } }
+  subscript(sequence: UInt64) -> Use? { place(of: sequence).map { uses[Int($0)] } }
 
   private func place(of sequence: UInt64) -> Int32? {
-    places.find(sequence) { nodes[Int($0)].use.sequence == sequence }
+    places.find(sequence) { uses[Int($0)].sequence == sequence }
   }
 
   /// Adds an entry as the one that was used last.
   mutating func add(_ use: Use) {
     remove(use.sequence)
-    let place = free.popLast() ?? Int32(nodes.count)
-    let node = Node(turn: -1, use: use)
-    if place == nodes.count { nodes.append(node) } else { nodes[Int(place)] = node }
+    let place = free.popLast() ?? Int32(uses.count)
+    if place == uses.count {
+      uses.append(use)
+      turnOfPlace.append(-1)
+    } else {
+      uses[Int(place)] = use
+    }
     takeTurn(place)
     places.insert(use.sequence, place)
     bytes += use.bytes
@@ -67,11 +69,11 @@ struct UseOrder: Sendable {
   /// Takes an entry out.
   @discardableResult
   mutating func remove(_ sequence: UInt64) -> Use? {
-    guard let place = places.remove(sequence, { nodes[Int($0)].use.sequence == sequence })
+    guard let place = places.remove(sequence, { uses[Int($0)].sequence == sequence })
     else { return nil }
-    nodes[Int(place)].turn = -1
+    turnOfPlace[Int(place)] = -1
     free.append(place)
-    let use = nodes[Int(place)].use
+    let use = uses[Int(place)]
     bytes -= use.bytes
     passGone()
     return use
@@ -80,22 +82,21 @@ struct UseOrder: Sendable {
   /// Notes that entries were read, in the order of their uses; one that is not known is left out.
   ///
   /// What many uses wait for in memory is asked for before the first of them needs it.
-  /// - Parameter uses: sequences, and milliseconds since 1970.
+  /// - Parameter reads: sequences, and nanoseconds since 1970.
   /// - Returns: how many are known.
   @discardableResult
-  mutating func note(_ uses: [(sequence: UInt64, time: Int64)]) -> Int {
-    for use in uses { touched &+= Int(places.home(of: use.sequence)) }
-    for use in uses {
-      let place = places.likelyPlace(of: use.sequence)
-      // An entry lies in two lines of the processor's cache.
-      if place >= 0 { touched &+= nodes[place].turn &+ Int(nodes[place].use.count) }
+  mutating func note(_ reads: [(sequence: UInt64, time: Int64)]) -> Int {
+    for read in reads { touched &+= Int(places.home(of: read.sequence)) }
+    for read in reads {
+      let place = places.likelyPlace(of: read.sequence)
+      if place >= 0 { touched &+= Int(turnOfPlace[place]) &+ Int(uses[place].count) }
     }
     var known = 0
-    for use in uses {
-      guard let place = place(of: use.sequence) else { continue }
+    for read in reads {
+      guard let place = place(of: read.sequence) else { continue }
       known += 1
-      nodes[Int(place)].use.time = use.time
-      if nodes[Int(place)].use.count < .max { nodes[Int(place)].use.count += 1 }
+      uses[Int(place)].time = read.time / 1_000_000
+      if uses[Int(place)].count < .max { uses[Int(place)].count += 1 }
       takeTurn(place)
     }
     passGone()
@@ -106,15 +107,15 @@ struct UseOrder: Sendable {
   /// Remembers how long an entry is valid.
   mutating func note(_ validity: Validity, of sequence: UInt64) {
     guard let place = place(of: sequence) else { return }
-    nodes[Int(place)].use.validity = validity
+    uses[Int(place)].validity = validity
   }
 
   private mutating func takeTurn(_ place: Int32) {
-    nodes[Int(place)].turn = turns.count
+    turnOfPlace[Int(place)] = Int32(turns.count)
     turns.append(place)
   }
 
-  private func counts(_ turn: Int) -> Bool { nodes[Int(turns[turn])].turn == turn }
+  private func counts(_ turn: Int) -> Bool { Int(turnOfPlace[Int(turns[turn])]) == turn }
 
   private mutating func passGone() {
     while first < turns.count, !counts(first) { first += 1 }
@@ -126,7 +127,7 @@ struct UseOrder: Sendable {
     guard turns.count > 2 * count + 64 else { return }
     var kept = 0
     for turn in first..<turns.count where counts(turn) {
-      nodes[Int(turns[turn])].turn = kept
+      turnOfPlace[Int(turns[turn])] = Int32(kept)
       turns[kept] = turns[turn]
       kept += 1
     }
@@ -138,9 +139,9 @@ struct UseOrder: Sendable {
   /// - Parameter hand: where to go on; 0 to begin.
   func next(_ most: Int, from hand: inout Int) -> [Use] {
     var found: [Use] = []
-    for _ in 0..<min(most, nodes.count) {
-      if hand >= nodes.count { hand = 0 }
-      let use = nodes[hand].use
+    for _ in 0..<min(most, uses.count) {
+      if hand >= uses.count { hand = 0 }
+      let use = uses[hand]
       if place(of: use.sequence) == Int32(hand) { found.append(use) }
       hand += 1
     }
@@ -150,7 +151,7 @@ struct UseOrder: Sendable {
   /// All entries, the one that was used least recently first.
   func forEach(_ body: (Use) -> Bool) {
     for turn in first..<turns.count where counts(turn) {
-      guard body(nodes[Int(turns[turn])].use) else { return }
+      guard body(uses[Int(turns[turn])]) else { return }
     }
   }
 }

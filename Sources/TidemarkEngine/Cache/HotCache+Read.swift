@@ -121,8 +121,7 @@ extension HotCache {
     let seen =
       shard.undisturbed { unsafe shard.read(key, tag, into: buffer) }
       ?? locks[number].withLock { _ in unsafe shard.read(key, tag, into: buffer) }
-    // Threads have stacks of their own, so they seldom share a counter.
-    let stripe = unsafe layout.stripe(Self.stripe(of: buffer))
+    let stripe = layout.stripe(ThreadStripe.number)
     switch seen.answer {
     case .miss: words.increment(stripe &+ 1)
     case .long: break
@@ -131,13 +130,6 @@ extension HotCache {
       if let found = seen.found { shard.countHit(found) }
     }
     return seen.answer
-  }
-
-  @unsafe
-  @inline(__always)
-  private static func stripe(of buffer: UnsafeMutableRawBufferPointer) -> Int {
-    let address = UInt64(UInt(bitPattern: buffer.baseAddress))
-    return Int(truncatingIfNeeded: ((address &>> 16) &* 0x9E37_79B9_7F4A_7C15) &>> 60)
   }
 
   /// The same for a value that does not fit on the stack; it may have become longer still.

@@ -51,6 +51,7 @@ extension [UInt8] {
 
 /// Calls `body` with bytes behind others, which takes memory of the heap only where they are long.
 @inlinable
+@inline(__always)
 package func withJoined<R, E: Error>(
   _ first: RawSpan, _ second: RawSpan, _ body: (RawSpan) throws(E) -> R
 ) throws(E) -> R {

@@ -45,6 +45,9 @@ struct CachedReads {
           try await readOnMain(cache, keys, policy)
         }
       }
+      try await table.add("8 tasks, store.value(forKey:)", reads: 8 * count, tasks: 8) {
+        try await readStoreTogether(store, full, tasks: 8)
+      }
       try await table.add("8 tasks, automatic", reads: 8 * count, tasks: 8) {
         try await readTogether(cache, keys, tasks: 8)
       }
@@ -83,6 +86,16 @@ struct CachedReads {
   ) async throws {
     try await withThrowingTaskGroup(of: Void.self) { group in
       for _ in 0..<tasks { group.addTask { try await read(cache, keys, .automatic) } }
+      try await group.waitForAll()
+    }
+  }
+
+  /// What the machine's cores give reads that note no use.
+  private func readStoreTogether(_ store: Store, _ keys: [String], tasks: Int) async throws {
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      for _ in 0..<tasks {
+        group.addTask { for key in keys { _ = try store.value(forKey: key) } }
+      }
       try await group.waitForAll()
     }
   }

@@ -1,0 +1,107 @@
+internal import TidemarkEngine
+
+/// What reads of a cache need and change, apart from the order of use: so they neither wait for
+/// memory at the places of an entry nor for those who do. Threads have parts of their own, so that
+/// those which read at the same time do not hand memory to each other.
+struct CacheReads: Sendable {
+  private struct Part {
+    /// Uses that the order has yet to take in, with their times in nanoseconds since 1970.
+    var uses: [(sequence: UInt64, time: Int64)] = []
+    /// How many there ever were.
+    private var noted = 0
+    private(set) var defaultAge: Int64
+    var counts = CacheCounts()
+    var policy: CachePolicy { didSet { defaultAge = policy.maxAgeMilliseconds } }
+
+    init(_ policy: CachePolicy) {
+      self.policy = policy
+      defaultAge = policy.maxAgeMilliseconds
+    }
+
+    mutating func countRead(isValid: Bool) {
+      if isValid { counts.hits += 1 } else { counts.staleHits += 1 }
+    }
+
+    /// - Returns: how many wait, when it is time for the order to take them in; else nil.
+    mutating func note(_ sequence: UInt64, at now: Timestamp) -> Int? {
+      let time = now.seconds &* 1_000_000_000 &+ Int64(now.nanoseconds)
+      if uses.count < CacheReads.mostWaitingUses { uses.append((sequence, time)) }
+      noted &+= 1
+      return noted % CacheReads.usesPerTurn == 0 ? uses.count : nil
+    }
+  }
+
+  /// The order takes in the uses after so many of a thread.
+  static let usesPerTurn = 64
+  /// While a thread has more that wait, further ones are not noted.
+  private static let mostWaitingUses = 2_048
+
+  private let parts: [Lock<Part>]
+
+  /// - Parameter isTimed: whether times tell which of two uses was first. If not, as with a clock
+  ///   that stands still, threads share one part.
+  init(_ policy: CachePolicy, isTimed: Bool) {
+    parts = (0..<(isTimed ? ThreadStripe.count : 1)).map { _ in Lock(Part(policy)) }
+  }
+
+  @inline(__always)
+  private func withPart<R>(_ body: (inout Part) -> R) -> R {
+    parts.span[parts.count == 1 ? 0 : ThreadStripe.number].withLock(body)
+  }
+
+  var policy: CachePolicy { withPart { $0.policy } }
+
+  func setPolicy(_ policy: CachePolicy) {
+    for part in parts { part.withLock { $0.policy = policy } }
+  }
+
+  /// ``CachePolicy/maxAge`` in milliseconds.
+  var defaultAge: Int64 { withPart { $0.defaultAge } }
+
+  var counts: CacheCounts {
+    parts.reduce(into: CacheCounts()) { sum, part in sum.add(part.withLock { $0.counts }) }
+  }
+
+  func count(_ body: (inout CacheCounts) -> Void) { withPart { body(&$0.counts) } }
+
+  /// Notes that an entry was read.
+  /// - Parameter isValid: whether its value was valid, for what counts as a hit.
+  /// - Returns: how many uses of the thread wait, when it is time for the order to take them in.
+  func noteUse(of sequence: UInt64, at now: Timestamp, isValid: Bool?) -> Int? {
+    withPart { part in
+      if let isValid { part.countRead(isValid: isValid) }
+      return part.note(sequence, at: now)
+    }
+  }
+
+  /// Notes a hit and a use of an entry.
+  /// - Parameter onlyValid: whether a value that is valid no more is left to the caller.
+  /// - Returns: whether it was noted, and how many uses wait as above.
+  func noteHit(
+    _ sequence: UInt64, _ validity: Validity, at now: Timestamp, onlyValid: Bool
+  ) -> (isNoted: Bool, waiting: Int?) {
+    withPart { part in
+      let isValid = validity.isValid(at: now, defaultAge: part.defaultAge)
+      guard isValid || !onlyValid else { return (false, nil) }
+      part.countRead(isValid: isValid)
+      if onlyValid { part.counts.requestsAvoided += 1 }
+      return (true, part.note(sequence, at: now))
+    }
+  }
+
+  var hasUses: Bool { parts.contains { $0.withLock { !$0.uses.isEmpty } } }
+
+  /// Takes the uses of all threads, the earliest first.
+  func takeUses(into uses: inout [(sequence: UInt64, time: Int64)]) {
+    var sources = 0
+    for part in parts {
+      part.withLock { part in
+        guard !part.uses.isEmpty else { return }
+        sources += 1
+        uses += part.uses
+        part.uses.removeAll(keepingCapacity: true)
+      }
+    }
+    if sources > 1 { uses.sort { $0.time < $1.time } }
+  }
+}
