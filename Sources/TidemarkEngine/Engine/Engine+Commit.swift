@@ -1,5 +1,5 @@
 extension Engine {
-  /// The write path: check, make space, stage, hand to the kernel, sync.
+  /// The write path: check, make space, stage (make visible), hand to the kernel, sync.
   /// - Parameters:
   ///   - batch: what to commit, all or nothing.
   ///   - durability: nil takes the store's.
@@ -16,7 +16,7 @@ extension Engine {
     return result
   }
 
-  /// Commits up to `buffered`; `durable` remains to be awaited by `sync(through:of:)`.
+  /// Commits without a sync: for `durable` the caller awaits `sync(through:of:)`, without a lock.
   /// - Parameters:
   ///   - waitsForRoom: whether to block while too much of the log is not synced; who must not
   ///     block asks `goalForRoom` and waits in another way.
@@ -28,6 +28,7 @@ extension Engine {
     if batch.attachments.isEmpty {
       result = try writer.stage(batch, durability, waitsForRoom: waitsForRoom)
     } else {
+      // Holds the attachments: until an entry names them a sweep would remove their files.
       result = try stageHolding(batch) { () throws(TidemarkError) in
         try writer.stage(batch, durability, waitsForRoom: waitsForRoom)
       }
@@ -37,7 +38,8 @@ extension Engine {
     return result
   }
 
-  /// Commits a put or delete of bytes alone; see ``LogWriter/stage(_:key:value:_:waitsForRoom:)``.
+  /// Commits a put or delete of bytes alone, faster than a batch.
+  /// - Returns: nil where it takes a batch: see ``LogWriter/stage(_:key:value:_:waitsForRoom:)``.
   package func stageSingle(
     _ kind: EntryKind, key: RawSpan, value: RawSpan? = nil, durability: Durability? = nil,
     waitsForRoom: Bool = true
@@ -59,23 +61,22 @@ extension Engine {
     store.observers.notify()
   }
 
-  /// Does what is due and nobody waits for; called by a thread of the store's, about twenty
-  /// times a second, or inline in simulations.
+  /// Does what is due: called by a thread of the store 20 times a second, or inline in simulations.
   package func doBackgroundWork() throws(TidemarkError) {
     if try writer.doTimedWork() {
       if writer.ballast.isDue(at: writer.loggedBytes) { writer.provideBallast() }
-      // Until the first write of an opening MANIFEST says that the store is closed cleanly.
+      // Not before the first write of this opening: until then MANIFEST says "closed cleanly".
       if writer.active != nil, compactor.takeMerge() { try compactor.mergeSmallSegments() }
       try checkpointer.writeRunIfDue()
     }
-    // With threads, one of the store's own does that.
+    // With threads, the store's own one for compactions does the rest.
     if configuration.doesBackgroundWorkInline {
       try autoCompactor.compactIfWorthwhile()
       try sweepAttachmentsIfDue()
     }
   }
 
-  /// Rewrites the log; see ``Compactor``. Then the attachments go that no entry names any more.
+  /// Rewrites the log; see ``Compactor``. Attachments that no entry names any more go with it.
   @discardableResult
   package func compact(
     _ options: CompactionOptions = CompactionOptions()
@@ -86,15 +87,15 @@ extension Engine {
         report.attachmentsRemoved = swept.removed
         report.attachmentBytesFreed = swept.removedBytes
       }
-      // Again, since content may have been finished meanwhile that was begun under the former key.
+      // Once more: content that was begun under the former key may have been finished meanwhile.
       if options.newKey != nil, let failure = try attachments.rewriteWithCurrentKey() {
         throw failure
       }
     }
   }
 
-  /// Leaves nothing on the disk of cached data that was given up, but for what open views show:
-  /// keys, values and attachments go from log, index and files.
+  /// Leaves nothing on the disk of cached data that was given up, but for what open views show. The
+  /// attachments come last: by then no entry names them any more.
   package func eraseGivenUp() throws(TidemarkError) {
     try autoCompactor.erase()
     try compactor.removeReplaced()
@@ -102,23 +103,21 @@ extension Engine {
     try sweepAttachments()
   }
 
-  // MARK: Derived entries
-
-  /// Sets what derives entries from others, once.
+  /// Sets what derives entries from others (rows of indexes), once.
   package func derive(by derivation: Derivation) { _ = writer.derivation.set(derivation) }
 
-  /// Says that from now on other entries follow from what is written.
+  /// Says that from now on other entries are derived: what batches have prepared is out of date.
   package func noteDerivationChange() { writer.derivation.object?.noteChange() }
 
-  /// Another number after each change of what follows from entries.
+  /// Another number after each `noteDerivationChange`.
   package var derivationVersion: UInt64 { writer.derivationVersion }
 
-  /// Says that nothing follows from any entry before the next change.
+  /// Says that nothing is derived from any entry until the next change, so that puts need not ask.
   /// - Parameter version: ``derivationVersion`` before that was found out.
   package func noteNothingFollows(at version: UInt64) {
     writer.derivation.object?.noteIdle(at: version)
   }
 
-  /// See ``Derivation/takeovers``.
+  /// How often another process has had the store.
   package var takeovers: UInt64 { writer.derivation.object?.takeovers ?? 0 }
 }

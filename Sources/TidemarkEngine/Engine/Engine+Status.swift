@@ -2,6 +2,7 @@ extension Engine {
   /// The facts about the store now.
   package func status() throws(TidemarkError) -> EngineStatus {
     try reader.checkReadable()
+    // First: segments that a compaction wrote may have no count of superseded bytes yet.
     try compactor.countMissingUsage()
     let active = writer.active
     let (read, index) = try reader.figures()
@@ -13,7 +14,7 @@ extension Engine {
       let superseded = usage.superseded
       let share = read.supersededShare(
         of: segment, activeRawBytes: active?.id == segment.id ? active?.rawBytes : nil)
-      // Cached data goes whatever the retention keeps.
+      // The share of superseded bytes that stays: with all history kept, all but cached data.
       let keepsAll = read.manifest.retention == .everything
       let kept = keepsAll ? 1 - Double(usage.cached) / Double(max(superseded, 1)) : 0
       add(segment, length: length, superseded: share, kept: kept, read, to: &bytes)
@@ -48,7 +49,7 @@ extension Engine {
   }
 
   /// Splits a segment's stored bytes by the share of raw bytes that is superseded.
-  /// - Parameter kept: the share of these that the retention keeps in any case.
+  /// - Parameter kept: the share of the superseded bytes that the retention keeps in any case.
   private func add(
     _ segment: Segment, length: Int, superseded: Double, kept: Double, _ read: LogSnapshot,
     to bytes: inout EngineStatus.Bytes
@@ -59,6 +60,7 @@ extension Engine {
     let history = Int(Double(share) * kept)
     bytes.history += history
     share -= history
+    // A segment counts as a whole: what ends at or below the floor no view or power cut needs.
     if segment.lastSequence <= read.neededFloor {
       bytes.dead += share
     } else if segment.lastSequence <= read.visible, !read.pins.isEmpty {
@@ -68,7 +70,7 @@ extension Engine {
     }
   }
 
-  /// Where the log is proven to be on the disk.
+  /// The file and offset up to which the log is known to be on the disk.
   private func durablePlace(_ read: LogSnapshot) throws(TidemarkError) -> (String, Int) {
     guard let segment = read.segments.covering(max(read.durable, 1)) else {
       return (StoreLayout.logDirectory, 0)
@@ -83,8 +85,7 @@ extension Engine {
     return (segment.fileName, Int(record.offset) + front.header.totalLength)
   }
 
-  /// The keys of what is beside log and index and does not have the key for new files; nil for a
-  /// file that is not encrypted.
+  /// The keys (nil for none) of all attachments and hint files that lack the key for new files.
   private func otherKeysBesideLog() throws(TidemarkError) -> [Encryption.KeyID?] {
     guard let key = reader.manifest.keyID else { return [] }
     let hints = try HintFile.files(in: store, withoutKey: key).map(\.key)

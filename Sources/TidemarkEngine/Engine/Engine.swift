@@ -1,5 +1,5 @@
-/// The database, synchronous: bytes to state. It wires the owners of the state of a store, and does
-/// what takes more than one of them.
+/// The database, synchronous: bytes to state. It connects the owners of a store's state, and does
+/// what takes more than one of them. Any thread may call it; each owner has locks of its own.
 package final class Engine: StateOwner {
   package let store: StoreContext
   package let reader: Reader
@@ -8,12 +8,12 @@ package final class Engine: StateOwner {
   package let compactor: Compactor
   package let autoCompactor: AutoCompactor
   package let attachments: AttachmentFiles
-  /// The file system of `store`.
+  /// The file system of `store`, which can close all of the store's files at once.
   let files: ClosableFileSystem
   let listener = OnceReference<CommitListener>()
-  /// Held while a reader beside a writer takes up what that one has done.
+  /// Held while the log is read anew: by `refresh`, and (taken after `lifecycle`) by `resume`.
   let refreshing = Lock(())
-  /// Held while the store is closed, suspended or resumed.
+  /// Held while the store is closed, suspended or resumed, so that one of these runs at a time.
   let lifecycle = Lock(())
 
   init(_ store: StoreContext, files: ClosableFileSystem, _ opened: Opened) {
@@ -39,7 +39,7 @@ package final class Engine: StateOwner {
 
   package func stopObserving(_ token: Int) { store.observers.stopObserving(token) }
 
-  /// Sets who hears of commits, once.
+  /// Sets who hears of the keys of commits; a second call does nothing.
   package func listen(with listener: CommitListener) { _ = self.listener.set(listener) }
 
   /// Changes how much history is kept.
@@ -52,13 +52,13 @@ package final class Engine: StateOwner {
 
   /// Rebuilds the index from the log alone and writes it as one run in the place of all others.
   package func reindex() throws(TidemarkError) {
-    // A crash may leave files of runs behind; the next opening removes them only if unclean.
+    // Files are written from here on, as after a first put: MANIFEST must not say "closed cleanly".
     try compactor.markUnclean()
     try checkpointer.rebuild()
   }
 
-  /// Draws a new replica id: for a store that turns out to be a copy of another, so that the
-  /// operations of both stay apart from here on.
+  /// Draws a new replica id, for a store that is found to be a copy of another one: operation ids
+  /// hold the replica's, so that those of both stay apart from here on.
   package func changeReplica() throws(TidemarkError) {
     let replica = environment.randomBytes(16)
     try writer.changeManifest { manifest in

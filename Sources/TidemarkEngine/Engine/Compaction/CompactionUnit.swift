@@ -1,22 +1,27 @@
-/// Rewrites one group of segments into one, sorted by key and sequence, or leaves it as it is.
+/// One step of a compaction: rewrites a group of neighbouring segments into one segment, sorted by
+/// key and sequence, or leaves the group as it is where a rewrite gains nothing.
+///
+/// `CompactionFates` decides which entries stay. `Compactor` puts the outcome into MANIFEST.
 struct CompactionUnit: Sendable {
   struct Outcome {
     var tally = CompactionTally()
-    /// Nil where the segments are best left as they are.
+    /// The new segment in the place of its inputs; nil where the inputs stay as they are.
     var swap: CompactionSwap?
   }
 
   let compactor: Compactor
   let group: CompactionPlan.Group
+  /// Up to which sequences entries may be dropped.
   let floor: CompactionFloor
+  /// Versions that stay for peers of replication, whatever the floor says.
   var pinned: PinnedVersions?
   let options: CompactionOptions
-  /// Whether it is left as it is where nothing goes.
+  /// Whether the group is rewritten only if that drops an entry, or changes its encryption key.
   var onlyDrops = false
 
-  /// - Parameter fates: has seen the segments before.
+  /// - Parameter fates: has been asked about all older groups.
   func run(_ fates: inout CompactionFates) throws(TidemarkError) -> Outcome {
-    // A segment that is laid out already gains by a drop alone, and the heads tell of one.
+    // Such a segment gains only if an entry is dropped, which the entry headers tell (`forecast`).
     let isLaidOut = try isLaidOut()
     if isLaidOut, !mayDrop { return Outcome() }
     fates.begin(group.range)
@@ -27,10 +32,11 @@ struct CompactionUnit: Sendable {
     }
     let room = compactor.room(for: group, floor)
     do throws(TidemarkError) {
+      // `stepBytes` 0 is for a nearly full disk: it begins with the least room that may do.
       try compactor.check(room, isAutomatic: options.automatic.map { $0.stepBytes != 0 } ?? false)
       return try rewrite(&fates)
     } catch {
-      // It is looked for again when a compaction is due the next time.
+      // While `neededBytes` is set, `AutoCompactor` seals no segment just to purge it.
       if error.code == .noSpace, options.automatic != nil {
         compactor.compacting.withLock { $0.neededBytes = room.most }
       }
@@ -38,17 +44,19 @@ struct CompactionUnit: Sendable {
     }
   }
 
-  /// Leaves the group as it is: what is deleted in newer segments still hides something in it.
+  /// Leaves the group as it is. From here on all deletes stay: one may hide a version in this
+  /// group, which would come back if the index was made anew from the log.
   func passOver(_ fates: inout CompactionFates) throws(TidemarkError) {
     fates.begin(group.range)
     _ = try forecast(&fates)
     fates.keepDeletes()
   }
 
-  /// Writes the group anew, unless that gains nothing. Small blocks, of which single reads are
-  /// cheap, are not worth more space than the group has had.
+  /// Writes the group anew; an output without gain is removed again. Small blocks, for cheap single
+  /// reads, are given up where they make the output longer than the group.
   private func rewrite(_ fates: inout CompactionFates) throws(TidemarkError) -> Outcome {
     let before = fates
+    // Taken first: the new segment must be charged with what caches give up during the rewrite.
     let cachedBefore = compactor.reader.snapshot.usage.cached(in: group.segments)
     var rewrite = try CompactionRewrite(compactor, group, pinned: pinned, options: options)
     var (tally, row) = try rewrite.run(&fates)
@@ -69,9 +77,11 @@ struct CompactionUnit: Sendable {
     do throws(TidemarkError) {
       guard try isGain(swap, tally) else {
         rewrite.discard()
+        // Spares later compactions the same attempt; dense ones make it all the same (`isLaidOut`).
         if !options.dense { compactor.reader.leaveAlone(group.segments) }
         return outcome
       }
+      // MANIFEST must not list a file whose name a power cut can take away.
       if !PlantedBug.isOn(.compactedNameNotSynced) {
         let directory = compactor.path + "/" + StoreLayout.logDirectory
         do { try compactor.fileSystem.syncDirectory(directory) } catch {
@@ -86,10 +96,8 @@ struct CompactionUnit: Sendable {
     return outcome
   }
 
-  /// Counts the entries that would be dropped, without a look at values.
-  private func forecast(
-    _ fates: inout CompactionFates
-  ) throws(TidemarkError) -> CompactionTally {
+  /// Counts the entries that would be dropped, from entry headers alone.
+  private func forecast(_ fates: inout CompactionFates) throws(TidemarkError) -> CompactionTally {
     var tally = CompactionTally()
     for segment in group.segments {
       let frames = try FrameReader(segment, windowBytes: Limits.replayWindowBytes)
@@ -102,9 +110,7 @@ struct CompactionUnit: Sendable {
           ) { () throws(TidemarkError) in
             do throws(FormatError) {
               return RecordType(rawValue: try front.attributes(of: head).recordType)
-            } catch {
-              throw segment.damage(.format(error), offset: front.offset)
-            }
+            } catch { throw segment.damage(.format(error), offset: front.offset) }
           }
           tally.count(fate, of: head)
         }
@@ -113,14 +119,15 @@ struct CompactionUnit: Sendable {
     return tally
   }
 
-  /// Whether anything may have to go.
+  /// Whether any entry may be dropped. A segment without a count (`?? 1`) may hold cached data.
   private var mayDrop: Bool {
     let usage = compactor.reader.snapshot.usage.rows
     return floor.drops || options.isSuperseded != nil
       || group.segments.contains { usage[$0.id]?.cached ?? 1 > 0 }
   }
 
-  /// Whether the group is one segment as a compaction leaves it, and nothing else is asked for.
+  /// Whether the group is one segment as a compaction leaves it, and neither dense blocks nor
+  /// another key are asked for. `leftAlone` has segments that a rewrite made no smaller.
   private func isLaidOut() throws(TidemarkError) -> Bool {
     let segment = group.segments[0]
     guard group.segments.count == 1, !options.dense, try hasCurrentKey() else { return false }
@@ -128,8 +135,8 @@ struct CompactionUnit: Sendable {
       || compactor.reader.snapshot.leftAlone.contains(segment.id)
   }
 
-  /// Whether what was written is worth its place: one segment that loses nothing, keeps its key and
-  /// gets no smaller stays as it is, and several do where nobody has asked for another order.
+  /// Whether the output is worth its place: it drops an entry or tells what a dropped one told, has
+  /// another key, is shorter, or merges several segments as somebody asked.
   private func isGain(
     _ swap: CompactionSwap, _ tally: CompactionTally
   ) throws(TidemarkError) -> Bool {
@@ -142,6 +149,7 @@ struct CompactionUnit: Sendable {
   /// Bytes of the group on the disk.
   private var usedBytes: Int { group.segments.reduce(0) { $0 + $1.usedLength() } }
 
+  /// Whether all of the group is encrypted with the key that new files get.
   private func hasCurrentKey() throws(TidemarkError) -> Bool {
     let key = try compactor.keys.current()
     return group.segments.allSatisfy { $0.keyID == key }

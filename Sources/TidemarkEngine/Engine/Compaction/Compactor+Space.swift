@@ -1,12 +1,11 @@
-/// The worth of a compaction.
+/// An estimate of what a compaction of the log would free.
 public struct LogSpace: Sendable, Hashable {
-  /// Bytes of the log.
+  /// Bytes of the log on the disk.
   public var log: Int
-  /// Bytes of segments as writers appended them: no compaction has rewritten them, or left them
-  /// since they would get no smaller. ``reclaimable`` leaves out outdated replication records in
-  /// them.
+  /// Bytes of segments as writers appended them, which no compaction has rewritten, or tried to and
+  /// found no smaller. Outdated replication records in them come on top of ``reclaimable``.
   public var appended: Int
-  /// About as many of them would go; 0 when fewer are superseded than was asked about.
+  /// About as many bytes of the log would go; 0 when fewer are superseded than was asked about.
   public var reclaimable: Int
 
   /// An estimate.
@@ -20,10 +19,9 @@ public struct LogSpace: Sendable, Hashable {
 extension Compactor {
   /// Estimates what a compaction would free, by what the retention and open views let go.
   ///
-  /// An estimate: sizes are known by classes, what records take of the log is not counted, and in
-  /// a segment that is partly kept, what is superseded is taken to be spread evenly.
-  /// - Parameter minimum: when fewer bytes are superseded, nobody asks how many of them may go,
-  ///   which takes a look at the older part of the log.
+  /// Superseded sizes are known by classes, the engine's own records are not counted, and in a
+  /// segment that reaches above the floor (up to which entries may go) they are spread evenly.
+  /// - Parameter minimum: with fewer superseded bytes `reclaimable` is not worked out, and stays 0.
   package func space(from minimum: Int) throws(TidemarkError) -> LogSpace {
     try countMissingUsage()
     let log = reader.snapshot
@@ -41,6 +39,7 @@ extension Compactor {
     guard floor.drops else { return space }
     for segment in log.segments {
       let last = min(segment.lastSequence, log.visible)
+      // Also passes over an empty active segment, whose range has no sequence.
       guard segment.firstSequence <= min(floor.limit, last) else { continue }
       let part =
         Double(min(floor.limit, last) - segment.firstSequence + 1)
@@ -56,14 +55,14 @@ extension Compactor {
     return Double(segment.usedLength()) * log.supersededShare(of: segment, activeRawBytes: active)
   }
 
-  /// Counts what is superseded in segments of which nothing is known: compaction made them
-  /// after the run of the index was written.
+  /// Counts superseded bytes in segments without a count: an opening reads counts from the newest
+  /// run of the index, and a compaction may have written segments after it.
   func countMissingUsage() throws(TidemarkError) {
     let log = reader.snapshot
     for segment in log.segments where log.usage(of: segment) == nil {
       let row: SpaceUsage.Row
       do throws(TidemarkError) { row = try usage(of: segment) } catch {
-        // A compaction has replaced it meanwhile, and counted what it wrote instead.
+        // A compaction has replaced the segment meanwhile; the new one has a count from it.
         guard reader.isCurrent(segment) else { continue }
         throw error
       }
@@ -89,8 +88,8 @@ extension Compactor {
 
 extension LogSnapshot {
   /// How much of a segment something newer has replaced, from 0 to 1.
-  /// - Parameter activeRawBytes: of the segment that is appended to; nil where another process
-  ///   writes it, so that it is known by its length alone.
+  /// - Parameter activeRawBytes: raw bytes of `segment` if this process appends to it. An active
+  ///   segment of another process (nil) is measured by its length on the disk.
   func supersededShare(of segment: Segment, activeRawBytes: Int?) -> Double {
     let superseded = usage(of: segment)?.superseded ?? 0
     let sealed = manifest.segments.first { $0.id == segment.id && $0.state == .sealed }
@@ -99,9 +98,8 @@ extension LogSnapshot {
   }
 
   /// Whether a segment is as a compaction leaves it, and nothing of it has been superseded since.
-  func isDone(
-    _ segment: Segment, _ options: CompactionOptions, _ floor: CompactionFloor
-  ) -> Bool {
+  /// That only spares it a merge with far shorter ones; what may go from it is looked for anyhow.
+  func isDone(_ segment: Segment, _ options: CompactionOptions, _ floor: CompactionFloor) -> Bool {
     guard segment.kind == .compacted, !options.dense, options.newKey == nil,
       options.isSuperseded == nil,
       let row = manifest.segments.first(where: { $0.id == segment.id }),

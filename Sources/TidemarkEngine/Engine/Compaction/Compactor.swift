@@ -1,10 +1,16 @@
 /// The owner of compaction: it rewrites the log, one compaction at a time.
+///
+/// Superseded entries may go up to a floor (``CompactionFloor``), but for those that replication
+/// with a peer still needs, its pin (``RetentionPin``). A group is neighbouring segments that one
+/// step of MANIFEST replaces by one. A purge drops only cached data, in short steps (`stepBytes`).
+/// Ballast is a file that sets disk space aside; `give` gives it up for a step that lacks space.
 package final class Compactor: StateOwner {
   package let store: StoreContext
   let reader: Reader
   let writer: LogWriter
   let checkpointer: Checkpointer
   let attachments: AttachmentFiles
+  /// Says whether a compaction runs; held for moments only, never while the log is rewritten.
   let compacting: Monitor<CompactorState>
 
   init(
@@ -22,11 +28,11 @@ package final class Compactor: StateOwner {
   /// Rewrites the log: drops what the retention does not keep, merges small segments, sorts
   /// and recompresses.
   ///
-  /// Order, so that a crash at any point leaves a store that is right: MANIFEST says from where
-  /// history is kept; a run of the index that no longer knows dropped tombstones is written, since
-  /// deleted keys could rise from an older one; then the segments are replaced, oldest first, each
-  /// group in one step of MANIFEST, and files go only after that.
-  /// - Parameter finish: is called at the end, before another one may begin.
+  /// The order is such that a crash at any point leaves a store that is right: MANIFEST says from
+  /// where history is kept; a sorted run of the index without the tombstones to be dropped is
+  /// written, since an older run would still show their keys as live; then groups are replaced,
+  /// oldest first, each in one step of MANIFEST, and files are removed only after that step.
+  /// - Parameter finish: is called at the end, before another compaction may begin.
   @discardableResult
   func compact(
     _ options: CompactionOptions,
@@ -34,7 +40,7 @@ package final class Compactor: StateOwner {
   ) throws(TidemarkError) -> CompactionReport {
     let isAutomatic = options.automatic != nil
     while try !begin(writes: !options.dryRun, isAutomatic: isAutomatic) {
-      // One that nobody has asked for makes room for this one, unless that is such a one, too.
+      // A running automatic compaction gives way, except to an automatic one that does not wait.
       let isEnding = (!isAutomatic || options.waits) && compacting.withLock { $0.makeRoom() }
       compacting.broadcast()
       guard options.waits || isEnding else {
@@ -52,6 +58,7 @@ package final class Compactor: StateOwner {
         defer { writer.provideBallast(mayShrink: true) }
         try writer.ballast.give { () throws(TidemarkError) in
           do throws(TidemarkError) { try rewriteLog(options, &report) } catch {
+            // Segment by segment takes less room; if that fails, too, `give` frees the ballast.
             guard error.code == .noSpace else { throw error }
             let before = report.segmentsRewritten
             try rewriteLog(options, singly: true, &report)
@@ -60,16 +67,17 @@ package final class Compactor: StateOwner {
         }
       }
     } catch {
+      // Closing takes files away from a running compaction, which then fails as if suspended.
       guard error.code == .suspended, reader.isClosed else { throw error }
       throw TidemarkError(.closed, "the store was closed while it was compacted", cause: error)
     }
-    // Entries that went may have been the last to name an attachment.
+    // An attachment that only dropped entries named is removed by a later sweep.
     if isAutomatic, report.droppedEntries > 0 { attachments.noteDrops() }
     try finish(&report)
     return report
   }
 
-  /// One run, which may be made again when it failed; the report then tells of all.
+  /// One attempt at a compaction; another one, after a failure, adds to the same report.
   /// - Parameter singly: whether segments are rewritten one by one, and only those that lose
   ///   something: on a disk that is nearly full each of them gives back room for the next.
   private func rewriteLog(
@@ -81,6 +89,7 @@ package final class Compactor: StateOwner {
         try checkpointer.betweenRuns { () throws(TidemarkError) in try writer.adopt(newKey) }
       }
       if options.automatic == nil {
+        // All entries take part then, and none stays only for an opening after a power cut.
         try writer.sealSegments()
         try writer.flush()
       }
@@ -91,6 +100,7 @@ package final class Compactor: StateOwner {
     var floor = try compactionFloor(options, pins)
     var groups = compactionGroups(options, &floor)
     if singly { groups = groups.flatMap(\.singles) }
+    // Before the first entry goes: views that need it are refused from here on, or lower the floor.
     if floor.drops, !options.dryRun { floor = try raiseHistoryFrom(floor) }
     if report.segmentsBefore == 0 {
       let log = reader.snapshot
@@ -98,14 +108,15 @@ package final class Compactor: StateOwner {
       report.bytesBefore = log.usedBytes
     }
     let pinned = try PinnedVersions(reader, floor, pins, groups: groups.map(\.range))
+    // No run may know a tombstone that is dropped; those kept for peers (`deletes`) it must know.
     if floor.drops, !options.dryRun, !reader.hasForgottenDeletes(through: floor.limit) {
       try checkpointer.writeRun(forgetting: floor.limit, but: pinned.deletes)
     }
     report.held = pinned.held
     var fates = CompactionFates(reader, floor, pinned, isRecordSuperseded: options.isSuperseded)
-    var lack: TidemarkError?
+    var spaceError: TidemarkError?
     while !groups.isEmpty {
-      // A segment that is held keeps its file open, and with it its space on the disk.
+      // Out of the list, since a segment in memory keeps its removed file open on the disk.
       let group = groups.removeFirst()
       try options.checkStop()
       let unit = CompactionUnit(
@@ -114,15 +125,14 @@ package final class Compactor: StateOwner {
       let before = fates
       do throws(TidemarkError) { try replace(by: unit, &fates, options, &report) } catch {
         guard singly || isInSteps, error.code == .noSpace else { throw error }
-        lack = error
+        spaceError = error
+        // The failed attempt may have asked about a part of the group.
         fates = before
         try unit.passOver(&fates)
       }
     }
-    if let lack, !isInSteps || report.segmentsRewritten == 0 { throw lack }
-    if !options.dryRun, options.automatic == nil {
-      try finishChangeOfKeys()
-    }
+    if let spaceError, !isInSteps || report.segmentsRewritten == 0 { throw spaceError }
+    if !options.dryRun, options.automatic == nil { try finishChangeOfKeys() }
     let log = reader.snapshot
     report.segmentsAfter = log.segments.count
     report.bytesAfter = log.usedBytes
@@ -145,9 +155,9 @@ package final class Compactor: StateOwner {
     report.droppedBytes += outcome.tally.droppedBytes
   }
 
-  /// - Parameter floor: lowered to nothing where older segments do not take part: all versions of a
-  ///   key together tell which of them may go.
-  /// - Returns: what is rewritten together.
+  /// Chooses the segments that are rewritten together.
+  /// - Parameter floor: lowered to 0, but for cached data, where older segments do not take part:
+  ///   a tombstone may still hide a version in one of them.
   private func compactionGroups(
     _ options: CompactionOptions, _ floor: inout CompactionFloor
   ) -> [CompactionPlan.Group] {
@@ -160,7 +170,7 @@ package final class Compactor: StateOwner {
     }
     let limit = floor
     floor = CompactionFloor(sequence: 0, cached: limit.cached)
-    // A purge leaves short segments behind, which the next one merges. So it sees all segments.
+    // A purge sees all segments, since it merges the short ones that earlier purges left.
     if let step = automatic.stepBytes {
       return CompactionPlan.purge(log, from: automatic.first, stepBytes: step)
     }
@@ -194,19 +204,18 @@ package final class Compactor: StateOwner {
     if let swap = try unit.run(&fates).swap { try replace(swap) }
   }
 
-  /// Brings what is beside the log to the key for new files: first, while the files of the log
-  /// still tell that a former key is needed.
-  /// - Parameter isAsked: whether somebody has asked for the compaction. Others look only while
-  ///   files of the log are left.
+  /// Encrypts attachments with the key for new files, and removes quarantined pieces. This comes
+  /// first: MANIFEST forgets a former key once no file of the log has it.
+  /// - Parameter isAsked: whether a user compacts; others look only while the log has former keys.
   private func changeKeyBesideLog(isAsked: Bool) throws(TidemarkError) {
     guard try keys.current() != nil, isAsked || reader.manifest.filesToRewrite > 0 else { return }
-    // Which key its pieces have is not known, and without their files nobody can read them.
+    // A quarantined piece does not say which key it has, and the segment that did may be gone.
     try Quarantine(fileSystem, storePath: path).removeAll()
     _ = try attachments.rewriteWithCurrentKey()
   }
 
-  /// Ends a change of keys, after the log was rewritten: runs and hints of other keys go, and
-  /// files that could not be removed when they were replaced.
+  /// Ends a change of keys, after the log was rewritten: runs of the index with another key are
+  /// written anew; hint files with another key and replaced files that still exist are removed.
   private func finishChangeOfKeys() throws(TidemarkError) {
     let key = try keys.current()
     if reader.manifest.images.contains(where: { $0.keyID != key }) {
@@ -215,7 +224,8 @@ package final class Compactor: StateOwner {
     try removeReplaced(and: HintFile.files(in: store, withoutKey: key).map(\.path))
   }
 
-  /// Removes files of log and index that are listed no more.
+  /// Removes files of log and index that MANIFEST does not list, while nobody writes MANIFEST or a
+  /// run of the index. No compaction may be writing a segment, which would be removed.
   /// - Parameter others: files that go as well.
   func removeReplaced(and others: [String] = []) throws(TidemarkError) {
     try checkpointer.betweenRuns { () throws(TidemarkError) in
@@ -229,13 +239,13 @@ package final class Compactor: StateOwner {
             }
           }
         } catch { throw TidemarkError(error, while: "removing what a compaction has replaced") }
-        return false
+        return false  // MANIFEST stays as it is.
       }
     }
   }
 
-  /// Marks MANIFEST as not cleanly closed, before files are written that MANIFEST does not list:
-  /// after a crash the next opening then deletes them.
+  /// Marks MANIFEST as not cleanly closed, before files are written that it does not list yet: a
+  /// crash leaves them behind, and the next opening for writing removes them.
   func markUnclean() throws(TidemarkError) {
     try writer.changeManifest { manifest in
       defer { manifest.isClosedCleanly = false }
@@ -243,8 +253,7 @@ package final class Compactor: StateOwner {
     }
   }
 
-  /// Whether small segments may have come together while nobody had the time to merge them; asked
-  /// once.
+  /// Whether small segments may be there to be merged, as after resuming; only one call says so.
   func takeMerge() -> Bool {
     compacting.withLock { state in
       defer { state.mergeIsDue = false }
@@ -266,11 +275,9 @@ package final class Compactor: StateOwner {
     }
   }
 
-  /// Claims the one place for who rewrites the log.
+  /// Claims the right to rewrite the log, which one caller at a time has until `end`.
   /// - Returns: false when somebody else has it.
-  private func begin(
-    writes: Bool = true, isAutomatic: Bool = false
-  ) throws(TidemarkError) -> Bool {
+  private func begin(writes: Bool = true, isAutomatic: Bool = false) throws(TidemarkError) -> Bool {
     guard compacting.withLock({ $0.begin(byItself: isAutomatic) }) else { return false }
     do throws(TidemarkError) { if writes { try writer.checkWritable() } } catch {
       end()
@@ -287,10 +294,8 @@ package final class Compactor: StateOwner {
   /// Waits until no compaction runs.
   func wait() { compacting.wait { !$0.isRunning } }
 
-  /// The pins of all peers, where anything may go at all.
-  func pinsToHonour(
-    _ options: CompactionOptions
-  ) throws(TidemarkError) -> [RetentionPin.Named] {
+  /// The pins of all peers; none where the retention keeps every version anyhow.
+  func pinsToHonour(_ options: CompactionOptions) throws(TidemarkError) -> [RetentionPin.Named] {
     let keepsAll = reader.manifest.retention == .everything
     return keepsAll && !options.dropHistory ? [] : try RetentionPin.all(in: reader)
   }
@@ -301,10 +306,10 @@ package final class Compactor: StateOwner {
   ) throws(TidemarkError) -> CompactionFloor {
     let log = reader.snapshot
     let retention = log.manifest.retention
-    // A compaction flushes first; its forecast takes that as done.
+    // A forecast takes everything as durable, since a compaction flushes first.
     var needed = options.dryRun ? min(log.pins.first ?? .max, log.visible) : log.neededFloor
     let cached = needed
-    // One that cannot be read keeps everything.
+    // A pin that cannot be read keeps everything but cached data, which peers never need.
     if pins.contains(where: { $0.pin == nil }) { needed = 0 }
     if let floor = try ProjectionPin.floor(in: reader) { needed = min(needed, floor) }
     var floor = CompactionFloor(
@@ -319,7 +324,8 @@ package final class Compactor: StateOwner {
     return floor
   }
 
-  /// The last sequence committed more than `age` seconds ago.
+  /// The last sequence committed more than `age` seconds ago. Commit times rise with sequences, but
+  /// a compacted segment is sorted by key, so that all of its entries are looked at.
   private func lastSequence(olderThan age: UInt64) throws(TidemarkError) -> UInt64 {
     let now = environment.clock.now()
     let limit = Timestamp(seconds: now.seconds - Int64(clamping: age))
@@ -342,7 +348,7 @@ package final class Compactor: StateOwner {
     return reached
   }
 
-  /// The sequence below which superseded entries go so that the log fits into `bytes`.
+  /// The last sequence whose segment must lose superseded entries for the log to fit into `bytes`.
   private func lastSequence(toKeep bytes: UInt64) throws(TidemarkError) -> UInt64 {
     try countMissingUsage()
     let log = reader.snapshot
@@ -355,14 +361,13 @@ package final class Compactor: StateOwner {
     return reached
   }
 
-  /// Says from where history is kept.
+  /// Says in MANIFEST from where history is kept, so that views of older states are refused.
   /// - Returns: the floor, lowered to what views need that were opened meanwhile.
-  private func raiseHistoryFrom(
-    _ floor: CompactionFloor
-  ) throws(TidemarkError) -> CompactionFloor {
+  private func raiseHistoryFrom(_ floor: CompactionFloor) throws(TidemarkError) -> CompactionFloor {
     var floor = floor
     while true {
       let time = try reader.history.latestTime(through: floor.limit)
+      // False: a new view has lowered the floor, to which another time belongs.
       if try writer.raiseHistoryFrom(&floor, time: time) { return floor }
     }
   }

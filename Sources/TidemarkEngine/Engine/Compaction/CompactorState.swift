@@ -1,50 +1,49 @@
-/// Whether the log is being rewritten, and when the engine should do that by itself.
+/// Whether the log is being rewritten, and when the engine should do that by itself. `Compactor`
+/// owns the state, under a monitor.
 ///
-/// One compaction runs at a time. One that nobody asked for gives way to whoever else wants to
-/// compact, to close or to suspend.
+/// One compaction runs at a time. An automatic one, which the engine began by itself, gives way to
+/// whoever else wants to compact, to close or to suspend.
 struct CompactorState {
   private(set) var isRunning = false
-  /// Whether the one that runs was asked for by nobody.
+  /// Whether the running compaction is an automatic one.
   private(set) var isRunningByItself = false
-  /// Whether that one should end.
+  /// Whether a running automatic compaction should end, which it asks again and again.
   private(set) var mustStop = false
-  /// Whether the engine begins any by itself; may change at any time.
+  /// Whether the engine begins compactions by itself; may change at any time.
   private(set) var isAutomatic = false
-  /// Whether small segments may have come together while nobody had the time to merge them.
+  /// Whether small segments may be there that nobody had the time to merge.
   var mergeIsDue = false
-  /// The last sealed segment when it was last decided whether one pays.
+  /// The id of the last sealed segment when it was last decided whether a compaction pays.
   private var decidedAt: UInt64?
-  /// When that is decided again, though no segment was sealed.
+  /// When to decide again without a new segment, and the delay after the next no; in nanoseconds.
   private var decideAfter: UInt64 = 0
   private var delay = Limits.compactionDelayNanoseconds
-  /// So many raw bytes were superseded when a drop was last looked for in vain.
+  /// Superseded raw bytes of the log when a walk over all headers found too little to drop; else 0.
   private var supersededInVain = 0
-  /// How many it made by itself, and by how much the log has shrunk.
+  /// How many automatic compactions rewrote something, and by how much the log has shrunk.
   private(set) var runs = 0
   private(set) var bytesFreed = 0
-  /// Bytes on the disk that the last one would have taken and that were not free; nil when there
-  /// was room.
+  /// Free bytes that the last automatic compaction needed and did not find; nil when it had room.
   var neededBytes: Int?
   /// Most bytes that the caches of the store keep, as far as they have a bound.
   var cacheBytes = 0
-  /// The last segment when the log was last held against that.
+  /// The id of the last segment when the log was last compared with `bound`.
   var lookedAt: UInt64?
-  /// How long the log may be where nearly all of its data is that of caches with a bound in bytes;
-  /// nil for other logs.
+  /// How long a log may be that holds nearly only caches with a bound in bytes; nil for others.
   private(set) var bound: CacheBound?
   /// Whether puts have to leave free disk space for the next compaction: the disk is hardly larger
-  /// than the caches, and the log is too short to have a ballast file.
+  /// than the caches, and the log too short for a ballast file, which sets space aside.
   private(set) var keepsReserve = false
-  /// Bytes by which the log is longer than `bound` allows; 0 once a compaction could free no more.
+  /// Bytes of the log above `bound`, negative while it is shorter; 0 once no more could be freed.
   private var excess = 0
 
   init(isAutomatic: Bool) { self.isAutomatic = isAutomatic }
 
-  /// The state after the log was read anew: the user's wish and what was done outlive that, not
-  /// what was decided about other segments.
+  /// The state after the log was read anew: the user's wish and the counts stay, but not what was
+  /// decided about segments, which may be others now.
   init(goingOnFrom former: CompactorState) {
     isAutomatic = former.isAutomatic
-    // One may have begun since.
+    // A compaction may run already, since the log is writable before this is called.
     isRunning = former.isRunning
     isRunningByItself = former.isRunningByItself
     mustStop = former.mustStop
@@ -54,12 +53,13 @@ struct CompactorState {
     mergeIsDue = true
   }
 
-  /// Claims the one place for who rewrites the log.
+  /// Claims the right to rewrite the log, which one caller at a time has until `end`.
   /// - Returns: false when somebody else has it.
   mutating func begin(byItself: Bool = false) -> Bool {
     guard !isRunning else { return false }
     isRunning = true
     isRunningByItself = byItself
+    // An older wish to stop does not count, unless automatic compactions are switched off.
     if byItself { mustStop = !isAutomatic }
     return true
   }
@@ -69,43 +69,39 @@ struct CompactorState {
     isRunningByItself = false
   }
 
-  /// Asks the compaction that runs, if nobody asked for it, to make room.
-  /// - Returns: whether there is one.
+  /// Asks a running automatic compaction to end.
+  /// - Returns: whether there is one; it ends later, on its own thread.
   mutating func makeRoom() -> Bool {
     if isRunningByItself { mustStop = true }
     return isRunningByItself
   }
 
+  /// Switches automatic compactions on or off; off also asks a running one to end.
   mutating func setAutomatic(_ isOn: Bool) {
     isAutomatic = isOn
     decideAfter = 0
     if !isOn { mustStop = true }
   }
 
-  /// Whether the engine may begin one by itself now.
+  /// Whether the engine may begin a compaction by itself now.
   var isIdle: Bool { isAutomatic && !isRunning }
 
-  // MARK: Caches
-
-  /// Whether a log of caches is to be compacted, and whether those who write to them are to wait.
+  /// Whether a log of caches is to be compacted, and whether writers to caches are to wait.
   var isOverBound: Bool { excess > 0 }
   var isFarOverBound: Bool { excess > bound?.segmentBytes ?? .max }
 
-  /// Whether a merge may run: its output stands beside its inputs for a while, and both together
-  /// must not be longer than `bound` allows.
+  /// Whether a merge, whose output stands beside its inputs for a while, keeps the log in `bound`.
   var mayMerge: Bool { bound.map { 2 * excess <= -$0.logBytes } ?? true }
 
   mutating func note(_ bound: CacheBound?, excess: Int, keepsReserve: Bool = false) {
     (self.bound, self.excess, self.keepsReserve) = (bound, excess, keepsReserve)
   }
 
-  /// Takes note that a compaction has given back what it can: it is looked again with the next
-  /// segment. While it gains as much as one, those who wait do so for the next compaction.
+  /// A compaction has freed what it can: the log counts as within its bound until the next segment,
+  /// unless it is far over it and a whole segment was freed, so that the next may free more.
   mutating func acceptExcess(after freed: Int = 0) {
     if !isFarOverBound || freed < bound?.segmentBytes ?? 0 { excess = 0 }
   }
-
-  // MARK: Decisions
 
   /// Whether to look if a compaction pays: a segment was sealed, or much time has passed.
   /// - Parameters:
@@ -123,8 +119,8 @@ struct CompactorState {
     self.delay = min(2 * delay, Limits.longestCompactionDelayNanoseconds)
   }
 
-  /// Whether to walk over all heads for entries that may go: not so soon again for those that could
-  /// not go a while ago.
+  /// Whether to read all entry headers for entries that may go: after a walk in vain only once more
+  /// is superseded, or less (the log was compacted), or the delay is over.
   func mayDrop(of superseded: Int, from least: Int, _ now: UInt64) -> Bool {
     superseded >= supersededInVain + least || superseded < supersededInVain || now >= decideAfter
   }

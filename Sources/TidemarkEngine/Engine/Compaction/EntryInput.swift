@@ -1,14 +1,12 @@
-/// A sorted source of a merge: the entry that comes next, of which only the head is at hand until
-/// more is asked for.
+/// A sorted source of a merge, which stands at one entry after the first `advance`. Attributes and
+/// value of the entry are read when they are asked for, up to the next `advance`.
 class EntryInput {
   fileprivate(set) var entry: LooseEntry
   fileprivate(set) var key: [UInt8] = []
-  /// The first bytes of the key, as a number that sorts like them.
+  /// The first 8 bytes of the key, big-endian: where two differ they sort like the keys.
   fileprivate(set) var word: UInt64 = 0
 
-  fileprivate init() {
-    entry = LooseEntry(head: .none, labelSet: 0)
-  }
+  fileprivate init() { entry = LooseEntry(head: .none, labelSet: 0) }
 
   /// Goes to the next entry.
   /// - Returns: false at the end.
@@ -17,21 +15,21 @@ class EntryInput {
   /// Appends the entry's attributes, as encoded.
   func appendAttributes(to bytes: inout [UInt8]) {}
 
-  /// Whether the entry says that it is of cached data.
+  /// Whether the entry says that it is of cached data; a touch of a cached put need not.
   var isCached: Bool { false }
 
   func appendValue(to bytes: inout [UInt8]) throws(TidemarkError) {}
 
-  /// The error that says that what was merged is not as it should be.
+  /// The error for an entry that contradicts its source.
   func damage(_ reason: String) -> TidemarkError { TidemarkError(.damaged, reason) }
 
-  fileprivate func take(key bytes: RawSpan) {
+  fileprivate func setKey(_ bytes: RawSpan) {
     key.removeAll(keepingCapacity: true)
     key.append(copying: bytes)
     word = bytes.bigEndianWord(at: 0)
   }
 
-  /// Whether its entry comes before that of another one: by key, then by sequence.
+  /// Whether its entry comes before that of another input: by key, then by sequence.
   @inline(__always)
   final func precedes(_ other: EntryInput) -> Bool {
     if word != other.word { return word < other.word }
@@ -57,7 +55,8 @@ extension EntryHead {
     created: 0, attributesStart: 0, attributesLength: 0)
 }
 
-/// The entries of a compacted segment that are history, or the others: both are sorted.
+/// The history (superseded entries) of a compacted segment, or its other entries: each of both
+/// stands in frames of its own and is sorted by key and sequence.
 final class SegmentInput: EntryInput {
   private let records: [FrameRecord]
   private let labels: LabelSets
@@ -82,6 +81,7 @@ final class SegmentInput: EntryInput {
   override func advance() throws(TidemarkError) -> Bool {
     while true {
       if let front, position < front.entries.count {
+        // Compared with the entry before: a merge of unsorted input gives an unsorted segment.
         let (word, sequence) = (word, entry.head.sequence)
         let head = front.entries[position]
         position += 1
@@ -91,7 +91,7 @@ final class SegmentInput: EntryInput {
         guard order < 0 || order == 0 && sequence < head.sequence else {
           throw damage("entries out of order")
         }
-        take(key: bytes)
+        setKey(bytes)
         return true
       }
       guard nextFrame < records.count else { return false }
@@ -120,10 +120,11 @@ final class SegmentInput: EntryInput {
   }
 }
 
-/// Entries whose bytes are in memory, or come from a run, chunk by chunk.
+/// Entries of appended segments, sorted: a window in memory, or a ``MergeRun`` (a window that was
+/// written to a temporary file), which is read chunk by chunk.
 final class LooseInput: EntryInput {
   private var bytes: [UInt8]
-  /// Where the entries begin in `bytes`; nil where one comes behind the other.
+  /// Offsets in `bytes` of a window's entries, sorted; nil for a run, whose entries are in order.
   private let order: [UInt32]?
   private var position = 0
   private var run: MergeRun.Reader?
@@ -160,12 +161,13 @@ final class LooseInput: EntryInput {
       } catch { throw .format(error) }
       if order == nil { position = start + entry.byteCount }
       let bytes = bytes
-      take(key: bytes.rawSpan.extracting(entry.keyPlace))
+      setKey(bytes.rawSpan.extracting(entry.keyPlace))
       return true
     } catch {
       switch error {
       case .system(let error): throw TidemarkError(error, while: "reading what is merged")
       case .format(let error):
+        // Not `damaged`: the temporary file is at fault, and the log has all that it held.
         throw TidemarkError(
           .inputOutput, "what a compaction had set aside cannot be read; compact again",
           cause: error)
@@ -181,8 +183,7 @@ final class LooseInput: EntryInput {
   override var isCached: Bool {
     guard entry.head.attributesLength > 0, entry.head.kind != .delete else { return false }
     let bytes = bytes
-    return EntryAttributes.tellCached(
-      bytes.rawSpan.extracting(entry.attributesPlace))
+    return EntryAttributes.tellCached(bytes.rawSpan.extracting(entry.attributesPlace))
   }
 
   override func appendValue(to target: inout [UInt8]) {
@@ -193,7 +194,7 @@ final class LooseInput: EntryInput {
 
 /// Merges sorted inputs by key and sequence.
 struct KeyMerge {
-  /// A heap: none comes before the one at half its place.
+  /// A binary heap of the inputs that have an entry: none precedes `inputs[(place - 1) / 2]`.
   private var inputs: [EntryInput] = []
 
   init(_ inputs: [EntryInput]) throws(TidemarkError) {
@@ -215,6 +216,7 @@ struct KeyMerge {
     sink(0)
   }
 
+  /// Moves the input at a place down until neither of those below precedes it.
   private mutating func sink(_ from: Int) {
     var place = from
     let input = inputs[from]

@@ -1,4 +1,5 @@
-/// An entry on its way through a merge, without a frame around it: the fields of its head.
+/// An entry on its way through the merge of a compaction, outside of any frame: the fields of its
+/// header. Encoded, it has the key, attributes and value behind them:
 ///
 /// ```
 ///  0 u32 length of the whole           16 u64 commit time
@@ -9,7 +10,8 @@
 ///  8 u64 sequence                      52 u16 length of the attributes, then u16 zero
 /// 56 key, attributes, value
 /// ```
-/// The bytes are those of memory and of files that no other process reads.
+/// A touch renews an older put without rewriting its value. Encoded entries stand in memory and in
+/// temporary files only, so that the encoding may change at any time.
 struct LooseEntry: Sendable {
   static let headBytes = 56
   private static let emptyHead = [UInt8](repeating: 0, count: headBytes)
@@ -17,9 +19,9 @@ struct LooseEntry: Sendable {
   private static let valueFlag: UInt8 = 1
   private static let historyFlag: UInt8 = 2
 
-  /// Its places are those in what it was read from: the heads of a frame, or loose bytes.
+  /// Its offsets are those of its frame or, for `keyPlace` and the like, of the encoded bytes.
   var head: EntryHead
-  /// A number of `LabelSets`, in the place of the head's own.
+  /// A number of `LabelSets`; that of the head counts in its own frame alone.
   var labelSet: UInt32
   /// Whether no read of the newest state needs it.
   var isHistory = false
@@ -30,11 +32,9 @@ struct LooseEntry: Sendable {
   }
   var valuePlace: Range<Int> { head.valueOffset..<(head.valueOffset + head.valueLength) }
 
-  var byteCount: Int {
-    Self.headBytes + head.keyLength + head.attributesLength + head.valueLength
-  }
+  var byteCount: Int { Self.headBytes + head.keyLength + head.attributesLength + head.valueLength }
 
-  /// Appends the fields; key, attributes and value are the caller's to append.
+  /// Appends the fields; the caller appends key, attributes and value, in this order.
   func encode(to bytes: inout [UInt8]) {
     let start = bytes.count
     bytes.append(contentsOf: Self.emptyHead)
@@ -87,7 +87,7 @@ extension LooseEntry {
   }
 }
 
-/// The sets of labels that a compaction has met, by number; 0 is the empty set.
+/// The sets of labels that a compaction has met, by number; 0 is empty. Several threads use it.
 final class LabelSets: Sendable {
   private struct State {
     var sets: [[[UInt8]]] = []
@@ -115,7 +115,7 @@ final class LabelSets: Sendable {
     }
   }
 
-  /// Numbers of the sets of one frame, each worked out once.
+  /// The numbers for the label sets of one frame, each looked up once.
   struct OfFrame {
     private var numbers: [Int: UInt32] = [:]
 

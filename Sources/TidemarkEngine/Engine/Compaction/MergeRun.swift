@@ -1,24 +1,24 @@
-/// A sorted window of entries in a file of its own, until the merge that reads it is done.
+/// A sorted window of entries (``SortWindow``) in a temporary file, for the merge of a compaction.
 ///
-/// MANIFEST does not list the file, and it is not synced: after a crash it is a leftover. In an
-/// encrypted store it is encrypted with a key that nobody writes down.
+/// MANIFEST does not list the file, and it is not synced: after a crash the next opening removes
+/// it. In an encrypted store it is encrypted with a key that exists in memory alone.
 ///
 /// ```
 /// chunks, each: u32 stored length   u32 raw length   u64 XXH64 of the stored bytes
 ///               zstd of whole entries, see LooseEntry
 /// ```
 struct MergeRun: Sendable {
-  /// Raw bytes of a chunk, about.
+  /// Least raw bytes of a chunk, but for the last one.
   fileprivate static let chunkBytes = 64 << 10
   fileprivate static let chunkHeadBytes = 16
   private static let writeBytes = 1 << 20
-
   let path: String
+  /// Open from the beginning until `remove`; readers share it.
   private let file: any File
   fileprivate let length: Int
   fileprivate let codecs: FrameCodecs
 
-  /// Writes the entries of a window in order.
+  /// Writes the entries of a window in order. Where that fails the caller removes the file.
   /// - Parameters:
   ///   - path: where nothing is yet.
   ///   - sealer: encrypts it; nil where the store is not encrypted.
@@ -66,14 +66,13 @@ struct MergeRun: Sendable {
     let start = output.count
     output += repeatElement(0, count: chunkHeadBytes)
     let stored = output.count
-    let codec = try codecs.encode(
-      chunk.rawSpan, level: FrameCodecs.fastLevel, appendingTo: &output)
+    let codec = try codecs.encode(chunk.rawSpan, level: FrameCodecs.fastLevel, appendingTo: &output)
     try codecs.sealer?.seal(&output, from: stored, .block(at: offset))
     let sum = XXH64.hash(output.rawSpan.extracting(stored..<output.count))
     let lengths = (UInt32(output.count - stored), UInt32(chunk.count))
     output.withMutableRawSpan { bytes in
       bytes.put(lengths.0, at: start)
-      // The highest bit tells what did not get smaller.
+      // The highest bit marks a chunk that is stored as it is, since zstd made it no smaller.
       bytes.put(codec == .raw ? lengths.1 | 1 << 31 : lengths.1, at: start + 4)
       bytes.put(sum, at: start + 8)
     }
@@ -82,6 +81,7 @@ struct MergeRun: Sendable {
 
   func reader() throws(LogReadError) -> Reader { try Reader(self, file) }
 
+  /// Closes and removes the file, once no reader is in use. A file that stays is a leftover.
   func remove(_ fileSystem: any FileSystem) {
     file.close()
     try? fileSystem.remove(path)

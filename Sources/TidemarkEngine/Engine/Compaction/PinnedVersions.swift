@@ -1,28 +1,29 @@
-/// Versions that a compaction keeps for peers besides those that the floor keeps: of every key
-/// with a pending entry the newest version that may be in the feed, entries that must go by
-/// themselves, and deletes that somebody has yet to hear of.
+/// Versions that a compaction keeps for peers of replication, besides those that the floor keeps.
 ///
-/// Where versions between go, the one above names the next that stays, so that who walks a key's
-/// versions finds what a pending one was made upon. Both change in one step, within one group of
-/// segments: of each group the first version of such a key stays. So a crash between two groups
-/// leaves no version that cannot be reached.
+/// A peer's feed is its log of changes. An entry is pending until the peer has decided on it, as a
+/// pin (``RetentionPin``) says. Of every key with a pending entry the newest version stays that may
+/// be in the feed, for the pending one was made upon it. So do `single` entries and unread deletes.
+///
+/// Where versions between two kept ones go, the upper one links to the lower one. Both must change
+/// in one step of MANIFEST, or a crash leaves versions that no link reaches. A step replaces one
+/// group of segments, so the newest version of such a key in each group stays.
 struct PinnedVersions {
-  /// Besides what the floor keeps, with a bit for each of the first 64 peers that need it; none for
-  /// what only keeps others within reach.
+  /// Versions kept besides those of the floor, with a bit for each of the first 64 peers that need
+  /// it; no bit for a version that only carries a link to others.
   private(set) var kept: [UInt64: UInt64] = [:]
-  /// By version that stays: the next older one that does, where those between go; 0 for none.
+  /// By version that stays: the next older one that stays, where those between go; 0 for none.
   private(set) var links: [UInt64: UInt64] = [:]
-  /// The deletes among them, which the index must not forget.
+  /// The deletes among `kept`: the index must know them as long as the log has them.
   private(set) var deletes: Set<UInt64> = []
-  /// By pin.
+  /// What is kept for each of `pins`, in the same order.
   private(set) var held: [HeldHistory] = []
-
   private let reader: Reader
   private let floor: CompactionFloor
   private let groups: [ClosedRange<UInt64>]
+  /// The readable pins. `isGone`: the peer has given no sign of life for long.
   private var pins: [(pin: RetentionPin, isGone: Bool)] = []
-  /// Entries that stay as long as they are pending, whatever their keys hold: what belongs to an
-  /// atomic group, what comes after others, and those.
+  /// Entries that are sent though their key has a newer one, and so stay while they are pending:
+  /// members of atomic groups, entries that must come after others, and those others.
   private var single: Set<UInt64> = []
   /// The newest entries of the keys of which something may be pending.
   private var tops: Set<UInt64> = []
@@ -47,16 +48,14 @@ struct PinnedVersions {
       held.append(HeldHistory(name: row.name))
     }
     guard !self.pins.isEmpty else { return }
-    try look()
+    try collectPending()
     for top in tops.sorted() { try keepVersions(below: top) }
     (tops, single) = ([], [])
     versions = NeededVersions(reader, floor)
   }
 
-  // MARK: Which keys
-
-  /// Looks through what may be pending for some peer.
-  private mutating func look() throws(TidemarkError) {
+  /// Reads the part of the log that may hold pending entries or unread deletes of some peer.
+  private mutating func collectPending() throws(TidemarkError) {
     let head = reader.lastSequence
     var wanted = SequenceSet()
     for (pin, _) in pins {
@@ -66,13 +65,14 @@ struct PinnedVersions {
     }
     for range in wanted.ranges {
       var cursor = LogCursor(reader, from: range.lowerBound, through: min(range.upperBound, head))
-      while let entry = try cursor.next() { try take(entry) }
+      while let entry = try cursor.next() { try collect(entry) }
     }
   }
 
-  private mutating func take(_ entry: LogEntry) throws(TidemarkError) {
+  private mutating func collect(_ entry: LogEntry) throws(TidemarkError) {
     let sequence = entry.sequence
     let newest = try reader.slot(ofKey: entry.key.rawSpan)?.sequence ?? 0
+    // Older entries of the key by others may yet come from the feed, and must meet the delete.
     if entry.head.kind == .delete, newest == sequence {
       for (index, row) in pins.enumerated() where (row.pin.unread ?? .max) <= sequence {
         keep(sequence, for: index, entry.head)
@@ -93,13 +93,11 @@ struct PinnedVersions {
     }
   }
 
-  // MARK: Which versions
-
   private struct Version {
     var head: EntryHead
     /// Whether it came from a feed.
     var isForeign: Bool
-    /// Whether peers may be told of it.
+    /// Whether it is a change of the user's in this store, which peers are told of.
     var isOwn: Bool
     /// Whether it stays; filled in later.
     var stays = false
@@ -107,8 +105,7 @@ struct PinnedVersions {
     var sequence: UInt64 { head.sequence }
   }
 
-  /// A key's versions, newest first, down to one that came from a feed: nothing that is pending
-  /// lies below that.
+  /// A key's versions, newest first, down to one from a feed, below which nothing is pending.
   private mutating func chain(_ newest: UInt64) throws(TidemarkError) -> [Version] {
     var found: [Version] = []
     var candidate = newest
@@ -124,7 +121,7 @@ struct PinnedVersions {
         ))
       if isForeign { break }
       candidate = entry.head.previous
-      // An earlier compaction leaves the last of several touches alone, which names its value.
+      // Where compaction has dropped the touches before, go on at the put that this one renews.
       if kind == .touch, try reader.entryIfKept(at: candidate) == nil {
         candidate = entry.head.valueSequence
       }
@@ -143,10 +140,12 @@ struct PinnedVersions {
     return found
   }
 
+  /// Marks the versions of a key that stay, and links them over those that go.
   private mutating func keepVersions(below newest: UInt64) throws(TidemarkError) {
     var chain = try chain(newest)
     for index in pins.indices { mark(&chain, for: index) }
     guard let lowest = chain.lastIndex(where: \.stays) else { return }
+    // The last version met that stays.
     var holder: Version?
     var hasGap = false
     for index in chain[...lowest].indices {
@@ -164,7 +163,8 @@ struct PinnedVersions {
       holder = chain[index]
       hasGap = false
     }
-    // Nobody has heard of the key: what goes was replaced before it was sent.
+    // All older versions were replaced before any peer got them, back to the key's first version:
+    // to peers the lowest one that stays is the first.
     let rest = chain[(lowest + 1)...]
     if let holder, let last = rest.last, last.head.previous == 0,
       rest.allSatisfy({ version in
@@ -175,32 +175,32 @@ struct PinnedVersions {
     }
   }
 
-  private func group(of sequence: UInt64) -> Int? {
-    groups.firstIndex { $0.contains(sequence) }
-  }
+  private func group(of sequence: UInt64) -> Int? { groups.firstIndex { $0.contains(sequence) } }
 
-  /// Marks what a peer needs.
+  /// Marks the versions that a peer needs: pending ones that are sent by themselves, and below
+  /// pending ones the first that the peer may have, which is their base.
   private mutating func mark(_ chain: inout [Version], for index: Int) {
     let (pin, isGone) = pins[index]
-    // A peer that is gone for long holds back deletes alone.
+    // For a peer that is gone for long only keys count whose newest entry is a delete.
     if isGone, chain.first.map({ !$0.head.kind.removes }) ?? true { return }
-    var isWanted = false
-    var isFormed = false
+    var isWanted = false  // The base of a pending version is still to be found.
+    var isListed = false  // A pending version was met that the pin lists by its sequence.
     for place in chain.indices {
       let version = chain[place]
       if version.isOwn, pin.isPending(version.sequence) {
         isWanted = true
-        let isNamed = pin.pending.contains(version.sequence)
-        isFormed = isFormed || isNamed
+        let isInList = pin.pending.contains(version.sequence)
+        isListed = isListed || isInList
         let isDelete = version.head.kind.removes && place == 0
-        guard isNamed || isDelete || single.contains(version.sequence) else { continue }
+        guard isInList || isDelete || single.contains(version.sequence) else { continue }
       } else {
         if !isWanted, version.sequence < pin.first { return }
-        // Touches and cached values are nothing that a change was made upon.
+        // No change is made upon a touch or a cached value.
         guard isWanted, version.isForeign || version.isOwn else { continue }
-        // One in whose place a later one was sent may hide what that was made upon.
-        isWanted = version.isOwn && isFormed && version.sequence > pin.settledThrough
+        // Above `settledThrough` a listed one may be sent in this one's place: its base is older.
+        isWanted = version.isOwn && isListed && version.sequence > pin.settledThrough
       }
+      // What the floor keeps needs no note; what another peer keeps gets this one's bit, too.
       guard !chain[place].stays || kept[version.sequence] != nil else { continue }
       chain[place].stays = true
       keep(version.sequence, for: index, version.head)
@@ -218,8 +218,8 @@ struct PinnedVersions {
 }
 
 /// History that compactions keep for a peer: versions that pending changes were made upon, and
-/// deletes that are pending, or that stand in its feed where this store has not read yet.
-/// Forgetting the peer lets it go.
+/// deletes that are pending, or that stand in the peer's feed where this store has not read yet.
+/// Once the store forgets the peer, compactions may drop that history.
 public struct HeldHistory: Sendable, Hashable {
   /// The peer's name.
   public var peer: String
@@ -251,6 +251,7 @@ public struct HeldHistory: Sendable, Hashable {
 }
 
 extension Compactor {
+  /// The versions that peers need if nothing else were kept: with the floor at the log's end.
   private func pinnedNow() throws(TidemarkError) -> PinnedVersions {
     let head = reader.lastSequence
     return try PinnedVersions(

@@ -1,6 +1,7 @@
-/// Entries of appended segments in memory, gathered in order of sequence, to be sorted by key.
+/// Entries of appended segments in memory, gathered in order of sequence, to be sorted by key; each
+/// is encoded as a ``LooseEntry``. An entry is numbered by when it was added.
 struct SortWindow: Sendable {
-  /// The entries; the value of the one that was added last is its caller's to append.
+  /// The entries. The caller of `add` appends the value to it before the next `add`.
   var bytes: [UInt8] = []
   /// Where each entry begins in `bytes`.
   private var offsets: [UInt32] = []
@@ -9,20 +10,18 @@ struct SortWindow: Sendable {
   init(roomFor bytes: Int) { self.bytes.reserveCapacity(bytes) }
 
   var isEmpty: Bool { offsets.isEmpty }
-  /// Bytes that it holds in memory, about, once it is put in order.
+  /// About how many bytes it takes in memory while it is sorted: 16 for the number of an entry.
   var memoryBytes: Int { bytes.count + offsets.count * 16 }
 
   /// Adds an entry, behind those of lower sequences.
-  mutating func add(
-    _ entry: LooseEntry, key: RawSpan, attributes: RawSpan
-  ) {
+  mutating func add(_ entry: LooseEntry, key: RawSpan, attributes: RawSpan) {
     offsets.append(UInt32(bytes.count))
     entry.encode(to: &bytes)
     bytes.append(copying: key)
     bytes.append(copying: attributes)
   }
 
-  /// Where the entries begin, by key, those of a key by sequence.
+  /// Offsets of the entries by key, those of a key by sequence: equal keys keep their order.
   func sorted() -> [UInt32] {
     var numbers = Array(0..<UInt32(offsets.count))
     KeySorter(self).sort(&numbers)
@@ -32,6 +31,7 @@ struct SortWindow: Sendable {
 }
 
 extension SortWindow: NumberedKeys {
+  /// The length at offset 6 of the encoded entry, which is always there.
   func keyLength(_ number: Int) -> Int {
     (try? Int(bytes.rawSpan.u16(at: Int(offsets[number]) + 6))) ?? 0
   }

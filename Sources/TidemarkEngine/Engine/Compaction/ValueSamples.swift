@@ -1,28 +1,29 @@
-/// Some of the values that a compaction rewrites, spread over all of them: what a dictionary is
-/// trained on before the first value is written.
+/// Samples of the values that a compaction rewrites, spread over all of them: a zstd dictionary is
+/// trained on the samples before the first value is written.
 struct ValueSamples {
   private(set) var values: [UInt8] = []
   /// Where each value stands in `values`.
   private(set) var places: [Range<Int>] = []
-  /// About how many bytes all values have.
+  /// About how many bytes all values have, sampled or not.
   private(set) var total = 0
-  /// One entry in so many is taken: all bytes by those aimed at, so that the samples have about
-  /// `dictionarySampleBytes`.
+  /// One value in so many is a sample, so that all samples have about `dictionarySampleBytes`.
   private let step: Int
+  /// How many values `note` was given.
   private var met = 0
 
   /// - Parameter rawBytes: of everything that is rewritten.
   init(rawBytes: Int) { step = max(1, rawBytes / Limits.dictionarySampleBytes) }
 
+  /// Takes every `step`-th value; is given all values of appended segments.
   mutating func note(_ value: RawSpan) {
     total += value.byteCount
     met += 1
     guard (met - 1) % step == 0 else { return }
-    take(value)
+    add(value)
   }
 
-  private mutating func take(_ value: RawSpan) {
-    // Those taken may be longer than the others, up to twice what is aimed at.
+  private mutating func add(_ value: RawSpan) {
+    // Samples may be longer than values are on average: at most twice the bytes aimed at are kept.
     let room = 2 * Limits.dictionarySampleBytes - values.count
     let length = min(value.byteCount, room)
     guard length > 0 else { return }
@@ -30,11 +31,11 @@ struct ValueSamples {
     values.append(copying: value.extracting(0..<length))
   }
 
-  /// So many frames of a compacted segment are looked at.
+  /// About how many frames of a compacted segment are read.
   private static let frames = 64
 
-  /// Takes some values of a compacted segment, which is read only when it is merged. History is
-  /// written without the dictionary.
+  /// Adds samples of a compacted segment, which is read as a whole only later, when it is merged.
+  /// History (superseded entries) gives none: it is written without the dictionary.
   /// - Parameter rawBytes: of its entries.
   mutating func look(into segment: Segment, rawBytes: Int) throws(TidemarkError) {
     let records = try segment.frames(ofHistory: false)
@@ -44,7 +45,7 @@ struct ValueSamples {
     let entries = records.reduce(0) { $0 + Int($1.entryCount) }
     // One frame in `stride` is read, so that the step is as many times shorter.
     let step = max(1, self.step / stride)
-    // What `step` does not divide is passed over first: a segment of fewer entries gives no value.
+    // The first `entries % step` entries give none, so that fewer than `step` give no sample.
     var next = entries % step
     for (i, record) in records.enumerated() where i % stride == 0 {
       let front = try frames.front(record)
@@ -54,7 +55,7 @@ struct ValueSamples {
         guard head.hasValue else { continue }
         var value: [UInt8] = []
         try frames.appendValue(of: head, in: front, to: &value)
-        take(value.rawSpan)
+        add(value.rawSpan)
       }
       next -= front.entries.count
     }

@@ -24,30 +24,35 @@ extension Engine {
     }
   }
 
-  /// - Parameter isSuspended: whether it may be resumed.
+  /// Ends writes, reads and background work, in this order, and then releases the store's lock,
+  /// whatever has failed. A second call finds nothing to do.
+  /// - Parameter isSuspended: whether the store may be resumed.
   private func letGo(isSuspended: Bool) throws(TidemarkError) {
     var failure: TidemarkError?
     autoCompactor.stop()
+    // Again where a write has come between the sealing and the refusal; after a failure not.
     repeat {
       do throws(TidemarkError) {
         try writer.ballast.give { () throws(TidemarkError) in try finish(isSuspended) }
       } catch { failure = error }
     } while !writer.refuseWrites(isSuspended: isSuspended, hasFailed: failure != nil)
     if failure == nil || failure?.code == .noSpace { writer.provideBallast() }
+    // Without the store's lock nobody may write the ballast file, which sets disk space aside.
     writer.ballast.wait()
     reader.letGo(isSuspended: isSuspended)
-    // Whoever rewrites the log on another thread meets the refusal and clears up behind himself:
-    // while the lock is held, since the names that he takes away may be those of the next opening.
+    // A compaction or checkpoint on another thread now fails and removes its files. That must end
+    // while the lock is held: the next opening may give the same names to files of its own.
     files.stopWriting(beneath: path)
     compactor.wait()
     checkpointer.wait()
     reader.removeAll()
-    // A backup beside a close goes on: it has its files, and writes elsewhere.
+    // A suspended store has no open file. A backup beside a close goes on with the files it has.
     if isSuspended { files.close() } else { writer.packer?.stop() }
     writer.takeLock()?.release()
     if let failure { throw failure }
   }
 
+  /// Makes the log durable and seals it. The closure only makes the next opening faster.
   private func finish(_ isSuspended: Bool) throws(TidemarkError) {
     try writer.finish(isSuspended: isSuspended) { () throws(TidemarkError) in
       if configuration.writesImageOnClose, reader.isAheadOfRuns {

@@ -26,7 +26,8 @@ extension Engine {
   }
 }
 
-/// Opens a store, step by step.
+/// Opens a store: checks the directory, takes the lock, reads MANIFEST, and has `StoreRecovery`
+/// find the log's end and make the index. Without the lock it writes nothing.
 struct StoreOpener {
   let path: String
   let configuration: EngineConfiguration
@@ -42,17 +43,15 @@ struct StoreOpener {
   }
 
   var fileSystem: any FileSystem { environment.fileSystem }
-  var writes: Bool {
-    configuration.access != .readOnly && configuration.recovery == .strict
-  }
+  /// Whether the store is locked and written to. Salvage, which reads around damage, only reads.
+  var writes: Bool { configuration.access != .readOnly && configuration.recovery == .strict }
 
   func open() throws(TidemarkError) -> Opened {
+    // A key that is missing must fail before the directory is made.
     if configuration.access == .create { _ = try keys.current() }
     try StoreDirectory.check(path, fileSystem, creates: configuration.access == .create)
     var lock: (any FileLock)?
-    if writes {
-      lock = try StoreDirectory.lock(path, environment)
-    }
+    if writes { lock = try StoreDirectory.lock(path, environment) }
     do {
       return try reopen(lock)
     } catch {
@@ -61,24 +60,25 @@ struct StoreOpener {
     }
   }
 
-  /// Opens a store with its lock in hand; to let it go is the caller's.
+  /// Opens a store whose directory was checked. Where this throws, the caller releases the lock.
   func reopen(_ lock: (any FileLock)?) throws(TidemarkError) -> Opened {
     guard writes else { return try openBesideWriter() }
-    do { return try openLocked(lock) } catch {
+    do { return try openOnce(lock) } catch {
+      // Recovery writes: on a full disk it may have the space that the ballast file sets aside.
       let ballast = Ballast(fileSystem: fileSystem, storePath: path)
       guard error.code == .noSpace, ballast.release() else { throw error }
-      return try openLocked(lock)
+      return try openOnce(lock)
     }
   }
 
-  /// Without the lock a writer may replace files while they are looked at, or have written a
-  /// frame only in part: damage counts when it is found twice at the same place, while MANIFEST
-  /// has not moved on.
+  /// Opens without the lock. A writer may replace files meanwhile, or have written a frame only in
+  /// part: an error counts at once if it is no damage and MANIFEST has not changed, and damage when
+  /// it is found a second time at one place with the same MANIFEST.
   private func openBesideWriter() throws(TidemarkError) -> Opened {
     var failure: TidemarkError?
     for _ in 0..<Limits.openAttempts {
       let before = try? ManifestStore(fileSystem, storePath: path).load()?.manifest.generation
-      do throws(TidemarkError) { return try openLocked(nil) } catch {
+      do throws(TidemarkError) { return try openOnce(nil) } catch {
         let after = try? ManifestStore(fileSystem, storePath: path).load()?.manifest.generation
         let isSame =
           before == after && error.code == failure?.code && error.file == failure?.file
@@ -90,7 +90,7 @@ struct StoreOpener {
     throw failure ?? TidemarkError(.inputOutput, "the store changes too fast to be opened")
   }
 
-  private func openLocked(_ lock: (any FileLock)?) throws(TidemarkError) -> Opened {
+  private func openOnce(_ lock: (any FileLock)?) throws(TidemarkError) -> Opened {
     let manifests = ManifestStore(fileSystem, storePath: path)
     let manifest: Manifest
     if let loaded = try loadManifest(manifests) {
@@ -107,24 +107,21 @@ struct StoreOpener {
             + "open it read-only or use a newer version",
           file: StoreLayout.manifests[0])
       }
-      if writes, !(manifest.isClosedCleanly && loaded.areEqual) {
-        try manifests.heal(loaded)
-      }
+      // After a crash the copies may be equal in the kernel's memory and not on the disk.
+      if writes, !(manifest.isClosedCleanly && loaded.areEqual) { try manifests.heal(loaded) }
     } else {
-      guard configuration.access == .create else {
-        throw StoreDirectory.cutOff(path)
-      }
+      guard configuration.access == .create else { throw StoreDirectory.cutOff(path) }
       manifest = try create(manifests)
     }
     var recovery = StoreRecovery(self, manifest, manifests)
     let opened = try recovery.run(lock)
-    // Files that are open stay readable when a writer in another process replaces them.
+    // Files that are open stay readable though a writer in another process replaces them.
     if lock == nil { try openAhead(opened) }
     return opened
   }
 
-  /// Opens files ahead of their use. What cannot be opened is left to the read that needs it,
-  /// unless a writer has just replaced it: then everything is looked at anew.
+  /// Opens the newest segments ahead of their use. An error is left to the read that needs the
+  /// file, unless MANIFEST has changed: then `openBesideWriter` opens everything anew.
   private func openAhead(_ opened: Opened) throws(TidemarkError) {
     for segment in opened.segments.suffix(Limits.openSegments) {
       do { _ = try segment.file() } catch {
@@ -135,7 +132,7 @@ struct StoreOpener {
     }
   }
 
-  /// Both copies; nil when nothing but the beginnings of a creation is there.
+  /// Reads both copies of MANIFEST; nil where a creation was cut off before there was data.
   private func loadManifest(
     _ manifests: ManifestStore
   ) throws(TidemarkError) -> ManifestStore.Loaded? {
@@ -151,7 +148,7 @@ struct StoreOpener {
     }
   }
 
-  /// Damage that was found and not dealt with yet.
+  /// The error for damage on record that no repair has dealt with yet.
   static func refusal(_ damage: Manifest.Damage, in manifest: Manifest) -> TidemarkError {
     let name = manifest.segments.first { $0.id == damage.segmentID }?.fileName
     return TidemarkError(
@@ -162,7 +159,7 @@ struct StoreOpener {
       sequences: damage.firstSequence...max(damage.firstSequence, damage.lastSequence))
   }
 
-  /// Writes the first MANIFEST; nothing refers to anything before it.
+  /// Creates the store's folders and, last, MANIFEST: without it they count as no store.
   private func create(_ manifests: ManifestStore) throws(TidemarkError) -> Manifest {
     let keyID = try keys.current()
     try StoreDirectory.createFolders(path, fileSystem)

@@ -7,12 +7,13 @@ extension Engine {
     try lifecycle.withLock { (_: inout Void) throws(TidemarkError) in
       if reader.isClosed { throw TidemarkError(.closed, "the store is closed") }
       guard reader.isSuspended else { return }
-      // A refresh that looked before must not publish after this.
+      // A refresh that has read the log before this must not show readers what it read after this.
       try refreshing.withLock { (_: inout Void) throws(TidemarkError) in try openAgain() }
     }
   }
 
   private func openAgain() throws(TidemarkError) {
+    // `files` is closed while the store is suspended: what comes first goes past it.
     var beneath = environment
     beneath.fileSystem = files.base
     try StoreDirectory.check(path, beneath.fileSystem, creates: false)
@@ -20,7 +21,7 @@ extension Engine {
     if configuration.access == .create { configuration.access = .write }
     keys.forgetCurrent()
     configuration.encryption = keys.encryption
-    // It is among those already, or else this engine would not know it.
+    // `keys` has had the new key since the store was opened.
     configuration.newKey = nil
     let opener = StoreOpener(path: path, configuration: configuration, environment: environment)
     let lock = opener.writes ? try StoreDirectory.lock(path, beneath) : nil
@@ -31,8 +32,9 @@ extension Engine {
           .historyDiverged, "another store lies at \(path) now; close this one and open that")
       }
       let opened = try opener.reopen(lock)
-      // The opener has written MANIFEST through an object of its own.
+      // The opener wrote MANIFEST through an object of its own; this one learns the files' lengths.
       _ = try writer.manifests.load()
+      // From here on the writer owns the lock, and nothing below throws.
       try writer.takeUp(opened)
       compactor.startOver()
       checkpointer.startOver()
@@ -46,7 +48,7 @@ extension Engine {
   /// Takes up what a writer in another process has done since; for engines that only read.
   package func refresh() throws(TidemarkError) {
     guard configuration.access == .readOnly else { return }
-    // One at a time: of two, the one that looked first could come last and turn back time.
+    // One at a time: of two, the one that read first could come last and show an older state.
     try refreshing.withLock { (_: inout Void) throws(TidemarkError) in
       let opener = StoreOpener(path: path, configuration: configuration, environment: environment)
       try reader.takeUp(opener.open(), resumes: false)

@@ -1,6 +1,6 @@
 /// The directory of a store: whether it is one, its folders, its lock.
 enum StoreDirectory {
-  /// Tells a store, or a place for one, from everything else.
+  /// Makes sure that a store is at a path, or with `creates` that there is a directory for one.
   static func check(
     _ path: String, _ fileSystem: any FileSystem, creates: Bool
   ) throws(TidemarkError) {
@@ -35,11 +35,10 @@ enum StoreDirectory {
             + "copy again that was cut off",
           file: StoreLayout.manifests[0], offset: 0)
       }
-      // Nothing but the beginnings of a creation that was interrupted.
+      // An empty directory, or one in which a creation was interrupted before MANIFEST.
       if strangers.isEmpty, creates { return }
       if strangers.isEmpty, !names.isEmpty { throw cutOff(path) }
-      throw TidemarkError(
-        .notAStore, "\(path) is a directory and not a store; give another path")
+      throw TidemarkError(.notAStore, "\(path) is a directory and not a store; give another path")
     default:
       throw TidemarkError(.notAStore, "\(path) is not a directory, so no store; check the path")
     }
@@ -53,8 +52,8 @@ enum StoreDirectory {
         + "restore a backup, create it again, or remove the directory")
   }
 
-  /// The names in one of the store's folders. One that is missing is made: the log without any
-  /// segment, and the index, which is made anew from the log.
+  /// The names in one of the store's folders. A missing folder is made: a copy of a store may lack
+  /// one that is empty, and the index can be made anew from the log.
   static func names(
     in folder: String, of path: String, _ fileSystem: any FileSystem
   ) throws(FileSystemError) -> [String] {
@@ -67,14 +66,13 @@ enum StoreDirectory {
   }
 
   /// Makes the directory of a new store, where nothing stands.
-  static func create(
-    _ path: String, _ fileSystem: any FileSystem
-  ) throws(TidemarkError) {
+  static func create(_ path: String, _ fileSystem: any FileSystem) throws(TidemarkError) {
     let parent = parent(of: path)
     do {
       try fileSystem.createDirectory(path)
     } catch {
       switch error.number {
+      // Something exists by that name, and yet nothing where it leads.
       case ErrorNumber.exists where (try? fileSystem.kind(path)) == .some(nil):
         throw TidemarkError(
           .notAStore,
@@ -91,23 +89,21 @@ enum StoreDirectory {
     }
   }
 
-  /// Whether neither log nor index holds a file.
+  /// Whether neither the log's folder nor the index's holds a file.
   static func hasNoData(
     _ path: String, _ fileSystem: any FileSystem
   ) throws(TidemarkError) -> Bool {
     do {
       for name in [StoreLayout.logDirectory, StoreLayout.indexDirectory] {
         let folder = path + "/" + name
-        if try fileSystem.kind(folder) != nil, try !fileSystem.list(folder).isEmpty {
-          return false
-        }
+        if try fileSystem.kind(folder) != nil, try !fileSystem.list(folder).isEmpty { return false }
       }
       return true
     } catch { throw TidemarkError(error, while: "looking into the store") }
   }
 
-  /// Whether this is what a creation leaves that was interrupted within its first copy of
-  /// MANIFEST: the second one is missing, and there is no segment yet. Nothing was ever in it.
+  /// Whether a creation was interrupted within its first copy of MANIFEST: the second one is
+  /// missing, and there is no segment, so that nothing was ever in the store.
   static func isHalfCreated(
     _ path: String, _ fileSystem: any FileSystem
   ) throws(TidemarkError) -> Bool {
@@ -124,9 +120,7 @@ enum StoreDirectory {
     return slash == trimmed.startIndex ? "/" : String(trimmed[..<slash])
   }
 
-  static func createFolders(
-    _ path: String, _ fileSystem: any FileSystem
-  ) throws(TidemarkError) {
+  static func createFolders(_ path: String, _ fileSystem: any FileSystem) throws(TidemarkError) {
     do {
       for name in [
         StoreLayout.logDirectory, StoreLayout.indexDirectory, StoreLayout.quarantineDirectory,
@@ -134,11 +128,13 @@ enum StoreDirectory {
         try fileSystem.createDirectory(path + "/" + name)
       }
       try fileSystem.syncDirectory(path)
-      // Also when the directory was there: who made it may have been stopped before this.
+      // Also for a directory that was there: its name may never have been synced.
       try fileSystem.syncDirectory(parent(of: path))
     } catch { throw TidemarkError(error, while: "creating the store") }
   }
 
+  /// Takes the store's lock, which its writer holds; the caller releases it.
+  /// - Throws: `locked` when somebody else has it, in this process or another.
   static func lock(
     _ path: String, _ environment: EngineEnvironment
   ) throws(TidemarkError) -> any FileLock {

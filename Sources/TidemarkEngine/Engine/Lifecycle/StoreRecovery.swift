@@ -1,4 +1,5 @@
-/// Works out what a store holds: where its log ends, and its index.
+/// Finds where the log of a store ends, and makes its index; with the lock also mends its files.
+/// All segments are sealed but the last, the active one, whose end a walk over its frames finds.
 struct StoreRecovery {
   private let opener: StoreOpener
   private let manifests: ManifestStore
@@ -6,12 +7,13 @@ struct StoreRecovery {
   private var segments: [Segment]
   private var lastSequence: UInt64
   private var latestCommitTime: UInt64
+  /// The highest sequence known to be synced; all of a sealed segment is.
   private var durable: UInt64
+  /// Below this sequence damage may have hidden writes from the index (salvage).
   private var staleBelow: UInt64 = 0
   /// The end of the active segment, which is to be sealed before anything is written.
   private var tail: RecoveredTail?
-  /// The findings of the walk over the active segment, to be applied to the index.
-  /// Nil when there was none to walk.
+  /// The frames of the active segment, to be applied to the index; nil when there is none.
   private var activeFronts: [DecodedFront]?
 
   init(_ opener: StoreOpener, _ manifest: Manifest, _ manifests: ManifestStore) {
@@ -24,6 +26,7 @@ struct StoreRecovery {
         contexts: opener.contexts, keys: opener.keys)
     }
     lastSequence = manifest.lastSequence
+    // A planted bug is a mistake built in only so that tests must find it.
     if PlantedBug.isOn(.sequenceReused) { lastSequence = 0 }
     for row in manifest.segments where row.state == .sealed {
       lastSequence = max(lastSequence, row.lastSequence)
@@ -37,12 +40,12 @@ struct StoreRecovery {
   private var fileSystem: any FileSystem { opener.fileSystem }
   private func log(_ name: String) -> String { path + "/" + StoreLayout.logDirectory + "/" + name }
 
-  /// Works out where the log ends and makes the index: the newest image that serves, and what came
-  /// after it.
+  /// Finds the log's end and makes the index, from sorted runs (images) and the entries after them.
   mutating func run(_ lock: (any FileLock)?) throws(TidemarkError) -> Opened {
     try checkLastSegment()
     try walkActive()
     if opener.writes {
+      // Before the first write: a file with entries beyond the log's end is damage, and throws.
       try removeLeftovers()
       try sealRecovered()
     }
@@ -59,8 +62,7 @@ struct StoreRecovery {
       staleBelow: max(staleBelow, built.staleBelow), canWrite: opener.writes)
   }
 
-  /// The last sealed segment must have the length that it was sealed with: a cheap look that
-  /// finds a file which was cut. One that a later version wrote is refused.
+  /// Checks that the last sealed segment was not cut, and that no later version wrote it.
   private func checkLastSegment() throws(TidemarkError) {
     guard let row = manifest.segments.last(where: { $0.state == .sealed }),
       let segment = segments.first(where: { $0.id == row.id })
@@ -77,13 +79,15 @@ struct StoreRecovery {
         }
       }
     } catch {
+      // Who only reads goes on: a read that needs what is missing fails by itself.
       let isLenient = configuration.access == .readOnly || configuration.recovery == .salvage
       if isLenient, let error = error as? TidemarkError, error.code != .formatTooNew { return }
       throw TidemarkError(wrapping: error, while: "reading the log")
     }
   }
 
-  /// Walks the segment that was open for appending.
+  /// Walks the active segment. While the machine has not started again (`sameBoot`) the kernel has
+  /// lost nothing, so that an invalid frame before a valid one is damage, and no torn tail.
   private mutating func walkActive() throws(TidemarkError) {
     guard let row = manifest.segments.last, row.state == .active, let segment = segments.last
     else { return }
@@ -116,29 +120,28 @@ struct StoreRecovery {
     tail = found
   }
 
-  /// Seals the segment that was walked: quarantines what lies behind its end, writes what was
-  /// not proven to be on the disk again, syncs, and says so in MANIFEST.
+  /// Seals the active segment: quarantines a torn tail, writes again what may not be on the disk,
+  /// syncs, and says so in MANIFEST.
   private mutating func sealRecovered() throws(TidemarkError) {
     guard let tail, let row = manifest.segments.last, let segment = segments.last else { return }
     var updated = manifest
     updated.latestCommitTime = max(updated.latestCommitTime, latestCommitTime)
     updated.lastSequence = max(updated.lastSequence, lastSequence)
-    // An image of entries that a sync lied about must not be believed once their sequences are
-    // given out again.
+    // Such a run knows entries that a disk lost after a sync, and whose sequences are used again.
     if !PlantedBug.isOn(.imageAheadOfLog) {
       updated.images.removeAll { $0.sequence > lastSequence }
     }
     do {
       let file = try fileSystem.open(log(row.fileName), .readWrite)
       defer { file.close() }
-      // A quarantined piece would keep the key that is being changed.
+      // Not where the encryption key has changed: the piece would keep the former one in use.
       if case .torn(let end) = tail.remainder, try opener.keys.current() == row.keyID {
         try Quarantine(fileSystem, storePath: path).keep(
           file, from: tail.end, to: end, name: row.fileName)
       }
       if tail.entryCount == 0 {
-        // Beginnings of a batch may stand in it: were the file to stay behind when MANIFEST no
-        // longer lists it, they would look like a part of the log that MANIFEST has lost.
+        // Frames of an unfinished batch may stand in it. They go first: a crash may leave the file
+        // when MANIFEST lists it no more, and `removeLeftovers` would take them for lost entries.
         try file.truncate(to: min(try file.length(), FormatConstants.segmentHeaderBytes))
         try file.sync()
         updated.segments.removeLast()
@@ -168,13 +171,13 @@ struct StoreRecovery {
     }
   }
 
-  /// The decoder of the segment that was open; one that is not encrypted needs nothing of its
-  /// header, which may be lost.
+  /// The decoder of the active segment; without encryption it needs no header, which may be lost.
   private func tailCodecs(_ segment: Segment) throws(TidemarkError) -> FrameCodecs {
     segment.keyID == nil ? FrameCodecs(contexts: opener.contexts) : try segment.codecs()
   }
 
-  /// Frames above the last proven sequence are written again.
+  /// Where frames are written again from, the last one known to be synced: after a failed sync the
+  /// kernel may not write its pages again by itself.
   private func rewriteStart(_ tail: RecoveredTail, _ row: Manifest.Segment) -> Int {
     if PlantedBug.isOn(.tailNotRewritten) { return tail.end }
     let last = tail.table.frames.last { frame in
@@ -185,8 +188,8 @@ struct StoreRecovery {
     return Int(last.offset)
   }
 
-  /// Removes files that MANIFEST does not list: what compactions, images and creations left
-  /// when they were interrupted. One that holds entries beyond the end of the log is damage.
+  /// Removes files that MANIFEST does not list: interrupted compactions and index runs leave them.
+  /// One that holds entries beyond the end of the log is damage.
   private func removeLeftovers() throws(TidemarkError) {
     do {
       let listed = manifest.fileNames
@@ -235,6 +238,7 @@ extension FileSystem {
       if case .system(let error) = error { throw error }
       return nil
     }
+    // A file that begins at or before the log's end is an input or output of a compaction.
     guard header.storeID == manifest.storeID, header.baseSequence > last else { return nil }
     let walker = FrameWalker(
       try WindowReader(file), salt: header.salt, codecs: FrameCodecs(contexts: contexts),

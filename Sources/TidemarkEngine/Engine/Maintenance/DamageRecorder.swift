@@ -1,7 +1,6 @@
 extension StoreVerifier {
-  /// Writes damage that was found into MANIFEST, so that strict openings for writing refuse.
-  /// - Returns: whether all damage is on record now; false when the store is in use or cannot
-  ///   be written.
+  /// Writes damage that was found into MANIFEST, so that openings for writing refuse the store.
+  /// - Returns: whether all of it is on record now; false if the store is in use or not writable.
   func record(_ findings: [VerifyFinding]) throws(TidemarkError) -> Bool {
     let manifests = ManifestStore(fileSystem, storePath: path)
     do throws(TidemarkError) {
@@ -9,16 +8,18 @@ extension StoreVerifier {
       if known.manifest.unrecorded(findings).isEmpty { return true }
       let lock = try StoreDirectory.lock(path, environment)
       defer { lock.release() }
+      // Read again: a writer may have changed MANIFEST before the lock was taken.
       guard let loaded = try manifests.load() else { return false }
       var manifest = loaded.manifest
       let unrecorded = manifest.unrecorded(findings)
       if unrecorded.isEmpty { return true }
       manifest.damage += unrecorded
-      // The whole copy is written again first: the update must never begin with the only one.
+      // Makes both copies whole first: `update` must not begin with the only whole one.
       try manifests.heal(loaded)
       try manifests.update(&manifest)
       return true
     } catch {
+      // The caller reports that the damage is not on record; it is in its findings all the same.
       switch error.code {
       case .locked, .permissionDenied, .noSpace, .damaged, .inputOutput: return false
       default: throw error
@@ -28,7 +29,7 @@ extension StoreVerifier {
 }
 
 extension Manifest {
-  /// Damage that is not on record, as far as there is room for it.
+  /// Rows for findings that MANIFEST does not list as found, as many as it has room for.
   func unrecorded(_ findings: [VerifyFinding]) -> [Damage] {
     struct Place: Hashable {
       var id: UInt64

@@ -13,10 +13,10 @@ extension Engine {
     to target: String, fileSystem: (any FileSystem)? = nil
   ) throws(TidemarkError) {
     let fileSystem = fileSystem ?? self.fileSystem
-    // Held to the end, since attachments are copied last: while a view is open compactions keep the
-    // entries that it shows, and sweeps the attachments that these name.
-    let pin = try reader.view()
-    defer { _ = pin.sequence }
+    // The view stays open to the end: compactions keep the entries that it shows, and sweeps the
+    // attachments that these name, which are copied last.
+    let view = try reader.view()
+    defer { _ = view.sequence }
     if writer.hasAppender {
       try writer.flush()
       try writer.sealSegments()
@@ -49,9 +49,9 @@ extension Engine {
     let faults = try attachments.copy(to: target, fileSystem)
     manifest.damage += manifest.unrecorded(unreadable)
     manifest.isClosedCleanly = manifest.segments.allSatisfy { $0.state == .sealed }
-    // `update` counts it up to 1, as in a new store.
+    // `update` raises the generation to 1, as in a new store.
     manifest.generation = 0
-    // An open segment is walked and sealed by the first opening, as after a power cut.
+    // Another boot than the present one: an active segment is recovered as after a power cut.
     manifest.bootID = [UInt8](repeating: 0, count: 16)
     for folder in [StoreLayout.logDirectory, StoreLayout.indexDirectory] {
       do { try fileSystem.syncDirectory(target + "/" + folder) } catch {
@@ -59,7 +59,7 @@ extension Engine {
       }
     }
     try ManifestStore(fileSystem, storePath: target).update(&manifest)
-    try settle(target, manifest, fileSystem)
+    try sealCopy(target, manifest, fileSystem)
     let files = unreadable.map(\.file) + faults.compactMap(\.file)
     guard let first = files.first else { return }
     throw TidemarkError(
@@ -69,25 +69,25 @@ extension Engine {
       file: first, offset: unreadable.first?.offset ?? 0, sequences: unreadable.first?.sequences)
   }
 
-  /// Opens a copy once, which seals the segment that was being written, unless damage is on record:
-  /// then the copy, like the store, is refused for writing until it is repaired.
-  private func settle(
+  /// Opens the copy once, which seals a segment that was being written. Not where damage is on
+  /// record: then the copy, like the store, is refused for writing until it is repaired.
+  private func sealCopy(
     _ target: String, _ manifest: Manifest, _ fileSystem: any FileSystem
   ) throws(TidemarkError) {
     let isDamaged = manifest.damage.contains { $0.state == .found }
     if manifest.isClosedCleanly || isDamaged { return }
-    var settling = EngineConfiguration()
-    settling.access = .write
-    settling.encryption = keys.encryption
+    var writing = EngineConfiguration()
+    writing.access = .write
+    writing.encryption = keys.encryption
     let copy = try Engine.open(
-      target, configuration: settling,
+      target, configuration: writing,
       environment: EngineEnvironment(
         fileSystem: fileSystem, clock: environment.clock, random: environment.random))
     try copy.close()
   }
 
-  /// MANIFEST and its segments, whose files are opened once more: they stay readable though a
-  /// compaction removes them or the store is closed.
+  /// MANIFEST and its segments, with files opened for the copy alone, which the caller closes: they
+  /// stay readable though a compaction removes them or the store is closed.
   private func openSegments() throws(TidemarkError) -> (Manifest, [Segment], [UInt64: any File]) {
     var attempt = 0
     while true {
@@ -101,6 +101,7 @@ extension Engine {
       } catch {
         for file in files.values { file.close() }
         attempt += 1
+        // Once more, if a compaction has replaced one of the segments meanwhile.
         guard attempt < Limits.openAttempts, log.segments.contains(where: { !reader.isCurrent($0) })
         else { throw TidemarkError(error, while: "opening the log") }
       }
@@ -128,6 +129,7 @@ extension Engine {
     return copied
   }
 
+  /// Copies a file and syncs the copy.
   /// - Parameter length: nil copies up to the end of the file.
   /// - Returns: the pages that the disk could not read: there the copy has zeros.
   private func copy(

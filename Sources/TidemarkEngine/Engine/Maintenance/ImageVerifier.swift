@@ -1,4 +1,5 @@
-/// Checks a run of the index: its own checksums, and what it says against the log.
+/// Checks a sorted run of the index (an image): its checksums, and what it says against the log.
+/// Runs lie on each other: each holds what was written after the sequence of the one beneath.
 struct ImageVerifier {
   let row: Manifest.Image
   let manifest: Manifest
@@ -6,15 +7,12 @@ struct ImageVerifier {
   let fileSystem: any FileSystem
   let contexts: ZstdContexts
   let keys: KeyRing
-
   private var fileName: String { StoreLayout.indexDirectory + "/" + row.fileName }
 
-  /// The faults of the run.
-  /// - Parameter beneath: the sequence of the run beneath.
-  /// - Returns: also the run, if nothing is wrong with it.
-  func findings(
-    beneath: UInt64
-  ) throws(TidemarkError) -> (found: [VerifyFinding], image: Image?) {
+  /// The faults of the run by itself.
+  /// - Parameter beneath: the sequence of the run beneath; 0 for none.
+  /// - Returns: also the run, if nothing is wrong with it; it keeps its file open.
+  func findings(beneath: UInt64) throws(TidemarkError) -> (found: [VerifyFinding], image: Image?) {
     let file: any File
     do {
       file = TolerantFile(try fileSystem.open(path + "/" + fileName, .read))
@@ -46,8 +44,8 @@ struct ImageVerifier {
     return (found, found.isEmpty ? image : nil)
   }
 
-  /// The faults of this run and those beneath, as the log tells.
-  /// - Parameter runs: this one and those beneath.
+  /// The faults that a comparison with the log finds.
+  /// - Parameter runs: this run and all beneath, without faults by themselves.
   func findings(comparing runs: RunList) throws(TidemarkError) -> [VerifyFinding] {
     // Without its key an encrypted log cannot be read.
     guard let newest = runs.newest, !newest.isOpaque, !(manifest.isEncrypted && keys.isEmpty)
@@ -56,13 +54,11 @@ struct ImageVerifier {
       var comparison = ImageComparison(runs, manifest: manifest)
       if try compare(&comparison) { comparison.finish() }
       return comparison.problem.map { [finding(0, $0)] } ?? []
-    } catch {
-      return [try describe(error)]
-    }
+    } catch { return [try describe(error)] }
   }
 
-  /// Shows all heads up to the runs' sequence to the comparison.
-  /// - Returns: whether all of the log could be shown.
+  /// Gives all entry headers up to the runs' sequence to the comparison.
+  /// - Returns: false where some could not be read: then a missing entry proves nothing.
   private func compare(_ comparison: inout ImageComparison) throws(IndexError) -> Bool {
     let caches = LogCaches(blockBytes: 0, frontBytes: 0)
     var isWhole = true
@@ -74,12 +70,11 @@ struct ImageVerifier {
       let segment = Segment(
         segmentRow, storeID: manifest.storeID, storePath: path, fileSystem: fileSystem,
         contexts: contexts, keys: keys)
-      // The segment was found whole just before; if compaction took it away since, there is
-      // nothing left to compare with.
+      // Found whole just before: a compaction has replaced it since, and nothing can be concluded.
       guard let frames = try? segment.frames() else { return false }
       for frame in frames {
         guard let front = try? segment.front(frame, caches: caches) else { return false }
-        try comparison.take(front)
+        try comparison.add(front)
       }
     }
     return isWhole
@@ -109,14 +104,11 @@ struct ImageVerifier {
 }
 
 extension Image {
-  var chunkCount: Int {
-    (header.dataBytes + ImageLayout.chunkBytes - 1) >> ImageLayout.chunkShift
-  }
+  var chunkCount: Int { (header.dataBytes + ImageLayout.chunkBytes - 1) >> ImageLayout.chunkShift }
 
-  /// Reads and checks a chunk, without keeping it.
+  /// Reads and checks a chunk, without keeping it; without the run's key (`isOpaque`) as stored.
   func checkChunk(_ chunk: Int) throws(IndexError) {
-    let count = min(
-      ImageLayout.chunkBytes, header.dataBytes - chunk << ImageLayout.chunkShift)
+    let count = min(ImageLayout.chunkBytes, header.dataBytes - chunk << ImageLayout.chunkShift)
     guard !isOpaque else { return try checkSealed(chunk, count: count) }
     var bytes = [UInt8](repeating: 0, count: count)
     try bytes.withMutableRawSpan { (span) throws(IndexError) in

@@ -1,16 +1,20 @@
-/// Checks both copies of MANIFEST.
+/// Checks both copies of MANIFEST, of which the whole one of the higher generation counts.
+///
+/// An update raises the generation by one and writes one copy, then the other: each gets its space
+/// first (zeros behind the old content), is written over from the beginning, and synced. What a
+/// writer leaves that is stopped midway is no fault, since the next opening heals it.
 struct ManifestVerifier {
   private struct Copy {
     /// Nil when there is no such file.
     var bytes: [UInt8]? = nil
     /// Nil when it is not whole.
     var manifest: Manifest? = nil
-    /// Whether it is whole but for space that an interrupted update has added.
+    /// Whether it is whole but for zeros behind it, the space that an interrupted update has added.
     var isExtended = false
     var problem = "it is missing"
   }
 
-  /// The one that counts; nil when neither copy is whole.
+  /// The content of the copy that counts; nil when neither is whole.
   let manifest: Manifest?
   private(set) var findings: [VerifyFinding] = []
   /// Whether neither copy exists.
@@ -66,7 +70,7 @@ struct ManifestVerifier {
     return copy
   }
 
-  /// An update takes space before it writes: when it ends there, zeros stand behind the old copy.
+  /// Decodes a copy without zeros behind it. Bytes 24 to 31 are the length that it says of itself.
   private static func withoutExtension(_ bytes: [UInt8]) -> Manifest? {
     let bytes = bytes.rawSpan
     guard let length = try? bytes.u64(at: 24), length <= UInt64(bytes.byteCount) else { return nil }
@@ -77,13 +81,14 @@ struct ManifestVerifier {
     return try? Manifest(decoding: front)
   }
 
-  /// Whether a killed writer left the front of the next generation over the rest of this one.
+  /// Whether a writer was stopped within an update of a copy: its beginning, with the generation in
+  /// bytes 40 to 47, is that of the next generation, and the rest still that of `manifest`.
   private static func isHalfWritten(_ bytes: [UInt8], over manifest: Manifest) -> Bool {
     let place = 40
     guard let generation = try? bytes.rawSpan.u64(at: place),
       generation == manifest.generation + 1
     else { return false }
-    // With the old number in its place it would be whole, were just the number damaged.
+    // Where the present generation in its place makes the copy whole, only that field is damaged.
     var writer = ByteWriter()
     writer.raw(bytes)
     writer.patch(u64: manifest.generation, at: place)
@@ -93,16 +98,15 @@ struct ManifestVerifier {
   /// - Returns: what is wrong with a copy; nil for nothing.
   private static func judge(_ copy: Copy, against manifest: Manifest) -> String? {
     if let other = copy.manifest {
+      // `ManifestStore.reserve` writes both copies longer, with newer counters and no new number:
+      // an extended copy was about to follow the other.
       let differs = other.generation == manifest.generation && other != manifest
       return differs && !copy.isExtended
         ? "the copies of MANIFEST differ at the same generation" : nil
     }
-    // The first update of all may have been interrupted between the copies, or within the second
-    // one, when that had its space and nothing else yet.
+    // The update that creates a store may stop between both, or with just space in the second copy.
     let isFirst = manifest.generation <= 1
-    guard let bytes = copy.bytes else {
-      return isFirst ? nil : "this copy of MANIFEST is missing"
-    }
+    guard let bytes = copy.bytes else { return isFirst ? nil : "this copy of MANIFEST is missing" }
     if isHalfWritten(bytes, over: manifest) || isFirst && bytes.rawSpan.isZero { return nil }
     return "this copy of MANIFEST is damaged: \(copy.problem)"
   }

@@ -1,8 +1,8 @@
-/// Which source gives which sequences, where several cover the same ones.
+/// Decides for a repair which source (a segment of the damaged store) gives which sequences, where
+/// several cover the same ones.
 ///
-/// A compaction that was interrupted leaves its inputs beside its output. The output decides
-/// alone for the range that it covers, since what it dropped must stay dropped; inputs only
-/// fill in for what has become unreadable in it.
+/// An interrupted compaction leaves its inputs beside its output. The output decides for the range
+/// that it covers, since what it dropped must stay dropped; inputs only fill in what it has lost.
 struct RepairPlan {
   /// A stretch of the log that one source gives.
   struct Run {
@@ -18,16 +18,17 @@ struct RepairPlan {
   private(set) var present = SequenceSet()
   /// Sequences that no source can give and that were there.
   private(set) var lost = SequenceSet()
-  /// Sequences that some source is responsible for, or that MANIFEST says were given out.
+  /// Sequences that some source decides for, or that lie before the end of what MANIFEST lists.
   private(set) var covered = SequenceSet()
-  /// Sequences of sorted segments that they neither hold nor have lost: compaction dropped them.
+  /// Sequences that a compacted segment covers and neither holds nor has lost: they were dropped.
   private(set) var dropped = SequenceSet()
 
   /// - Parameters:
-  ///   - sources: everything that was found, stock taken.
-  ///   - hasManifest: whether MANIFEST says which of them count.
+  ///   - sources: all segments that were found, with what is good and what is lost in them.
+  ///   - hasManifest: whether MANIFEST is readable, so that listed sources come before others.
   init(_ sources: [RepairSource], hasManifest: Bool) {
     taken = Array(repeating: SequenceSet(), count: sources.count)
+    // Who decides first: listed sources, sealed ones, then the highest id, since outputs are newer.
     let order = sources.indices.sorted { a, b in
       let x = sources[a]
       let y = sources[b]
@@ -38,18 +39,19 @@ struct RepairPlan {
     var listedEnd: UInt64 = 0
     for index in order {
       let source = sources[index]
+      // Within what MANIFEST lists, unlisted files are leftovers; they may only rescue, see below.
       if hasManifest, !source.isListed, listedEnd > 0 { covered.insert(1...listedEnd) }
-      // It answers for what it covers, holds or has lost.
-      var own = source.present
-      own.formUnion(source.lost)
-      if source.isComplete, let coverage = source.coverage { own.insert(coverage) }
-      own = own.subtracting(covered)
-      taken[index] = source.present.intersection(own)
-      lost.formUnion(source.lost.intersection(own))
+      // The source decides for what it holds, has lost or, if it was sealed, covers.
+      var decided = source.present
+      decided.formUnion(source.lost)
+      if source.isComplete, let coverage = source.coverage { decided.insert(coverage) }
+      decided = decided.subtracting(covered)
+      taken[index] = source.present.intersection(decided)
+      lost.formUnion(source.lost.intersection(decided))
       if source.kind == .compacted, source.isComplete {
-        dropped.formUnion(own.subtracting(source.present).subtracting(source.lost))
+        dropped.formUnion(decided.subtracting(source.present).subtracting(source.lost))
       }
-      covered.formUnion(own)
+      covered.formUnion(decided)
       if source.isListed { listedEnd = max(listedEnd, covered.last ?? 0) }
     }
     // An entry that is unreadable in one place may be whole in another that was passed over.
@@ -61,6 +63,7 @@ struct RepairPlan {
     arrange()
   }
 
+  /// Makes `runs` of what was taken; a run may also span gaps that no other source fills.
   private mutating func arrange() {
     let pieces = taken.enumerated().flatMap { (source, set) in
       set.ranges.map { Run(source: source, range: $0) }

@@ -1,4 +1,4 @@
-/// The contents that a repair has brought into the new store, and what it could not.
+/// What a repair has brought into the new store, and what it could not.
 public struct RepairReport: Sendable {
   /// Entries in the new store.
   public var entries = 0
@@ -6,14 +6,14 @@ public struct RepairReport: Sendable {
   public var segmentsRead = 0
   /// Segments that were written.
   public var segmentsWritten = 0
-  /// The last sequence of the source; the new store continues behind it.
+  /// The last sequence of the damaged store; the new store gives out sequences after it.
   public var lastSequence: UInt64 = 0
   /// The losses, as they were found: mostly in the order of files and offsets.
   public var losses: [RepairLoss] = []
   package var lost = SequenceSet()
   /// All sequences that are lost, in order.
   public var lostSequences: [ClosedRange<UInt64>] { lost.ranges }
-  /// Facts that the source no longer holds and that were worked out or given up: identity, history.
+  /// Facts that the damaged store no longer holds, and how the new one makes do: identity, history.
   public var notes: [String] = []
 
   package init() {}
@@ -26,9 +26,9 @@ public struct RepairReport: Sendable {
 public struct RepairLoss: Sendable, Hashable {
   /// The file, relative to the source.
   public var file: String
-  /// Where in it, in bytes.
+  /// Where in the file the loss begins, in bytes.
   public var offset: Int
-  /// The entries that are gone with it, at least; nil where none are.
+  /// The sequences of the entries that are gone with it, at least; nil where none are.
   public var sequences: ClosedRange<UInt64>?
   /// The fault, in words.
   public var reason: String
@@ -37,9 +37,7 @@ public struct RepairLoss: Sendable, Hashable {
   /// How many lost entries there are whose keys are known.
   public var keyCount = 0
 
-  package init(
-    file: String, offset: Int, sequences: ClosedRange<UInt64>? = nil, reason: String
-  ) {
+  package init(file: String, offset: Int, sequences: ClosedRange<UInt64>? = nil, reason: String) {
     self.file = file
     self.offset = offset
     self.sequences = sequences

@@ -1,4 +1,5 @@
-/// One segment that a repair reads, whatever state it is in, and what is still good in it.
+/// One segment that a repair reads, in whatever state, and which of its entries are good or lost. A
+/// frame is a block of entries with a header; a sorted (compacted) segment has them by key.
 struct RepairSource: Sendable {
   /// A frame whose heads are intact.
   struct Frame: Sendable {
@@ -10,7 +11,7 @@ struct RepairSource: Sendable {
   }
 
   let origin: SegmentOrigin
-  /// The sequences that it is responsible for, whether or not it holds them.
+  /// The sequences that the segment stands for in the log, whether or not it holds them.
   private(set) var coverage: ClosedRange<UInt64>?
   private(set) var frames: [Frame] = []
   /// Entries whose heads and values are intact.
@@ -23,7 +24,7 @@ struct RepairSource: Sendable {
   private var isMissing = false
   private let storePath: String
 
-  /// Opens a file of the log and finds out what it is.
+  /// Opens a file of the log, finds out what it is and closes it again.
   /// - Parameters:
   ///   - name: the file, relative to the store.
   ///   - row: what MANIFEST says of it, if there is one that lists it.
@@ -42,6 +43,7 @@ struct RepairSource: Sendable {
         file, name: name, row: row, of: nil, contexts: contexts, keys: keys
       ) { _, _, _ in }
       guard let origin else {
+        // A file that the disk cannot read must not pass for one that is no segment.
         guard file.unreadablePages.isEmpty else {
           throw FileSystemError(.read, path: path, number: ErrorNumber.inputOutput)
         }
@@ -54,13 +56,11 @@ struct RepairSource: Sendable {
   }
 
   /// A segment that MANIFEST lists and that is not there, or cannot be read at all.
-  init(
-    missing row: Manifest.Segment, reason: String, storePath: String, contexts: ZstdContexts
-  ) {
+  init(missing row: Manifest.Segment, reason: String, storePath: String, contexts: ZstdContexts) {
     self.storePath = storePath
     origin = SegmentOrigin(missing: row, contexts: contexts)
     isMissing = true
-    // How many entries stood in the segment that was being written, nothing tells.
+    // Nil for a segment that was never sealed: nothing tells how many entries it had.
     coverage = origin.coverage
     lose(coverage, at: 0, reason)
   }
@@ -70,16 +70,14 @@ struct RepairSource: Sendable {
   var storeID: [UInt8]? { origin.storeID }
   /// Whether MANIFEST lists it.
   var isListed: Bool { origin.row != nil }
-  /// Whether it is known to cover the whole of `coverage`: it was sealed.
+  /// Whether it was sealed: only then `coverage` is known from elsewhere than its entries.
   var isComplete: Bool { origin.coverage != nil }
 
-  /// Opens the file again.
+  /// Opens the file again for a walk; the caller closes the survey.
   func survey(_ fileSystem: any FileSystem) throws(FileSystemError) -> SegmentSurvey {
     let file = TolerantFile(try fileSystem.open(storePath + "/" + name, .read))
     return try SegmentSurvey(file, origin, joinsDamage: true)
   }
-
-  // MARK: Taking stock
 
   private struct Stock {
     var good: [UInt64] = []
@@ -88,7 +86,7 @@ struct RepairSource: Sendable {
     var lastBatchEnd: UInt64 = 0
   }
 
-  /// Reads everything and notes what is good and what is lost.
+  /// Reads the whole segment and notes what is good and what is lost; called once.
   mutating func takeStock(_ fileSystem: any FileSystem) throws(TidemarkError) {
     guard !isMissing else { return }
     do throws(FileSystemError) {
@@ -113,9 +111,7 @@ struct RepairSource: Sendable {
 
   /// Notes a loss.
   /// - Parameter sequences: nil where none are lost, or it is not known yet which.
-  private mutating func lose(
-    _ sequences: ClosedRange<UInt64>?, at offset: Int, _ reason: String
-  ) {
+  private mutating func lose(_ sequences: ClosedRange<UInt64>?, at offset: Int, _ reason: String) {
     if let sequences { lost.insert(sequences) }
     report(RepairLoss(file: name, offset: offset, sequences: sequences, reason: reason))
   }
@@ -125,7 +121,7 @@ struct RepairSource: Sendable {
     losses.append(loss)
   }
 
-  /// Which entries of a sorted segment stood in a stretch shows when all others are known.
+  /// Notes a damaged stretch; what a sorted one held shows only at the end (`accountForSorted`).
   private mutating func lose(_ damage: SegmentSurvey.Damage) {
     guard kind == .compacted || damage.sequences != nil else { return }
     lose(damage.sequences, at: damage.range.lowerBound, damage.reason.reason)
@@ -140,6 +136,7 @@ struct RepairSource: Sendable {
         min(expected, sequences.lowerBound)...sequences.upperBound, at: front.offset,
         "the header is lost, and with it the key of an encrypted segment")
     }
+    // Sequences of an appended segment have no gaps.
     if kind == .appended, sequences.lowerBound > expected {
       lose(expected...(sequences.lowerBound - 1), at: front.offset, "frames are missing")
     }
@@ -169,8 +166,8 @@ struct RepairSource: Sendable {
   ) throws(FileSystemError) {
     var isTorn = !isComplete
     if let open = survey.open, !isComplete {
-      // Behind the last good frame of a segment that was never sealed: a torn tail, as far as
-      // anybody can tell who can read it.
+      // Behind the last good frame of a segment that was never sealed: a torn tail, unless the disk
+      // cannot read it, when acknowledged entries may stand there.
       let range = open.range
       if let page = survey.unreadablePage(in: range) {
         isTorn = false
@@ -203,8 +200,8 @@ struct RepairSource: Sendable {
     }
   }
 
-  /// The log ends with the last whole batch.
-  /// - Parameter isTorn: whether nothing that was acknowledged stands behind it.
+  /// Leaves out the entries of a last batch that has no end: a batch counts as a whole, or not.
+  /// - Parameter isTorn: whether nothing acknowledged stands behind them; else they are lost.
   private mutating func dropOpenBatch(_ end: UInt64, isTorn: Bool) {
     guard kind == .appended, let last = present.last, last > end else { return }
     let open = (end + 1)...last
@@ -220,7 +217,7 @@ struct RepairSource: Sendable {
     notes.append("\(name): the last batch was never finished and is left out")
   }
 
-  /// In a sorted segment the locator tells which entries there were; without it only how many.
+  /// Adds what a sorted segment lost: by its locator (a table at its end), or all that may be lost.
   /// - Parameter count: the entries whose heads are intact.
   private mutating func accountForSorted(_ survey: SegmentSurvey, count: Int) {
     var gone: ClosedRange<UInt64>?
@@ -233,7 +230,7 @@ struct RepairSource: Sendable {
       let total = origin.footer?.slotCount ?? origin.row?.entryCount
       if let total, count >= total { return }
       guard survey.hasDamage || total != nil, let coverage else { return }
-      // Any sequence that is not present may have been there.
+      // Any sequence that is not present may have been lost.
       lost.formUnion(SequenceSet(coverage).subtracting(present))
       gone = coverage
       offset = origin.framesEnd
@@ -241,8 +238,7 @@ struct RepairSource: Sendable {
     guard let gone else { return }
     for i in losses.indices where losses[i].sequences == nil { losses[i].sequences = gone }
     if losses.isEmpty {
-      report(
-        RepairLoss(file: name, offset: offset, sequences: gone, reason: "entries are missing"))
+      report(RepairLoss(file: name, offset: offset, sequences: gone, reason: "entries are missing"))
     }
   }
 }

@@ -1,8 +1,9 @@
-/// Copies what a plan takes from its sources into segments of the new store.
+/// Copies what a plan takes from its sources (damaged segments) into compacted segments of the new
+/// store, which MANIFEST lists only when all are written.
 struct RepairWriter {
   let sources: [RepairSource]
   let plan: RepairPlan
-  /// The sequences that are not in the new store, those among them that could not be read again.
+  /// The sequences that are lost, including those that could not be read a second time.
   private(set) var lost: SequenceSet
   let target: StoreTarget
   let storeID: [UInt8]
@@ -11,11 +12,10 @@ struct RepairWriter {
   let keys: KeyRing
   /// The user's key for the new store; nil when that is not to be encrypted.
   let keyID: Encryption.KeyID?
-
   private(set) var rows: [Manifest.Segment] = []
   private(set) var entries = 0
   private(set) var latestCommitTime: UInt64 = 0
-  /// The last entry whose earlier version is neither there nor known to be lost.
+  /// The last entry whose link leads to a version that is neither there nor known to be lost.
   private(set) var lastDangling: UInt64 = 0
   /// The entries that were whole when stock was taken, and could not be read again.
   private(set) var losses: [RepairLoss] = []
@@ -48,15 +48,14 @@ struct RepairWriter {
           try copySorted(run, run.range, source, survey)
         }
       } catch let error as FileSystemError where error.isUnreadable {
-        // Entries that were not copied are counted as lost right below.
+        // `noteLosses` counts all that was not copied as lost.
       } catch { throw TidemarkError(wrapping: error, while: "reading the log") }
       noteLosses(run, source)
     }
     try flush()
   }
 
-  /// Counts as lost what the plan takes from a source and a disk that fails now and then has not
-  /// given a second time.
+  /// Counts as lost what the plan takes from a source and the disk has not given a second time.
   private mutating func noteLosses(_ run: RepairPlan.Run, _ source: RepairSource) {
     let wanted = plan.taken[run.source].intersection(SequenceSet(run.range))
     for range in wanted.subtracting(SequenceSet(ascending: copied.sorted())).ranges {
@@ -70,8 +69,8 @@ struct RepairWriter {
     }
   }
 
-  /// The frames of a sorted segment are not in the order of sequences, so all of a range goes
-  /// into one segment; a range of too much is halved.
+  /// Copies a range from a sorted segment. Its frames are not in the order of sequences, so all of
+  /// the range goes into one segment, or segments would overlap; too long a range is halved.
   private mutating func copySorted(
     _ run: RepairPlan.Run, _ range: ClosedRange<UInt64>, _ source: RepairSource,
     _ survey: SegmentSurvey
@@ -95,7 +94,7 @@ struct RepairWriter {
     for frame in frames { try copy(frame, within: range, run, survey) }
   }
 
-  /// Raw bytes and number of the entries in a range.
+  /// Raw bytes and number of the entries in a range; frames also hold entries of other ranges.
   private func measure(
     _ frames: [RepairSource.Frame], _ range: ClosedRange<UInt64>, _ survey: SegmentSurvey
   ) throws(FileSystemError) -> (Int, Int) {
@@ -133,8 +132,6 @@ struct RepairWriter {
     }
   }
 
-  // MARK: One segment
-
   /// Adds an entry whose value is intact.
   private mutating func add(
     _ head: EntryHead, of front: DecodedFront, _ values: FrameValues
@@ -150,7 +147,7 @@ struct RepairWriter {
     unit.latestCommitTime = max(unit.latestCommitTime, head.commitTime)
   }
 
-  /// Writes the segment, unless so many bytes more still fit in.
+  /// Writes the segment that is gathered, unless so many raw bytes more still fit into it.
   private mutating func makeRoom(for bytes: Int) throws(TidemarkError) {
     if unit.rawBytes + bytes > Limits.compactionUnitBytes
       || unit.items.count >= Limits.repairUnitEntries
@@ -159,6 +156,7 @@ struct RepairWriter {
     }
   }
 
+  /// Writes the gathered entries, sorted by key and sequence, as a segment of the new store.
   private mutating func flush() throws(TidemarkError) {
     let sequences = unit.items.map(\.head.sequence)
     guard let first = sequences.min(), let last = sequences.max() else { return }

@@ -1,5 +1,5 @@
-/// The identity of a file of the log and what decodes it, found out from whatever is left: its
-/// header, MANIFEST, its footer, its name and its first frame.
+/// The identity of a segment file and what decodes it, worked out from whatever is left: header,
+/// MANIFEST's row, footer, the file's name and the first frame. A frame is a block of entries.
 struct SegmentOrigin: Sendable {
   /// Relative to the store.
   let name: String
@@ -13,10 +13,10 @@ struct SegmentOrigin: Sendable {
   let storeID: [UInt8]?
   private(set) var firstFrame = FormatConstants.segmentHeaderBytes
   private(set) var codecs: FrameCodecs
-  /// Whether its header names a dictionary of which no copy is whole.
+  /// Whether the header names a zstd dictionary of which no copy is whole: no value can be decoded.
   private(set) var lacksDictionary = false
   private(set) var footer: SegmentFooter?
-  /// The length of the file, and the one that it was sealed with, as far as that is known.
+  /// The length of the file; and the one that it was sealed with, or `length` if that is unknown.
   private(set) var length = 0
   private(set) var sealedLength = 0
 
@@ -30,8 +30,8 @@ struct SegmentOrigin: Sendable {
   }
 
   /// - Parameters:
-  ///   - store: the store that its header must name, whose MANIFEST it must agree with; nil for any
-  ///     header of that segment, and then a dictionary without a header is searched for, too.
+  ///   - store: for a verification, the store that the header must name. Nil for a repair: any
+  ///     header of that segment serves, and without one a dictionary is searched.
   ///   - keys: the user's; nil for none, and then an encrypted segment stays opaque.
   ///   - note: called with what is damaged before the first frame: offset, fault, and length.
   /// - Returns: nil when nothing tells what the file is.
@@ -54,7 +54,7 @@ struct SegmentOrigin: Sendable {
     } else {
       let start = FormatConstants.segmentHeaderBytes
       let bytes = try file.read(FormatConstants.frameHeaderBytes, at: start)
-      // A frame begins with a fixed word that is veiled by the salt, which its checksum proves.
+      // A frame begins with a fixed word XOR the segment's salt, which its checksum proves.
       guard let parsed = StoreLayout.parse(segmentName: name),
         let word = try? bytes.rawSpan.u32(at: 0),
         let first = try? FrameHeader(
@@ -66,8 +66,8 @@ struct SegmentOrigin: Sendable {
     }
     length = try file.length()
     sealedLength = row?.state == .sealed ? row?.length ?? length : length
-    let footer = try? SegmentReader.footer(
-      file, length: sealedLength, salt: salt, isCut: true)
+    let footer = try? SegmentReader.footer(file, length: sealedLength, salt: salt, isCut: true)
+    // The end of a file may still have the footer of another segment.
     if footer?.segmentID == id { self.footer = footer }
     if let header {
       try readCodecs(file, header, contexts, keys, note)
@@ -76,11 +76,11 @@ struct SegmentOrigin: Sendable {
     }
   }
 
-  /// Where its frames end, or the file, if that is shorter.
+  /// Where the frames end: at the locator, the table behind them, or where the file was cut.
   var framesEnd: Int { min(length, footer?.locatorOffset ?? sealedLength) }
 
-  /// The sequences that it is responsible for, whether or not it holds them; nil for a segment that
-  /// was not sealed, as far as anything tells.
+  /// The sequences that the segment stands for in the log, whether or not it holds them; nil where
+  /// neither MANIFEST nor a footer says that it was sealed.
   var coverage: ClosedRange<UInt64>? {
     if let row, row.state == .sealed {
       return row.firstSequence...max(row.firstSequence, row.lastSequence)
@@ -106,6 +106,7 @@ struct SegmentOrigin: Sendable {
           && (store == nil
             || store == header.storeID && row?.firstSequence == header.baseSequence
               && row?.kind == header.kind && row?.keyID == header.seal?.keyID)
+        // Of two headers that differ the first counts, and the other is reported.
         if isOwn, best == nil || best == header {
           best = header
         } else {
@@ -123,8 +124,7 @@ struct SegmentOrigin: Sendable {
     return best
   }
 
-  /// Finds the decoder of a segment whose header is whole, and checks both copies of its dictionary
-  /// and the zeros around them.
+  /// Finds the decoder by a whole header; checks both copies of its dictionary, and zeros around.
   private mutating func readCodecs(
     _ file: TolerantFile, _ header: SegmentHeader, _ contexts: ZstdContexts, _ keys: KeyRing?,
     _ note: (Int, String, Int) -> Void
@@ -168,8 +168,8 @@ struct SegmentOrigin: Sendable {
     try checkZeros(end..<header.firstFrame)
   }
 
-  /// Finds the dictionary of a segment whose header is lost: its two copies must be equal, and
-  /// the first frame stands right behind the second.
+  /// Finds the dictionary of a segment whose header is lost: two equal copies begin at pages behind
+  /// the header, and the first frame stands right behind the second.
   private mutating func findDictionary(_ file: TolerantFile, _ contexts: ZstdContexts) throws {
     let start = FormatConstants.segmentHeaderBytes
     let page = FormatConstants.segmentHeaderPageBytes

@@ -1,11 +1,12 @@
-/// A walk over a segment's file, in whatever state it is: which frames stand there, and which
-/// stretches are damaged. Verify and repair both go by it, so they agree on what is damaged.
+/// A walk over a segment's file, in whatever state it is: which frames (blocks of entries) stand
+/// there, and which stretches are damaged. Verify and repair agree on damage by using it.
 ///
-/// It judges no frame that is whole by itself: the verifier compares frames with MANIFEST and the
-/// locator, and a repair takes every entry that can be read.
+/// A frame that is whole by itself is not judged: the verifier compares it with MANIFEST and the
+/// locator (the table of entries behind the frames), and a repair takes every readable entry.
+/// Sequences of an appended segment are dense, without gaps; a compacted one is sorted by key.
 struct SegmentSurvey {
   enum Piece {
-    /// A frame whose heads are intact, and the sequence that was expected where those are dense.
+    /// A frame whose heads (entry headers) are intact, and the sequence that was expected next.
     case frame(DecodedFront, expected: UInt64)
     case damage(Damage)
   }
@@ -23,10 +24,9 @@ struct SegmentSurvey {
   private let window: WindowReader
   private let joinsDamage: Bool
   private var scan: FrameScan
-  /// The frame behind a damaged stretch that was just reported.
+  /// The frame behind a damaged stretch that was just returned; `next` returns it.
   private var front: DecodedFront?
-  /// Damage that was met and not returned yet: the first sequence of the next frame tells which
-  /// entries it held.
+  /// Damage that was met and not returned yet: only the next frame tells which entries it held.
   var open: FrameScan.Damage?
   /// Whether the walk met damage, or its caller found a frame that does not belong there.
   var hasDamage = false
@@ -56,15 +56,13 @@ struct SegmentSurvey {
   /// Chained checksum of the headers so far; of use only while nothing was damaged.
   var chain: UInt64 { scan.chain }
 
-  // MARK: Walking
-
   /// The next piece; nil at the end, where a last damaged stretch is left in `open`.
   mutating func next() throws(FileSystemError) -> Piece? {
-    if let front { return take(front) }
+    if let front { return pass(front) }
     while !isComplete, let piece = try scan.next() {
       switch piece {
       case .frame(let front):
-        guard let damage = settle(next: front.header.firstSequence) else { return take(front) }
+        guard let damage = settle(next: front.header.firstSequence) else { return pass(front) }
         self.front = front
         return .damage(damage)
       case .damage(let damage):
@@ -82,13 +80,15 @@ struct SegmentSurvey {
     return nil
   }
 
-  /// Without a footer only the chain of all headers tells where the frames end.
+  /// Whether all frames of MANIFEST's row were met, by the chained checksum of their headers: where
+  /// the footer is lost nothing else tells where they end, and a locator begins that is no damage.
   private var isComplete: Bool {
     guard origin.footer == nil, let row = origin.row, row.state == .sealed else { return false }
     return !hasDamage && entryCount == row.entryCount && scan.chain == row.chain
   }
 
-  private mutating func take(_ front: DecodedFront) -> Piece {
+  /// Counts a frame whose turn has come.
+  private mutating func pass(_ front: DecodedFront) -> Piece {
     self.front = nil
     entryCount += front.header.entryCount
     let piece = Piece.frame(front, expected: expected)
@@ -98,8 +98,8 @@ struct SegmentSurvey {
     return piece
   }
 
-  /// The damaged stretch that the walk stands behind, once it is known which sequence follows.
-  /// - Parameter next: nil behind the last frame.
+  /// Takes the stretch out of `open`. All dense sequences before the next one were lost in it.
+  /// - Parameter next: nil behind the last frame, where the segment's coverage tells.
   mutating func settle(next: UInt64?) -> Damage? {
     guard let damage = open else { return nil }
     open = nil
@@ -111,8 +111,6 @@ struct SegmentSurvey {
     }
     return settled
   }
-
-  // MARK: Reading
 
   /// Reads a frame again whose offset an earlier walk has found.
   /// - Returns: nil when it is not there any more.
@@ -155,8 +153,7 @@ struct SegmentSurvey {
       values.length = range.upperBound
       position += block.storedLength
     }
-    values.isPadded = try isZero(
-      from: position, to: front.offset + front.header.totalLength)
+    values.isPadded = try isZero(from: position, to: front.offset + front.header.totalLength)
     return values
   }
 
@@ -221,7 +218,7 @@ struct FrameValues {
   var bad: [BadBlock] = []
   /// Why values cannot be told apart; nil when they can.
   var problem: FormatError?
-  /// Whether nothing but zeros stands behind the last block.
+  /// Whether only zeros stand behind the last block, up to the end of the frame.
   var isPadded = true
 
   /// The first damaged block that an entry's value needs.
@@ -233,9 +230,7 @@ struct FrameValues {
       guard entry.valueOffset + entry.valueLength <= length else {
         throw FormatError("more values than blocks")
       }
-    } catch {
-      return BadBlock(range: 0..<0, offset: front.offset, reason: error)
-    }
+    } catch { return BadBlock(range: 0..<0, offset: front.offset, reason: error) }
     return bad.first { $0.holds(entry) }
   }
 }

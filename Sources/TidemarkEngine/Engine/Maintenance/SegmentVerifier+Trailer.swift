@@ -1,8 +1,8 @@
 extension SegmentVerifier {
-  /// Checks locator and footer: by themselves, against the frames, and against MANIFEST.
-  mutating func checkTrailer(
-    _ file: TolerantFile, _ survey: SegmentSurvey, _ walk: Walk
-  ) throws {
+  /// Checks what stands behind the frames, the locator (a table of all entries) and the footer: by
+  /// itself, against the frames, and against MANIFEST. With damaged frames or without the key of an
+  /// encrypted segment (`isOpaque`) only checksums can be checked.
+  mutating func checkTrailer(_ file: TolerantFile, _ survey: SegmentSurvey, _ walk: Walk) throws {
     let footerStart = row.length - FormatConstants.segmentFooterBytes
     let footer = survey.origin.footer
     var problem: String? = "segment footer does not match its checksum"
@@ -24,10 +24,8 @@ extension SegmentVerifier {
     }
   }
 
-  /// - Returns: nil when nothing is wrong with it.
-  private func fault(
-    of footer: SegmentFooter, _ survey: SegmentSurvey, _ walk: Walk
-  ) -> String? {
+  /// - Returns: what is wrong with the footer; nil for nothing.
+  private func fault(of footer: SegmentFooter, _ survey: SegmentSurvey, _ walk: Walk) -> String? {
     guard footer.firstSequence == row.firstSequence else { return "footer of another segment" }
     guard footer.lastSequence == row.lastSequence, footer.chain == row.chain,
       footer.slotCount == row.entryCount, footer.rawBytes == row.rawBytes,
@@ -40,6 +38,7 @@ extension SegmentVerifier {
     guard !survey.origin.codecs.isOpaque else { return nil }
     guard footer.frameCount == walk.table.frames.count,
       footer.sequenceCount == walk.table.sequences.count,
+      // Times of entries that compaction dropped count on in the footer.
       footer.latestCommitTime >= walk.latestCommitTime,
       !footer.isRecordless || !walk.table.holdsRecords,
       row.kind == .compacted || survey.expected == row.lastSequence + 1
@@ -47,7 +46,7 @@ extension SegmentVerifier {
     return nil
   }
 
-  /// With all frames known, every byte of the locator is known, too.
+  /// Encodes the locator anew from the frames, and compares it byte by byte.
   private mutating func compareLocator(
     _ file: TolerantFile, _ survey: SegmentSurvey, _ walk: Walk, _ place: Range<Int>
   ) throws {
@@ -78,7 +77,7 @@ extension SegmentVerifier {
     }
   }
 
-  /// With frames missing, only the checksums of the locator can be checked.
+  /// Checks the locator's chunks by their checksums alone, 8 bytes behind each.
   private mutating func checkChunks(
     _ file: TolerantFile, _ footer: SegmentFooter, _ codecs: FrameCodecs, end: Int
   ) throws(FileSystemError) {

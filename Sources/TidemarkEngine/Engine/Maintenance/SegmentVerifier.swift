@@ -1,4 +1,5 @@
-/// Checks every byte of one segment.
+/// Checks every byte of one segment: header, frames (blocks of entries) and, if it was sealed, the
+/// locator (a table of all entries) and footer behind them.
 struct SegmentVerifier {
   let row: Manifest.Segment
   let manifest: Manifest
@@ -8,9 +9,8 @@ struct SegmentVerifier {
   let contexts: ZstdContexts
   /// The user's keys; without any an encrypted segment's checksums are checked and no more.
   let keys: KeyRing
-  /// Whether the machine runs since before the last writer opened the store.
+  /// Whether the machine has not started again since the last writer opened the store.
   let sameBoot: Bool
-
   var findings: [VerifyFinding] = []
   /// The attachments that owned entries name.
   private(set) var attachments: Set<AttachmentID> = []
@@ -24,7 +24,7 @@ struct SegmentVerifier {
   /// Notes that something is wrong.
   /// - Parameters:
   ///   - sequences: nil for all that the segment covers.
-  ///   - remedy: nil for damage, which is repaired.
+  ///   - remedy: nil for damage to acknowledged data, for which it is a repair.
   mutating func report(
     _ offset: Int, _ message: String, length: Int = 0, sequences: ClosedRange<UInt64>? = nil,
     remedy: String? = nil
@@ -64,14 +64,11 @@ struct SegmentVerifier {
     findings.sort { $0.offset < $1.offset }
   }
 
-  // MARK: The segment that was open for appending
-
-  /// A torn tail is no finding: nothing in it was acknowledged.
+  /// Checks a segment that was never sealed. A torn tail is no finding: it was never acknowledged.
   private mutating func checkActive(
     _ file: TolerantFile, _ origin: SegmentOrigin
   ) throws(FileSystemError) {
-    let recovery = try TailRecovery(
-      row: row, file: file, codecs: origin.codecs, sameBoot: sameBoot)
+    let recovery = try TailRecovery(row: row, file: file, codecs: origin.codecs, sameBoot: sameBoot)
     let survey = try SegmentSurvey(file, origin)
     let tail = try recovery.run { (fronts) throws(FileSystemError) in
       for front in fronts { try decode(front, survey) }
@@ -98,12 +95,11 @@ struct SegmentVerifier {
     }
   }
 
-  // MARK: A sealed segment
-
   /// The frames so far, as far as the locator, the footer and later frames must agree with them.
   struct Walk {
     var table = LocatorTable()
-    /// The entry before, in a segment that is sorted: of history (true), and of the others.
+    /// The last entry so far of a compacted segment, by whether it is history (superseded): history
+    /// has frames of its own, and each of both is sorted.
     var last: [Bool: (key: [UInt8], sequence: UInt64)] = [:]
     var endsBatch = true
     var latestCommitTime: UInt64 = 0
@@ -126,7 +122,7 @@ struct SegmentVerifier {
         length, "the segment was cut: \(length) of \(row.length) bytes are left",
         length: row.length - length,
         sequences: isMissingEntries ? survey.expected...row.lastSequence : nil)
-      // The bytes behind the last good frame are part of the same finding.
+      // Damage up to the cut is part of the same finding, and not reported twice.
       if survey.open?.range.upperBound == length { survey.open = nil }
     }
     if let damage = survey.settle(next: nil) { report(damage, survey) }
@@ -136,6 +132,7 @@ struct SegmentVerifier {
     }
   }
 
+  /// Reports a damaged stretch; for a compacted segment the locator tells which entries it held.
   private mutating func report(_ damage: SegmentSurvey.Damage, _ survey: SegmentSurvey) {
     var sequences = damage.sequences
     if row.kind == .compacted, let held = survey.sequencesHeld(inFramesAt: damage.range),
@@ -153,6 +150,8 @@ struct SegmentVerifier {
   ) throws(FileSystemError) {
     let size = front.header.totalLength
     if let last = front.entries.last { walk.endsBatch = last.endsBatch }
+    // A frame that fails here is left out of `walk`, so that locator and footer cannot match:
+    // `hasDamage` keeps them from being reported for that.
     do throws(FormatError) {
       try checkOrder(front, expected, &walk)
       for entry in front.entries {
@@ -185,6 +184,7 @@ struct SegmentVerifier {
     if values.bad.isEmpty { entries += front.header.entryCount }
   }
 
+  /// Checks that a frame continues the order of its segment: dense sequences, or (key, sequence).
   private func checkOrder(
     _ front: DecodedFront, _ expected: UInt64, _ walk: inout Walk
   ) throws(FormatError) {
@@ -212,9 +212,7 @@ struct SegmentVerifier {
     walk.last[front.header.isHistory] = last
   }
 
-  /// Looks at the attributes of an entry, and names it if its operation id lies beyond what any
-  /// replica gives out. Nothing is lost, but earlier versions failed on such an id when they
-  /// answered other replicas.
+  /// Notes an entry's attachment, and reports an operation id that no replica gives out: no damage.
   private mutating func check(
     _ attributes: EntryAttributes, of entry: EntryHead, in front: DecodedFront
   ) {

@@ -1,4 +1,4 @@
-/// Brings everything that can still be read of a damaged store into a new one.
+/// Brings everything that can still be read of a damaged store, the source, into a new one.
 ///
 /// Sequences, commit times, labels, attributes, deletes, touches and links to earlier versions
 /// stay as they were, so that history, views and cursors go on; what is lost is put on record
@@ -24,29 +24,25 @@ package struct StoreRepair {
     from path: String, into target: String, environment: EngineEnvironment = EngineEnvironment(),
     encryption: Encryption? = nil
   ) throws(TidemarkError) -> RepairReport {
-    var repair = StoreRepair(
-      path: path, environment: environment, keys: KeyRing(encryption))
+    var repair = StoreRepair(path: path, environment: environment, keys: KeyRing(encryption))
     let lock = try repair.lockSource()
     defer { lock?.release() }
     try repair.readSource()
     return try repair.write(to: target)
   }
 
-  // MARK: Reading
-
-  /// Keeps writers away from the source, where it can be locked at all.
+  /// Locks the source against writers; where the disk allows no lock, it is read without.
   private func lockSource() throws(TidemarkError) -> (any FileLock)? {
     do throws(TidemarkError) {
       try StoreDirectory.check(path, environment.fileSystem, creates: false)
-    } catch {
-      guard error.code == .damaged else { throw error }
-    }
+    } catch { guard error.code == .damaged else { throw error } }
     do throws(TidemarkError) { return try StoreDirectory.lock(path, environment) } catch {
       if error.code == .locked { throw error }
       return nil
     }
   }
 
+  /// Finds all segments, listed in MANIFEST or not, and what is still good in each.
   private mutating func readSource() throws(TidemarkError) {
     let fileSystem = environment.fileSystem
     manifest = try ManifestVerifier(path, fileSystem).manifest
@@ -84,8 +80,7 @@ package struct StoreRepair {
   }
 
   /// Opens a file of the log.
-  /// - Returns: no source when it is missing, or is no segment, or the disk cannot read it, which
-  ///   is the fault then.
+  /// - Returns: no source when it is missing, or no segment, or (with a fault) cannot be read.
   private func source(
     _ name: String, _ row: Manifest.Segment?
   ) throws(TidemarkError) -> (RepairSource?, fault: String?) {
@@ -107,7 +102,7 @@ package struct StoreRepair {
     } catch { throw TidemarkError(error, while: "looking into the store") }
   }
 
-  /// Leaves out files of other stores.
+  /// Leaves out unlisted files whose header names another store.
   private mutating func dropStrangers() {
     guard let own = manifest?.storeID ?? sources.lazy.compactMap(\.storeID).first else { return }
     sources.removeAll { source in
@@ -117,12 +112,10 @@ package struct StoreRepair {
     }
   }
 
-  // MARK: Writing
-
   private mutating func write(to path: String) throws(TidemarkError) -> RepairReport {
     let plan = RepairPlan(sources, hasManifest: manifest != nil)
     var result = try newManifest(plan)
-    settleLosses(plan, last: result.lastSequence)
+    reportLosses(plan, last: result.lastSequence)
     let target = try StoreTarget(creating: path, environment: environment)
     do throws(TidemarkError) {
       var writer = RepairWriter(
@@ -147,8 +140,7 @@ package struct StoreRepair {
     return report
   }
 
-  /// Copies the attachments that are whole. A change of keys that was cut off has left some of them
-  /// under another key: in the copy all have that for new files.
+  /// Copies the attachments that are whole; in the copy all have the key for new files.
   private mutating func copyAttachments(
     to target: String, _ key: Encryption.KeyID?
   ) throws(TidemarkError) {
@@ -167,7 +159,7 @@ package struct StoreRepair {
     }
   }
 
-  /// The new store is the same one, as far as the source still says which one that is.
+  /// MANIFEST of the new store. It is the same store, with its ids, as far as these can be read.
   private mutating func newManifest(_ plan: RepairPlan) throws(TidemarkError) -> Manifest {
     var result: Manifest
     if let manifest {
@@ -182,8 +174,7 @@ package struct StoreRepair {
         "the replica's id, the epochs and the retention were in MANIFEST; the new store has "
           + "new ones")
     }
-    // Only MANIFEST tells an encrypted store from one whose change of keys was cut off; without it,
-    // keys that are given are used.
+    // Without MANIFEST nothing tells whether new files are encrypted: then given keys count.
     let isEncrypted = manifest?.isEncrypted ?? !keys.isEmpty
     result.keyID = isEncrypted ? try keys.current() : nil
     result.generation = 0
@@ -198,12 +189,12 @@ package struct StoreRepair {
     return result
   }
 
-  /// The sequences that are lost, all in all; without MANIFEST that includes what no file covers.
-  private mutating func settleLosses(_ plan: RepairPlan, last: UInt64) {
+  /// Reports all lost sequences; without MANIFEST also those that no file covers.
+  private mutating func reportLosses(_ plan: RepairPlan, last: UInt64) {
     var lost = plan.lost
     for source in sources {
       for loss in source.losses {
-        // Sequences that another file could give are not lost.
+        // Not where another file has given all of these sequences.
         if let range = loss.sequences, SequenceSet(range).intersection(plan.lost).isEmpty {
           continue
         }
@@ -222,7 +213,7 @@ package struct StoreRepair {
     report.lost = lost
   }
 
-  /// Without MANIFEST it shows in gaps and loose links how far back history is whole.
+  /// Works out without MANIFEST from where history is whole: above all gaps and broken links.
   private mutating func inferHistory(
     _ result: inout Manifest, _ plan: RepairPlan, danglingAt dangling: UInt64
   ) {
@@ -235,6 +226,7 @@ package struct StoreRepair {
       "compaction had dropped history; views from sequence \(result.historyFrom) on are right")
   }
 
+  /// Puts lost sequences on record as accepted damage; some are joined so that room for more stays.
   private func recordHoles(in result: inout Manifest) {
     let kept = (manifest?.damage ?? []).filter { $0.state == .accepted }
     result.damage = Array(kept.prefix(Limits.damageRecords / 2))
