@@ -1,4 +1,4 @@
-/// Names an attachment by its content.
+/// Names an attachment, a value in a file of its own beside the log, by its content.
 package struct AttachmentID: Sendable, Hashable {
   /// The SHA-256 of the content.
   package var hash: [UInt8]
@@ -31,15 +31,14 @@ package struct AttachmentID: Sendable, Hashable {
     return [UInt8](hexDigits: Array(name.utf8))
   }
 
-  /// Bytes as hexadecimal digits.
   package static func text(_ bytes: [UInt8]) -> String {
     String(decoding: bytes.hexDigits, as: UTF8.self)
   }
 }
 
-/// The header of an attachment's file. The content follows it in pieces of ``pieceBytes``, the last
-/// one shorter, each with its checksum (u32, CRC-32C seeded with the piece's number and the file's)
-/// or, encrypted, with its tag and the salt of its nonce behind it.
+/// The header of an attachment's file. The content follows in pieces of ``pieceBytes``, the last
+/// one shorter. Behind each piece stands its checksum (u32, CRC-32C seeded with the numbers of
+/// piece and file) or, in an encrypted file, the piece's tag and the salt of its nonce.
 ///
 /// ```
 ///  0 u64 magic                        24 32 SHA-256 of the content
@@ -51,13 +50,13 @@ package struct AttachmentID: Sendable, Hashable {
 ///                                        them came, in milliseconds since 1970; else 0
 ///                                    248 u64 XXH64 of the header with this field 0
 /// ```
-/// The file of an attachment that was released ends behind the header.
+/// A *released* attachment has given its content up: its file ends behind the header.
 package struct AttachmentHeader: Sendable, Hashable {
   private static let magic: UInt64 = 0x0a54_5441_4544_4954  // "TIDEATT\n"
   package static let byteCount = 256
-  /// Content of a piece.
+  /// Bytes of content in every piece but the last.
   package static let pieceBytes = 64 << 10
-  /// Where the id of the user's key stands, at the beginning of the seal.
+  /// Where the seal begins, with the id of the user's key.
   static let keyOffset = 64
   private static let flagsOffset = 12
   private static let releasedFlag: UInt32 = 2
@@ -69,7 +68,7 @@ package struct AttachmentHeader: Sendable, Hashable {
   /// Random, so that a piece of another file is not taken for one of this.
   package var number: UInt64
   package var isReleased = false
-  /// When a part came last, of content that came in parts.
+  /// When the last part of content that came in parts was written, in milliseconds since 1970.
   package var touched: UInt64 = 0
   package var seal: FileSeal?
   /// Whether a salt stands behind each piece of an encrypted file: earlier versions wrote none.
@@ -84,12 +83,10 @@ package struct AttachmentHeader: Sendable, Hashable {
   package var pieceOverhead: Int {
     AttachmentPieces.overhead(isEncrypted: seal != nil, hasSalts: hasSalts)
   }
-  /// The length of the file.
   package var fileBytes: Int {
     isReleased ? Self.byteCount : Self.byteCount + Int(id.length) + pieces * pieceOverhead
   }
 
-  /// How many pieces the content has.
   var pieces: Int { (Int(id.length) + Self.pieceBytes - 1) / Self.pieceBytes }
 
   /// Bytes of content of a piece.
@@ -97,12 +94,12 @@ package struct AttachmentHeader: Sendable, Hashable {
     min(Self.pieceBytes, Int(id.length) - number * Self.pieceBytes)
   }
 
-  /// Whether the beginning of a file says that its content was released.
+  /// Whether the beginning of a file has the flag "released"; false for one that is too short.
   static func isReleased(_ head: [UInt8]) -> Bool {
     ((try? head.rawSpan.u32(at: flagsOffset)) ?? 0) & releasedFlag != 0
   }
 
-  /// The bytes before the seal, which it authenticates.
+  /// The header's bytes before the seal, which authenticates them.
   private func prefix(isEncrypted: Bool) -> ByteWriter {
     var writer = ByteWriter(capacity: Self.byteCount)
     writer.u64(Self.magic)
@@ -141,8 +138,7 @@ package struct AttachmentHeader: Sendable, Hashable {
       throw FormatError("no attachment's file")
     }
     let checksum = try header.rawSpan.u64(at: Self.checksumOffset)
-    header.replaceSubrange(
-      Self.checksumOffset..<Self.byteCount, with: repeatElement(0, count: 8))
+    header.replaceSubrange(Self.checksumOffset..<Self.byteCount, with: repeatElement(0, count: 8))
     guard XXH64.hash(header.rawSpan) == checksum else {
       throw FormatError("the header's checksum is wrong")
     }
@@ -152,11 +148,10 @@ package struct AttachmentHeader: Sendable, Hashable {
     let flags = try header.rawSpan.u32(at: Self.flagsOffset)
     let isEncrypted = flags & FormatConstants.encryptionFeature != 0
     hasSalts = flags & Self.saltedFlag != 0
+    // Only encrypted pieces have salts. Any other flag means bytes that are unknown here.
     let known =
       FormatConstants.encryptionFeature | Self.releasedFlag | (isEncrypted ? Self.saltedFlag : 0)
-    guard flags & ~known == 0 else {
-      throw FormatError("unknown features")
-    }
+    guard flags & ~known == 0 else { throw FormatError("unknown features") }
     let length = try header.rawSpan.u64(at: 16)
     guard length <= UInt64(Limits.attachmentBytes) else {
       throw FormatError("a length that is out of bounds")

@@ -1,10 +1,10 @@
-/// The pieces of an attachment's file as they are stored: the content, and behind it a checksum or,
-/// encrypted, the tag and the salt of the nonce.
+/// Codes the pieces of an attachment's file: the content, and behind it a checksum or, in encrypted
+/// files, the tag and the salt of the nonce.
 ///
-/// The salt is drawn each time that a piece is sealed: of content that comes in parts, two copies
-/// of a store may get other bytes for the same piece, and so may one store that is sent it again.
+/// A nonce must never serve two contents under one key. A piece may be sealed twice with different
+/// bytes (sent again, or in a copied store), so each time a new random salt goes into the nonce.
 struct AttachmentPieces: Sendable {
-  /// The bytes that are drawn for the nonce of a piece.
+  /// Random bytes in the nonce of a piece.
   static let saltBytes = 8
 
   private let number: UInt64
@@ -38,9 +38,7 @@ struct AttachmentPieces: Sendable {
   ///   - bytes: its content.
   ///   - piece: its number, from 0.
   ///   - random: gives as many unpredictable bytes as it is asked for.
-  func encode(
-    _ bytes: inout [UInt8], _ piece: Int, random: (Int) -> [UInt8]
-  ) throws(FormatError) {
+  func encode(_ bytes: inout [UInt8], _ piece: Int, random: (Int) -> [UInt8]) throws(FormatError) {
     guard let sealer else {
       var writer = ByteWriter(capacity: 4)
       writer.u32(AttachmentHeader.checksum(of: bytes.rawSpan, piece, inFile: number))
@@ -73,8 +71,9 @@ struct AttachmentPieces: Sendable {
 
   private static func nonce(_ piece: Int, _ salt: [UInt8]) throws(FormatError) -> BlockSealer.Nonce
   {
+    // Kind 6 tells pieces from all other sealed parts of files, see `BlockSealer.Nonce.block(at:)`.
     guard !salt.isEmpty else { return BlockSealer.Nonce(kind: 6 << 24, place: piece) }
-    // An attachment has at most 2^24 pieces.
+    // An attachment has at most 2^24 pieces, so the number fits beside the kind.
     var nonce = BlockSealer.Nonce(kind: 6 << 24 | UInt32(truncatingIfNeeded: piece), place: 0)
     nonce.place = try salt.rawSpan.u64(at: 0)
     return nonce

@@ -1,4 +1,5 @@
-/// The sets of labels of a batch, in flat memory: a set costs no allocation.
+/// The sets of labels of a batch's puts, in flat memory: a set costs no allocation. The batch owns
+/// it; its operations name a set by index. Most batches repeat a few sets of one label.
 struct BatchLabels: Sendable {
   /// A set of labels, sorted and without repetition.
   struct LabelSet: Sendable {
@@ -12,17 +13,18 @@ struct BatchLabels: Sendable {
   /// The labels of all sets, one behind the other, and where each ends.
   private var bytes: [UInt8] = []
   private var ends: [Int] = []
-  /// Sets of one label that were added lately, by a part of the label's hash.
+  /// The last added set of one label, by the low bits of the label's hash; -1 for none.
   private var recent: [Int32] = []
 
   private static let recentCount = 256
-  /// As long as there are fewer sets the last one is the only one that is looked at.
+  /// With fewer sets `recent` is not made, and a label is compared with the last set only.
   private static let recentFromSets = 2
 
   /// Bytes that all sets take in a frame, at most.
   var storedBytes: Int { bytes.count + 2 * ends.count + 2 * sets.count }
 
-  /// Adds a set, unless it is the last one.
+  /// Adds a set unless it equals the last one.
+  /// - Parameter labels: sorted and without repetition.
   /// - Returns: its index.
   mutating func add(_ labels: [[UInt8]]) -> Int {
     if isLast(labels) { return sets.count - 1 }
@@ -42,7 +44,7 @@ struct BatchLabels: Sendable {
     }
     if recent.isEmpty { recent = [Int32](repeating: -1, count: Self.recentCount) }
     let place = Int(truncatingIfNeeded: KeyHash.hash(label, seed: 0)) & (Self.recentCount - 1)
-    // A set that was taken back since is another one by now, or none.
+    // `removeSets` leaves `recent` as it is: the index may name another set by now, or none.
     let known = Int(recent[place])
     if isSet(known, label) { return known }
     beginSet()
@@ -98,7 +100,7 @@ struct BatchLabels: Sendable {
     }
   }
 
-  /// Takes sets back, and keeps their memory.
+  /// Removes the last sets, for operations that are taken back, and keeps their memory.
   mutating func removeSets(from count: Int) {
     guard count < sets.count else { return }
     ends.removeLast(ends.count - sets[count].first)

@@ -1,13 +1,13 @@
-/// One value block of a frame, as its block table tells of it.
+/// One value block of a frame, as its row in the frame's block table says.
 ///
 /// ```
 /// varint 4 * stored length + codec
 /// varint raw length
 /// ```
-/// The checksum is the last four of the stored bytes: the CRC-32C of those before it, then the
-/// segment's salt (u32) and the block's offset in the file (u64).
+/// The last four stored bytes are the CRC-32C of those before, then of the segment's salt (u32) and
+/// the block's offset in the file (u64): a stale or misplaced block does not match.
 package struct BlockEntry: Sendable, Hashable {
-  /// Everything that stands in the file: with the checksum, and the tag where there is one.
+  /// The bytes in the file, with the checksum and the tag of an encrypted block.
   package var storedLength: Int
   package var rawLength: Int
   package var codec: Codec
@@ -26,7 +26,7 @@ extension BlockEntry {
     writer.varint(rawLength)
   }
 
-  /// Puts the entry over bytes that are there already.
+  /// Writes the row over bytes of a buffer.
   /// - Returns: where it ends.
   func encode(into bytes: inout MutableRawSpan, at offset: Int) -> Int {
     let end = bytes.put(varint: UInt64(word), at: offset)
@@ -51,6 +51,7 @@ extension BlockEntry {
       throw FormatError("unknown codec of a block", isNewer: true)
     }
     self.codec = codec
+    // Compression that does not make a block shorter is never stored, so a longer one is damage.
     let length = storedLength - tagBytes - FormatConstants.blockChecksumBytes
     guard rawLength > 0, length > 0, length <= rawLength, codec != .raw || length == rawLength
     else { throw FormatError("block lengths out of bounds") }
@@ -75,7 +76,7 @@ extension BlockEntry {
 
   private static let wrong = FormatError("value block does not match its checksum")
 
-  /// The same without a comparison.
+  /// The block's bytes without the checksum, which is not compared.
   @_lifetime(copy stored)
   package func contents(_ stored: RawSpan) throws(FormatError) -> RawSpan {
     try stored.slice(0, stored.byteCount - FormatConstants.blockChecksumBytes)

@@ -1,13 +1,12 @@
-/// Compresses the blocks of a batch on two threads: the one that writes it, and one that helps.
+/// Compresses the blocks of a batch on two threads: the writer's, and a helper's.
 ///
-/// A block is offered as soon as it is whole, while the rest of the batch is still being staged.
-/// The helper takes blocks in the order in which they came; once all are there the writer takes
-/// those that nobody has begun, from the end, until the two meet. Nobody waits for the helper: a
-/// block that it is still at by then is compressed again. So a busy machine costs a writer hardly
-/// more than there being no helper, and the bytes of a block do not depend on who compresses it.
+/// The writer offers a block as soon as it is whole, while it stages the rest of the batch. The
+/// helper takes blocks in that order. Once all are offered the writer takes blocks that are still
+/// waiting, from the end, until the two meet. It does not wait for the helper: the block that the
+/// helper works on by then is compressed by the writer too. So a busy machine costs a writer little
+/// more than no helper, and the bytes of a block do not depend on which thread compresses it.
 ///
-/// One writer at a time, who holds the lock of all writers; the lock in here is the last that
-/// anybody takes, and nobody holds it while compressing.
+/// One batch at a time: its writer holds the lock of `LogWriter`. The queue's lock is taken last.
 package final class BlockPacker: Sendable {
   /// How a block is stored.
   struct Packed: Sendable, Hashable {
@@ -18,21 +17,21 @@ package final class BlockPacker: Sendable {
 
   private enum Block {
     case waiting([UInt8])
-    /// Somebody is at it, or has fetched it.
+    /// A thread compresses it, or the writer has fetched the result.
     case taken
     case packed(Packed)
   }
 
   private struct Queue {
-    /// Counts the batches: the helper may bring a block of one that is written already.
+    /// The number of the batch: the helper may finish a block of an earlier one, which is dropped.
     var batch: UInt64 = 0
     /// Blocks of the batch, in the order in which they were offered.
     var blocks: [Block] = []
     /// Raw bytes of all of them.
     var bytes = 0
-    /// The helper has taken those before it.
+    /// The helper has taken the blocks below `front`.
     var front = 0
-    /// The writer has taken those from here on.
+    /// The writer has taken the blocks from `end` on; those in between are waiting.
     var end = 0
     var isAsleep = false
     var isStopping = false
@@ -47,7 +46,7 @@ package final class BlockPacker: Sendable {
     mutating func takeFirst() -> Taken? {
       while front < end {
         front += 1
-        // The writer may have taken some before others were offered.
+        // The writer may have taken this one, before others were offered and `end` grew again.
         if let taken = take(front - 1) { return taken }
       }
       return nil
@@ -59,7 +58,7 @@ package final class BlockPacker: Sendable {
       return take(end)
     }
 
-    mutating func note(_ packed: Packed, of taken: Taken) {
+    mutating func store(_ packed: Packed, of taken: Taken) {
       guard taken.batch == batch else { return }
       blocks[taken.number] = .packed(packed)
     }
@@ -77,15 +76,15 @@ package final class BlockPacker: Sendable {
     var raw: [UInt8]
   }
 
-  /// zstd's level.
   static let level = FrameCodecs.fastLevel
 
   private let queue = Monitor(Queue())
-  // Appended segments have no dictionary, and encryption comes after.
+  // Without dictionary, as appended segments are; a block is encrypted after it is compressed.
   private let codecs: FrameCodecs
 
   package init(contexts: ZstdContexts) { codecs = FrameCodecs(contexts: contexts) }
 
+  // The helper holds the queue and not the packer, so that a packer which is let go ends it.
   deinit { end() }
 
   /// Whether there is a thread; it starts with the first block.
@@ -108,9 +107,8 @@ package final class BlockPacker: Sendable {
   /// Lets go of all blocks.
   func finish() { queue.withLock { $0.removeAll() } }
 
-  /// Takes a block of the batch.
-  /// - Returns: its number among those of the batch; nil when there are enough of them, or there
-  ///   is no thread to be had.
+  /// Takes a block of the current batch into the queue.
+  /// - Returns: its number in the queue; nil when there are enough blocks, or no helper.
   fileprivate func offer(_ raw: RawSpan) -> Int? {
     let copy = [UInt8](copying: raw)
     let (number, wakes) = queue.withLock { queue -> (Int?, Bool) in
@@ -127,7 +125,7 @@ package final class BlockPacker: Sendable {
     return number
   }
 
-  /// Starts the thread, if need be; where the system gives none, the next frame tries again.
+  /// Starts the helper unless it runs; if the system gives no thread, the next frame tries again.
   private func start(_ queue: inout Queue) -> Bool {
     guard !queue.isStopping else { return false }
     guard queue.thread == nil else { return true }
@@ -138,6 +136,7 @@ package final class BlockPacker: Sendable {
 
   private static func help(_ queue: Monitor<Queue>, _ codecs: FrameCodecs) {
     while true {
+      // Inner nil: the helper ends. Outer nil: nothing to do, so it waits on.
       let taken = queue.wait { (queue: inout Queue) -> Taken?? in
         if queue.isStopping { return .some(nil) }
         if let taken = queue.takeFirst() { return taken }
@@ -145,30 +144,27 @@ package final class BlockPacker: Sendable {
         return nil
       }
       guard let taken else { return }
-      // The writer compresses the block itself if this fails.
+      // If this fails, the writer does not find the block packed and compresses it itself.
       guard let packed = try? pack(taken.raw.rawSpan, codecs) else { continue }
-      queue.withLock { $0.note(packed, of: taken) }
+      queue.withLock { $0.store(packed, of: taken) }
     }
   }
 
-  private static func pack(
-    _ raw: RawSpan, _ codecs: FrameCodecs
-  ) throws(FormatError) -> Packed {
+  private static func pack(_ raw: RawSpan, _ codecs: FrameCodecs) throws(FormatError) -> Packed {
     var bytes: [UInt8] = []
     let codec = try codecs.encode(raw, level: level, appendingTo: &bytes)
     return Packed(codec: codec, bytes: codec == .raw ? [] : bytes)
   }
 
-  /// Compresses what nobody has begun, until everything that was offered is done but what the
-  /// helper is at.
+  /// Compresses waiting blocks on this thread, until all are done or taken by the helper.
   fileprivate func complete() throws(FormatError) {
     while let taken = queue.withLock({ $0.takeLast() }) {
       let packed = try Self.pack(taken.raw.rawSpan, codecs)
-      queue.withLock { $0.note(packed, of: taken) }
+      queue.withLock { $0.store(packed, of: taken) }
     }
   }
 
-  /// A block that is done; nil if it is not, and for good.
+  /// The result for a block, once. Nil if there is none: the caller then compresses the block.
   fileprivate func fetch(_ number: Int, of batch: UInt64) -> Packed? {
     queue.withLock { queue in
       guard queue.batch == batch, case .packed(let packed) = queue.blocks[number] else {
@@ -179,7 +175,7 @@ package final class BlockPacker: Sendable {
     }
   }
 
-  /// Lets the thread end after the block that it is at, and waits for that.
+  /// Ends the helper after its current block, and waits for that.
   package func stop() { end()?.join() }
 
   @discardableResult
@@ -205,11 +201,12 @@ struct BatchPacking: Sendable {
 /// The blocks of one frame that were offered to a packer: all of them, or the first ones.
 struct FramePacking: Sendable {
   private let batch: BatchPacking
-  /// Their numbers among those of the batch. They need not be in a row: the last block of a frame
-  /// is whole when the frame is finished, and that may be after others.
+  /// The queue's number of each block of the frame. They need not be consecutive: the last block of
+  /// a frame is whole only when the frame is finished, after blocks of later frames.
   private var numbers: [Int] = []
-  /// Raw bytes of them.
+  /// Raw bytes of the blocks offered so far.
   private var bytes = 0
+  /// Whether a block was refused. Later ones then stay out: `numbers[n]` is that of block n.
   private var isFull = false
 
   fileprivate init(batch: BatchPacking) { self.batch = batch }
@@ -230,7 +227,7 @@ struct FramePacking: Sendable {
     }
   }
 
-  /// Sees to it that as good as all blocks of the batch are done.
+  /// Compresses what is waiting; the helper may still work on one block.
   func complete() throws(FormatError) { try batch.packer.complete() }
 
   /// A block of the frame; nil if it is to be compressed by the one who asks.

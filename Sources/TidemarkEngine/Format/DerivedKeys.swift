@@ -1,11 +1,9 @@
-/// Keys of rows that the library derives from other entries, such as those of the indexes of
-/// collections.
+/// Keys of rows that the library derives from other entries, such as rows of collections' indexes.
 ///
-/// They are cached entries, so that none takes part in replication and older versions of them are
-/// not kept. Scans that do not ask for them by their prefix, counts, and readers of the log pass
-/// over them: they say nothing that the entries do not say from which they are derived.
+/// These entries are cached ones, so that none is replicated and no older versions are kept. Scans
+/// that do not ask for their prefix, counts and readers of the log pass over them.
 package enum DerivedKeys {
-  /// The first bytes of them all.
+  /// The first bytes of every derived key; users cannot write keys that begin so.
   package static let prefix = Array("\0tidemark/#".utf8)
 
   /// Whether a key is one of them.
@@ -16,7 +14,6 @@ package enum DerivedKeys {
   }
 
   private static func holdsPrefix(_ key: RawSpan) -> Bool {
-    key.byteCount >= prefix.count
-      && key.extracting(first: prefix.count).isEqual(to: prefix.rawSpan)
+    key.byteCount >= prefix.count && key.extracting(first: prefix.count).isEqual(to: prefix.rawSpan)
   }
 }

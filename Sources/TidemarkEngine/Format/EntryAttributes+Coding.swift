@@ -41,13 +41,15 @@ extension EntryAttributes {
   }
 
   private static func encode(hash: [UInt8], into writer: inout ByteWriter) {
+    // Nil unless the hash is lower-case hexadecimal text, which decoding gives back as it was.
     let packed = hash.isEmpty ? nil : [UInt8](hexDigits: hash)
     let stored = packed ?? hash
     writer.varint(stored.count << 1 | (packed == nil ? 0 : 1))
     writer.raw(stored)
   }
 
-  /// Whether encoded attributes say that the value is cached. Those that cannot be read do not.
+  /// Whether encoded attributes say that the value is cached (a copy of what a server has); false
+  /// for those that cannot be decoded, so that such an entry counts as the user's own.
   static func tellCached(_ bytes: RawSpan) -> Bool {
     guard bytes.byteCount > 0 else { return false }
     var reader = ByteReader(bytes)
@@ -80,15 +82,11 @@ extension EntryAttributes {
       entryClass = value
     }
     try decodeReplication(fields, &reader)
-    if fields.contains(.alias) {
-      alias = try reader.blob(atMost: Limits.aliasBytes)
-    }
+    if fields.contains(.alias) { alias = try reader.blob(atMost: Limits.aliasBytes) }
     if fields.contains(.schema) {
       schemaVersion = UInt32(try reader.varint(atMost: Int(UInt32.max)))
     }
-    if fields.contains(.generation) {
-      generation = try reader.blob(atMost: Limits.generationBytes)
-    }
+    if fields.contains(.generation) { generation = try reader.blob(atMost: Limits.generationBytes) }
     if fields.contains(.atomicGroup) { atomicGroup = try reader.varint() }
     if fields.contains(.recordType) {
       recordType = UInt32(try reader.varint(atMost: Int(UInt32.max)))

@@ -1,4 +1,5 @@
-/// The attributes of an entry beside key, value and labels; most entries carry nothing of it.
+/// The attributes of an entry beside key, value and labels; most entries have none. Those of
+/// replication speak of a *feed*, the log of changes of a peer.
 ///
 /// ```
 /// varint  fields present, see Field; then, in this order:
@@ -20,10 +21,10 @@
 /// former        see `FormerLabels`
 /// ```
 package struct EntryAttributes: Sendable, Hashable {
-  /// Which of two kinds of data a value is.
+  /// `owned` is the user's own data; `cache` is a copy of what a server has, which may be evicted.
   package enum Class: UInt8, Sendable { case owned = 0, cache = 1 }
 
-  /// The version that a change was made upon.
+  /// The version that a change was made upon: its position in the feed, or its operation id.
   package enum Base: Sendable, Hashable {
     case position(epoch: UInt64, offset: UInt64)
     case operation(replica: [UInt8], sequence: UInt64)
@@ -59,7 +60,7 @@ package struct EntryAttributes: Sendable, Hashable {
   package var recordType: UInt32 = 0
   /// When the writer committed an entry that came from another store; 0 where that is this one.
   package var writerTime: UInt64 = 0
-  /// In a feed: labels that the key had before; nil where nobody has looked.
+  /// In a feed: labels that the key has lost; nil where that was not looked up.
   package var former: FormerLabels?
 
   package init() {}
@@ -89,7 +90,6 @@ package struct EntryAttributes: Sendable, Hashable {
     static let known: UInt64 = 0x1_ffff
   }
 
-  /// Whether there is nothing to store.
   package var isEmpty: Bool { fields.rawValue == 0 }
 
   var fields: Field {

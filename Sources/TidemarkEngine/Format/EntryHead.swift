@@ -1,4 +1,5 @@
-/// One entry without its value, as it stands in a frame's heads.
+/// The header of one entry: all but its value. A frame's *heads* are those of all its entries, in
+/// one compressed piece. A *touch* renews the validity of an older put and has no value itself.
 ///
 /// ```
 /// u8      kind (bits 0-3), end of batch (bit 4); the rest zero
@@ -8,8 +9,8 @@
 /// varint  label set, an index into the frame's table          (labels)
 /// varint  value length                                        (value)
 /// varint  sequence less the key's previous sequence           (previous)
-/// zigzag  commit time less the one before it, in a frame with explicit sequences less the
-///         frame's first                                       (commitTime)
+/// zigzag  commit time less that of the entry before, or in a frame with explicit sequences
+///         (of a compacted segment) less that of the first     (commitTime)
 /// varint  sequence less that of the put a touch refers to     (valueSequence)
 /// u64     commit time of the oldest version since the key was last absent  (created)
 /// varint  length of the attributes, then the attributes       (attributes)
@@ -18,13 +19,13 @@ package struct EntryHead: Sendable {
   package var kind: EntryKind
   package var endsBatch: Bool
   package var sequence: UInt64
-  /// Where the key stands in the raw heads.
+  /// Where the key begins in the frame's raw heads.
   package var keyStart: Int
   package var keyLength: Int
   /// Index into the frame's table of label sets; -1 for none.
   package var labelSet: Int
   package var hasValue: Bool
-  /// Where the value begins in the frame's stream of values.
+  /// Where the value begins in the frame's raw values, one behind the other.
   package var valueOffset: Int
   package var valueLength: Int
   /// The key's previous sequence; 0 for none.

@@ -1,18 +1,18 @@
-/// The key of an encrypted file, as its header holds it: the key itself, encrypted with the
-/// user's.
+/// The key of an encrypted file as the file's header holds it: encrypted (wrapped) with the user's
+/// key. So a file can be read with the user's key alone, and each file has a key of its own.
 ///
 /// ```
 ///  0 16  id of the user's key
 /// 16 12  nonce, random
 /// 28 32  the file's key, encrypted with AES-256-GCM
-/// 60 16  tag; the header's bytes before the nonce are authenticated with it
+/// 60 16  tag; it authenticates the header's bytes before the nonce too
 /// ```
 package struct FileSeal: Sendable, Hashable {
   package static let byteCount = 76
 
   package var keyID: Encryption.KeyID
   package var nonce: [UInt8]
-  /// Encrypted key and tag.
+  /// The encrypted file key and its tag.
   package var wrapped: [UInt8]
   /// The header's bytes before the nonce, which are authenticated with the key.
   package var header: [UInt8]
@@ -37,7 +37,7 @@ extension FileSeal {
     wrapped = try reader.array(Encryption.keyBytes + BlockSealer.tagBytes)
   }
 
-  /// Opens the file with the user's key.
+  /// The cipher for the file's parts, from the user's key.
   /// - Parameters:
   ///   - key: the one that `keyID` names.
   ///   - fileID: the number that the header gives the file.
@@ -51,7 +51,7 @@ extension FileSeal {
   }
 }
 
-/// A key that was drawn for a file about to be written.
+/// A random key for one file about to be written, so a nonce need only be unique within the file.
 package struct NewFileKey: Sendable {
   package let keyID: Encryption.KeyID
   package let nonce: [UInt8]
@@ -69,12 +69,9 @@ package struct NewFileKey: Sendable {
     fileKey = Array(random.dropFirst(BlockSealer.nonceBytes))
   }
 
-  /// How many random bytes a new key takes.
   package static let randomBytes = BlockSealer.nonceBytes + Encryption.keyBytes
 
-  package func sealer(fileID: UInt64) -> BlockSealer {
-    BlockSealer(key: fileKey, fileID: fileID)
-  }
+  package func sealer(fileID: UInt64) -> BlockSealer { BlockSealer(key: fileKey, fileID: fileID) }
 
   /// The seal for the file's header.
   /// - Parameter prefix: the header's bytes before the key's id.
@@ -83,23 +80,25 @@ package struct NewFileKey: Sendable {
     let header = prefix + keyID.bytes
     return FileSeal(
       keyID: keyID, nonce: nonce,
-      wrapped: try wrapper.sealed(fileKey.rawSpan, nonce, authenticating: header),
-      header: header)
+      wrapped: try wrapper.sealed(fileKey.rawSpan, nonce, authenticating: header), header: header)
   }
 }
 
+/// One nonce for each part of a file: the high byte of `kind` tells the sort of part, the rest and
+/// `place` which of them. No two parts of a file may have the same nonce. Hint files make theirs
+/// with the byte 5, and pieces of attachments with the byte 6.
 extension BlockSealer.Nonce {
   /// A value block that stands at an offset of a segment.
   package static func block(at offset: Int) -> Self { Self(kind: 0, place: offset) }
   /// A frame's heads.
   package static func heads(at offset: Int) -> Self { Self(kind: 1 << 24, place: offset) }
-  /// A chunk of a locator. A locator that was half written and cut off again may have had a
-  /// chunk at the same offset, but never a chunk of the same number and beginning.
+  /// A chunk of the locator that begins at `offset`. A locator that was half written and cut off
+  /// may have had a chunk in the same place, but none with both this number and this beginning.
   package static func locator(at offset: Int, chunk: Int) -> Self {
     Self(kind: 2 << 24 | UInt32(truncatingIfNeeded: chunk), place: offset)
   }
   /// A segment's dictionary.
   package static let dictionary = Self(kind: 3 << 24, place: 0)
-  /// A chunk of an image.
+  /// A chunk of an image, a sorted run of the index.
   package static func image(chunk: Int) -> Self { Self(kind: 4 << 24, place: chunk) }
 }

@@ -16,18 +16,19 @@ package enum FormatConstants {
   package static let manifestMagic: UInt64 = 0x0a4e_414d_4544_4954  // "TIDEMAN\n"
 
   package static let segmentHeaderPageBytes = 4096
-  /// Two copies of the header page; frames begin here unless dictionaries come between.
+  /// Two copies of the header page. Frames begin here, or behind the segment's dictionary.
   package static let segmentHeaderBytes = 8192
   package static let frameHeaderBytes = 64
   package static let frameAlignment = 8
   package static let frameSync: UInt32 = 0x4d41_5246  // "FRAM"
-  /// In the block table.
+  /// The shortest row of a block table.
   package static let leastBlockEntryBytes = 2
-  /// Behind a value block.
+  /// The checksum behind a value block.
   package static let blockChecksumBytes = 4
   package static let segmentFooterBytes = 128
 
-  /// Payload of a locator chunk: a multiple of every record size in it.
+  /// Payload of a chunk of a locator (a segment's table of where entries stand): a multiple of the
+  /// sizes of records, so that none crosses a chunk.
   package static let locatorChunkPayloadBytes = 16_320
   /// A locator chunk with its checksum behind it.
   package static let locatorChunkBytes = 16_328
@@ -45,11 +46,11 @@ package enum Codec: UInt8, Sendable {
 package enum EntryKind: UInt8, Sendable {
   case put = 1
   case delete = 2
-  /// Renews the validation time of the value that the key has already.
+  /// Renews the validity of the key's value without writing the value again.
   case touch = 3
-  /// The engine's own: peer cursors, verdicts, replay marks. In no scan, count or history.
+  /// A note of the engine's own, such as how far a peer has read. In no scan, count or history.
   case record = 4
-  /// A cache value that was given up; not a delete.
+  /// Gives up a cached value (a copy of what a server has); not a delete, which is replicated.
   case evict = 5
 
   /// Whether the key reads as absent after this entry.

@@ -1,5 +1,5 @@
-/// The labels that a key of a feed has had and has no more, each with the entry that left it out:
-/// readers who know the key by one of them hear that it has left, whatever compaction has dropped.
+/// The labels that a key of a feed (the log of changes that peers read) has lost. So a peer that
+/// reads by label learns that a key has left it, even if compaction has dropped entries between.
 ///
 /// ```
 /// varint  count; per label: varint length, bytes, varint left
@@ -8,13 +8,13 @@
 package struct FormerLabels: Sendable, Hashable {
   package struct Row: Sendable, Hashable {
     package var label: [UInt8]
-    /// The entry that left it out; 0 for the one that this is an attribute of, whose sequence is
-    /// not known yet when it is written.
+    /// The sequence of the entry that left the label out; 0 stands for the entry that carries this
+    /// attribute, whose sequence is not known when the attribute is encoded.
     package var left: UInt64
   }
 
   package private(set) var rows: [Row] = []
-  /// Labels that were left out up to this entry may be missing; nil where none is, 0 as in a row.
+  /// Labels left out up to this entry may be missing here; nil where none is, 0 as in a row.
   package private(set) var forgottenThrough: UInt64?
 
   /// Most labels, and bytes of them, that are kept; the others are forgotten, the oldest first.
@@ -23,15 +23,15 @@ package struct FormerLabels: Sendable, Hashable {
 
   package init() {}
 
-  /// Nothing is known of what was left out up to an entry.
+  /// For a key of which nothing is known up to an entry.
   package init(forgottenThrough sequence: UInt64) { forgottenThrough = sequence }
 
-  /// The labels that a key has lost with an entry that follows another one.
+  /// The former labels of a key's next entry.
   /// - Parameters:
-  ///   - former: those of the entry before.
-  ///   - labels: that entry's labels; none for a delete.
-  ///   - sequence: that entry's, or 0 where it has none yet.
-  ///   - next: the labels of the entry that follows, in byte order.
+  ///   - former: those of the entry before it.
+  ///   - labels: the labels of the entry before; none for a delete.
+  ///   - sequence: the sequence of the entry before, or 0 where it has none yet.
+  ///   - next: the labels of the next entry, in byte order.
   package init(
     after former: FormerLabels, _ labels: [[UInt8]], at sequence: UInt64, next: [[UInt8]]
   ) {
@@ -44,7 +44,7 @@ package struct FormerLabels: Sendable, Hashable {
   }
 
   private mutating func bound() {
-    // A label that is left out just now comes last.
+    // The oldest are forgotten first; 0 is the newest entry, so it comes last.
     func order(_ row: Row) -> UInt64 { row.left == 0 ? .max : row.left }
     rows.sort { a, b in
       let (first, second) = (order(a), order(b))
@@ -59,7 +59,7 @@ package struct FormerLabels: Sendable, Hashable {
     }
   }
 
-  /// The same, read from an entry that has its sequence.
+  /// The same with the sequence of the entry that carries it in the place of 0.
   package func placed(at sequence: UInt64) -> FormerLabels {
     var placed = self
     for index in rows.indices where rows[index].left == 0 { placed.rows[index].left = sequence }

@@ -1,4 +1,4 @@
-/// A frame's bytes, and what a locator needs to know of them.
+/// What a segment's locator, its table of where entries stand, needs to know of a finished frame.
 package struct BuiltFrame: Sendable {
   package var header: FrameHeader
   package var blocks: [BlockEntry]
@@ -32,23 +32,23 @@ extension FrameBuilder {
     level: Int32?, codecs: FrameCodecs
   ) throws(FormatError) -> BuiltFrame {
     closeBlock()
-    // Frames with explicit sequences may be history, which the header of the raw path cannot say.
+    // `finishRaw` writes no flag for history, which frames with explicit sequences may hold.
     if level == nil, codecs.tagBytes == 0, !hasExplicitSequences {
       return try finishRaw(
         appendingTo: &output, offset: offset, salt: salt, durableThrough: durableThrough)
     }
-    // Blocks that a helper thread compresses while the batch is staged, see ``BlockPacker``. At
-    // another level, or with a dictionary, they are left to it and compressed anew here.
+    // A helper thread has compressed blocks while the batch was staged, see ``BlockPacker``. They
+    // are of use only for the same level and without a dictionary.
     let packing = level == BlockPacker.level && codecs.dictionary == nil ? packing : nil
-    // While this thread then compresses the heads, the helper finishes the block that it is at.
+    // The helper may finish its last block while this thread compresses the heads below.
     try packing?.complete()
     return try finish(
       try packed(level: level, codecs: codecs, packing), appendingTo: &output, offset: offset,
       salt: salt, durableThrough: durableThrough, codecs: codecs)
   }
 
-  /// Compresses the frame, whose last block is closed. Where in a file it will stand does not
-  /// matter yet, so that frames can be compressed side by side.
+  /// Compresses the frame, whose last block is closed. The result does not depend on the frame's
+  /// place in a file, so that frames can be compressed side by side.
   func packed(
     level: Int32?, codecs: FrameCodecs, _ packing: FramePacking? = nil
   ) throws(FormatError) -> PackedFrame {
@@ -73,7 +73,8 @@ extension FrameBuilder {
     writer.raw(heads.bytes)
   }
 
-  /// Appends the frame, which was compressed, to `output`; see the other form.
+  /// Appends a frame that was compressed to `output`: encrypts it and adds checksums, which depend
+  /// on the frame's place. Parameters are those of `finish` above.
   package func finish(
     _ packed: PackedFrame, appendingTo output: inout [UInt8], offset: Int, salt: UInt32,
     durableThrough: UInt64, codecs: FrameCodecs
@@ -89,34 +90,31 @@ extension FrameBuilder {
       packed.headsCodec == .zstdDictionary || blocks.contains { $0.codec == .zstdDictionary }
     var header = FrameHeader(
       storedLength: blocks.reduce(frontLength) { $0 + $1.storedLength },
-      headsRawLength: packed.headsRawLength,
-      firstSequence: firstSequence, durableThrough: durableThrough, entryCount: entryCount,
-      blockCount: blocks.count, headsChecksum: 0,
-      headsCodec: packed.headsCodec, hasExplicitSequences: hasExplicitSequences,
-      isHistory: isHistory,
-      usesDictionary: usesDictionary, frontLength: frontLength)
+      headsRawLength: packed.headsRawLength, firstSequence: firstSequence,
+      durableThrough: durableThrough, entryCount: entryCount, blockCount: blocks.count,
+      headsChecksum: 0, headsCodec: packed.headsCodec, hasExplicitSequences: hasExplicitSequences,
+      isHistory: isHistory, usesDictionary: usesDictionary, frontLength: frontLength)
     if let sealer = codecs.sealer {
-      // The checksum, of the encrypted heads, is not known yet: `associatedData` leaves it out.
+      // `associatedData` leaves the checksum out: that is one of the encrypted heads.
       try sealer.seal(
         &storedHeads, from: 0, .heads(at: frontStart + tableLength),
         authenticating: header.associatedData + front.bytes)
     }
     front.raw(storedHeads)
     header.headsChecksum = XXH64.hash(front.bytes.rawSpan)
-    // Room is made once: reserved for each of many frames, it would be moved for each.
+    // For the first frame only: an exact reservation for each would move all bytes each time.
     if output.isEmpty { output.reserveCapacity(header.totalLength) }
     output.append(contentsOf: header.encoded(salt: salt, offset: offset))
     output.append(contentsOf: front.bytes)
-    // Where a block stands is part of its checksum, and of what it is encrypted with.
+    // A block's place goes into its checksum and its nonce.
     try appendBlocks(
       of: packed, to: &output, at: frontStart + frontLength, salt: salt, sealer: codecs.sealer)
     let padding = header.totalLength - FormatConstants.frameHeaderBytes - header.storedLength
     output.append(contentsOf: repeatElement(0, count: padding))
-    return BuiltFrame(
-      header: header, blocks: blocks, places: places, holdsRecords: holdsRecords)
+    return BuiltFrame(header: header, blocks: blocks, places: places, holdsRecords: holdsRecords)
   }
 
-  /// The same where nothing is compressed or encrypted: every byte goes to its place at once.
+  /// Appends a frame that is neither compressed nor encrypted: bytes go straight to their place.
   private func finishRaw(
     appendingTo output: inout [UInt8], offset: Int, salt: UInt32, durableThrough: UInt64
   ) throws(FormatError) -> BuiltFrame {
@@ -150,8 +148,7 @@ extension FrameBuilder {
       frontLength: frontLength)
     header.encode(into: &output, at: start, salt: salt, offset: offset)
     output.append(contentsOf: repeatElement(0, count: start + header.totalLength - output.count))
-    return BuiltFrame(
-      header: header, blocks: blocks, places: places, holdsRecords: holdsRecords)
+    return BuiltFrame(header: header, blocks: blocks, places: places, holdsRecords: holdsRecords)
   }
 
   /// Appends the blocks, compressed, one behind the other.
@@ -176,14 +173,12 @@ extension FrameBuilder {
         body.append(copying: raw)
       }
       blocks.append(
-        BlockEntry(
-          storedLength: body.count - storedStart + added, rawLength: length, codec: codec))
+        BlockEntry(storedLength: body.count - storedStart + added, rawLength: length, codec: codec))
     }
     return blocks
   }
 
-  /// Appends the blocks as they are stored: encrypted, where that is asked for, and with their
-  /// checksums.
+  /// Appends the blocks as they are stored: encrypted if there is a sealer, and with checksums.
   /// - Parameter offset: where in the file the first one will stand.
   private func appendBlocks(
     of packed: PackedFrame, to output: inout [UInt8], at offset: Int, salt: UInt32,

@@ -6,23 +6,26 @@ package struct ValuePlace: Sendable, Hashable {
   package var position: UInt32
 }
 
-/// Collects entries and turns them into the bytes of one frame.
+/// Collects entries and turns them into one frame: their headers (*heads*) in one piece, their
+/// values in blocks. Readers find the values of staged entries here until they are in the log.
 package struct FrameBuilder: Sendable {
   package private(set) var entryCount = 0
   package private(set) var firstSequence: UInt64 = 0
   package private(set) var lastSequence: UInt64 = 0
+  /// True for compacted segments, which are not in order of sequence; else sequences are dense.
   let hasExplicitSequences: Bool
+  /// Whether the frame holds what compaction keeps apart from the newest versions of the keys.
   let isHistory: Bool
   /// A block is closed once it holds this many raw bytes.
   private let blockTarget: Int
-  /// A longer value has blocks of its own.
+  /// The most raw bytes of a block; a longer value has several blocks of its own.
   private let mostInBlock: Int
   private(set) var heads = ByteWriter()
   private(set) var labelSets = ByteWriter()
   private(set) var labelSetCount = 0
-  /// Sets already in the table, by the id that the caller knows them by.
+  /// Numbers of the sets in the frame's table, by the ids of the caller (of the index).
   private var labelSetIndex = IDMap()
-  /// Where the last entry's head begins.
+  /// Where the last entry's head begins in `heads`.
   private var lastHead = 0
   private(set) var baseCommitTime: UInt64 = 0
   private var lastCommitTime: UInt64 = 0
@@ -30,17 +33,17 @@ package struct FrameBuilder: Sendable {
   package private(set) var values: [UInt8] = []
   /// Where each entry's value ends in `values`.
   private var valueEnds: [UInt32] = []
-  /// Raw length of every finished block.
+  /// Raw length of every closed block.
   package private(set) var blockLengths: [Int] = []
+  /// Raw bytes in the block that values go into now.
   private var openBlock = 0
   package private(set) var places: [ValuePlace] = []
-  /// Gets blocks as they become whole; nil where nobody helps to compress them.
+  /// Offers closed blocks to a thread that helps to compress them; nil without one.
   private(set) var packing: FramePacking?
   /// Whether any entry is a record of the engine's own.
   private(set) var holdsRecords = false
 
-  /// - Parameters:
-  ///   - packing: gets blocks as they become whole.
+  /// - Parameter packing: gets blocks as they become whole.
   init(packing: FramePacking?) {
     self.init()
     self.packing = packing
@@ -48,7 +51,7 @@ package struct FrameBuilder: Sendable {
 
   /// - Parameters:
   ///   - hasExplicitSequences: whether it is for a compacted segment.
-  ///   - isHistory: whether what it holds is packed as densely as can be.
+  ///   - isHistory: whether it holds older versions, packed as densely as can be.
   ///   - blockTarget: a block is closed once it holds this many raw bytes.
   package init(
     hasExplicitSequences: Bool = false, isHistory: Bool = false,
@@ -75,7 +78,7 @@ package struct FrameBuilder: Sendable {
     isFull || (isHistory && !isEmpty && values.count + length > blockTarget)
   }
 
-  /// Marks the last entry as the last of its batch.
+  /// Marks the last entry as the last of its batch: bit 4 of its first byte, see ``EntryHead``.
   mutating func endBatch() {
     guard entryCount > 0 else { return }
     heads.bytes[lastHead] |= 0x10
@@ -86,7 +89,7 @@ package struct FrameBuilder: Sendable {
     package var kind: EntryKind
     package var endsBatch: Bool
     package var sequence: UInt64
-    /// Known to the caller by this id; 0 is the empty set.
+    /// The caller's id of the entry's set of labels; 0 is the empty set.
     package var labelSetID: UInt32 = 0
     package var previous: UInt64 = 0
     package var valueSequence: UInt64 = 0
@@ -115,18 +118,16 @@ package struct FrameBuilder: Sendable {
     if needsLabels(ofSet: entry.labelSetID) {
       let set = try labels(entry.labelSetID)
       labelSets.varint(set.count)
-      for label in set {
-        labelSets.blob(label)
-      }
+      for label in set { labelSets.blob(label) }
       noteLabelSet(entry.labelSetID)
     }
     append(entry, key: key, value: value, attributes: attributes)
   }
 
-  /// Whether the frame has not seen a set yet, so that its labels are to be given before its entry.
+  /// Whether ``addLabelSet(_:_:_:)`` must come before an entry with this set.
   func needsLabels(ofSet id: UInt32) -> Bool { id != 0 && labelSetIndex[id] == nil }
 
-  /// Gives the labels of a set that the frame has not seen yet.
+  /// Adds a set to the frame's table; once for each id.
   /// - Parameters:
   ///   - id: the set's, as entries name it.
   ///   - labels: sets of a batch.
@@ -141,7 +142,7 @@ package struct FrameBuilder: Sendable {
     labelSetCount += 1
   }
 
-  /// Adds an entry whose labels the frame has seen.
+  /// Adds an entry whose set of labels is in the frame's table.
   mutating func append(_ entry: Entry, key: RawSpan, value: RawSpan?, attributes: RawSpan) {
     let labelSet = entry.labelSetID == 0 ? nil : labelSetIndex[entry.labelSetID]
     lastHead = heads.count
@@ -151,6 +152,7 @@ package struct FrameBuilder: Sendable {
       baseCommitTime = entry.commitTime
       lastCommitTime = entry.commitTime
     }
+    // Compacted entries are not in order of time, so their times are counted from the first.
     let base = hasExplicitSequences ? baseCommitTime : lastCommitTime
     var fields: EntryFields = []
     if labelSet != nil { fields.insert(.labels) }
@@ -185,8 +187,7 @@ package struct FrameBuilder: Sendable {
     place(value)
   }
 
-  /// Takes the memory of values over from a frame that is written, for a frame without entries,
-  /// unless a long value has made it large.
+  /// Takes over, while empty, the memory for values of a written frame, unless that is large.
   mutating func takeMemory(of written: inout FrameBuilder) {
     guard written.values.capacity <= 4 * Limits.frameValuesTarget else { return }
     swap(&values, &written.values)
@@ -202,7 +203,7 @@ package struct FrameBuilder: Sendable {
   /// longer than a block; then it has a run of blocks of its own.
   private mutating func place(_ value: RawSpan?) {
     let length = value?.byteCount ?? 0
-    // An empty value stays behind the last one, as `LocatorTable.places` works it out.
+    // An empty value closes no block: `LocatorTable.places` works the places out the same way.
     if length > 0, openBlock > 0, openBlock + length > blockTarget { closeBlock() }
     places.append(
       ValuePlace(block: UInt32(blockLengths.count), position: UInt32(truncatingIfNeeded: openBlock))
@@ -211,6 +212,7 @@ package struct FrameBuilder: Sendable {
     guard let value, length > 0 else { return }
     values.append(copying: value)
     openBlock += length
+    // Only a value that began this block can have made it too long; cut it into blocks of its own.
     guard openBlock > mostInBlock else { return }
     while openBlock > 0 {
       let part = min(openBlock, mostInBlock)

@@ -1,13 +1,13 @@
-/// Compresses and decompresses what stands in frames; one for every segment, since the
-/// dictionary is the segment's.
+/// Compresses and decompresses the heads and blocks of frames. Each segment has one, with the
+/// dictionary and the key of the segment. The levels are zstd's.
 package final class FrameCodecs: Sendable {
-  /// Fast enough to stand in the way of a commit.
+  /// For commits, which wait for the compression.
   package static let fastLevel: Int32 = 1
   /// For compaction, which has time.
   package static let compactionLevel: Int32 = 5
-  /// For history in a compaction, which hundreds of kilobytes of like contents make worth it.
+  /// For history (older versions) in a compaction: blocks of it are large and alike.
   package static let historyLevel: Int32 = 6
-  /// The same where least space is asked for.
+  /// For history in a compaction that is asked for least space.
   package static let denseHistoryLevel: Int32 = 19
   /// For compaction that is asked for least space, and may take several times as long.
   package static let denseLevel: Int32 = 14
@@ -15,8 +15,7 @@ package final class FrameCodecs: Sendable {
   package let dictionary: ZstdDictionary?
   /// Encrypts and decrypts; nil in a segment that is not encrypted, or whose key is not known.
   package let sealer: BlockSealer?
-  /// Whether the segment is encrypted and cannot be decrypted: checksums can be checked, and
-  /// nothing more is known of what stands in it.
+  /// Whether the segment is encrypted and its key is not known: then only checksums can be checked.
   package let isOpaque: Bool
   /// The bytes that encryption adds to blocks, heads and the like.
   package let tagBytes: Int
@@ -38,11 +37,10 @@ package final class FrameCodecs: Sendable {
   func decodeChecked(
     _ stored: RawSpan, block: BlockEntry, salt: UInt32, at offset: Int
   ) throws(FormatError) -> [UInt8] {
-    if PlantedBug.isOn(.blockChecksumIgnored) {
+    if PlantedBug.isOn(.blockChecksumIgnored) {  // A bug that tests switch on.
       return try decode(try block.contents(stored), block: block, at: offset)
     }
-    return try decode(
-      try block.checked(stored, salt: salt, at: offset), block: block, at: offset)
+    return try decode(try block.checked(stored, salt: salt, at: offset), block: block, at: offset)
   }
 
   /// The raw bytes of a value block.
@@ -70,9 +68,8 @@ package final class FrameCodecs: Sendable {
   }
 
   /// The raw bytes of something stored and not encrypted, or decrypted already.
-  package func decode(
-    _ bytes: RawSpan, codec: Codec, rawLength: Int
-  ) throws(FormatError) -> [UInt8] {
+  package func decode(_ bytes: RawSpan, codec: Codec, rawLength: Int) throws(FormatError) -> [UInt8]
+  {
     switch codec {
     case .raw:
       guard bytes.byteCount == rawLength else { throw FormatError("raw lengths differ") }
@@ -100,7 +97,7 @@ package final class FrameCodecs: Sendable {
     let stored = try contexts.withCompressor(level: level, dictionary: dictionary) {
       (context) throws(FormatError) in try context.compress(bytes, appendingTo: &output)
     }
-    // Less than a sixteenth gained does not pay for decoding.
+    // A gain of less than a sixteenth does not pay for decompressing at each read.
     guard stored > bytes.byteCount - bytes.byteCount / 16 else { return codec }
     output.removeSubrange(start...)
     output.append(copying: bytes)

@@ -1,4 +1,4 @@
-/// The 64 bytes in front of a frame.
+/// The 64 bytes in front of a frame: then block table, heads (entry headers) and value blocks.
 ///
 /// ```
 ///  0 u32 sync word ^ salt                 32 u32 entry count
@@ -11,8 +11,8 @@
 ///                                         52 u32 stored length of block table and heads
 ///                                         56 u64 zero
 /// ```
-/// The header's own checksum makes the lengths trustworthy before they are used; the salt and
-/// the offset in it reject stale and misplaced bytes.
+/// The header's checksum is compared before a length is used. It covers the segment's random salt
+/// and the offset, so that stale or misplaced bytes of another file or place do not match.
 package struct FrameHeader: Sendable, Hashable {
   package var storedLength: Int
   package var headsRawLength: Int
@@ -23,31 +23,30 @@ package struct FrameHeader: Sendable, Hashable {
   package var blockCount: Int
   package var headsChecksum: UInt64
   package var headsCodec: Codec
-  /// Whether it stands in a compacted segment.
+  /// Whether the frame is in a compacted segment, so that heads carry their sequences.
   package var hasExplicitSequences: Bool
-  /// Whether it holds what compaction keeps apart from the newest versions of the keys.
+  /// Whether the frame holds what compaction keeps apart from the newest versions of the keys.
   package var isHistory = false
   package var usesDictionary: Bool
   /// Stored length of the block table and the heads together.
   package var frontLength: Int
 
-  /// Header, payload and padding: where the next frame begins, relative to this one.
+  /// Bytes of header, payload and padding; the next frame begins behind them.
   package var totalLength: Int {
     let length = FormatConstants.frameHeaderBytes + storedLength
     return (length + FormatConstants.frameAlignment - 1) & ~(FormatConstants.frameAlignment - 1)
   }
 
-  /// The sequence that follows this frame, in a frame whose sequences are dense.
+  /// The sequence after the last of the frame; not for explicit sequences, which have gaps.
   package var nextSequence: UInt64 { firstSequence + UInt64(entryCount) }
 
-  /// The header's bytes.
   package func encoded(salt: UInt32, offset: Int) -> [UInt8] {
     var bytes = [UInt8](repeating: 0, count: FormatConstants.frameHeaderBytes)
     encode(into: &bytes, at: 0, salt: salt, offset: offset)
     return bytes
   }
 
-  /// Puts the header over bytes that are there already.
+  /// Writes the header over bytes of a buffer.
   /// - Parameters:
   ///   - output: what the header stands in.
   ///   - start: where in it the header begins.
@@ -76,22 +75,22 @@ package struct FrameHeader: Sendable, Hashable {
     output.withMutableRawSpan { $0.put(checksum, at: start + 4) }
   }
 
-  /// The data authenticated with the heads of an encrypted frame: everything that the header
-  /// says, but for what depends on the encrypted bytes or their place.
+  /// The data authenticated with the heads of an encrypted frame: the header but for what depends
+  /// on the encrypted bytes (the heads' checksum) or their place (the first 8 bytes).
   package var associatedData: [UInt8] {
     var header = self
     header.headsChecksum = 0
     return Array(header.encoded(salt: 0, offset: 0).dropFirst(8))
   }
 
-  /// Whether the sync word of a frame of this segment stands here: a cheap first look.
+  /// Whether the sync word of a frame of this segment stands here; a cheap check before decoding.
   package static func mayBegin(_ bytes: RawSpan, at position: Int, salt: UInt32) -> Bool {
     (try? bytes.u32(at: position)) == FormatConstants.frameSync ^ salt
   }
 }
 
 extension FrameHeader {
-  /// Decodes a header and checks everything that it says against the bounds.
+  /// Decodes a header and checks its checksum and all bounds.
   /// - Parameters:
   ///   - bytes: begins with the header.
   ///   - salt: the segment's salt.
@@ -134,8 +133,7 @@ extension FrameHeader {
     else { throw FormatError("frame out of bounds") }
     guard frontLength <= storedLength,
       frontLength >= blockCount * FormatConstants.leastBlockEntryBytes,
-      hasExplicitSequences || !isHistory,
-      (headsCodec == .zstdDictionary) == false || usesDictionary
+      hasExplicitSequences || !isHistory, (headsCodec == .zstdDictionary) == false || usesDictionary
     else { throw FormatError("frame lengths contradict each other") }
   }
 

@@ -1,4 +1,4 @@
-/// Reads the heads of a frame one after the other.
+/// Reads the heads of a frame (the headers of its entries), checked, as the bytes may be damaged.
 ///
 /// ```
 /// varint  number of label sets; per set: varint number of labels, per label: varint length, bytes
@@ -14,9 +14,10 @@ package struct HeadsDecoder: ~Escapable {
   private var nextSequence: UInt64
   private var commitTime: UInt64
   private var valueOffset = 0
-  /// Lengths of the values so far, together.
+  /// The sum of the lengths of the values so far.
   package var valueBytes: Int { valueOffset }
-  private var left: Int
+  /// Heads still to be read.
+  private var remainingHeads: Int
 
   /// - Parameters:
   ///   - bytes: the raw heads.
@@ -26,7 +27,7 @@ package struct HeadsDecoder: ~Escapable {
     self.bytes = bytes
     hasExplicitSequences = header.hasExplicitSequences
     nextSequence = header.firstSequence
-    left = header.entryCount
+    remainingHeads = header.entryCount
     var reader = ByteReader(bytes)
     let sets = try reader.varint(atMost: header.entryCount)
     labelSetOffsets.reserveCapacity(sets)
@@ -64,11 +65,11 @@ package struct HeadsDecoder: ~Escapable {
 
   /// The next head; nil after the last one, when nothing may be left over.
   package mutating func next() throws(FormatError) -> EntryHead? {
-    guard left > 0 else {
+    guard remainingHeads > 0 else {
       guard reader.remaining == 0 else { throw FormatError("bytes behind the last entry") }
       return nil
     }
-    left -= 1
+    remainingHeads -= 1
     let (endsBatch, kind, fields) = try kindAndFields()
     if hasExplicitSequences {
       nextSequence = nextSequence &+ UInt64(bitPattern: try reader.zigzag())
@@ -88,10 +89,10 @@ package struct HeadsDecoder: ~Escapable {
     return head
   }
 
-  /// Passes over heads, of which nothing is looked at but what those behind them are counted from.
+  /// Passes over heads; only what later heads count from is read (sequence, time, value offset).
   package mutating func skip(_ count: Int) throws(FormatError) {
-    guard count <= left else { throw FormatError("fewer entries than were said") }
-    left -= count
+    guard count <= remainingHeads else { throw FormatError("fewer entries than were said") }
+    remainingHeads -= count
     for _ in 0..<count {
       let (_, _, fields) = try kindAndFields()
       let step = hasExplicitSequences ? try reader.zigzag() : 1
@@ -142,7 +143,7 @@ package struct HeadsDecoder: ~Escapable {
     if fields.contains(.previous) { head.previous = try earlierThan(head.sequence) }
     if fields.contains(.commitTime) {
       head.commitTime = commitTime &+ UInt64(bitPattern: try reader.zigzag())
-      // Sorted segments are not in commit order, so their times are counted from the first.
+      // Compacted segments are not in commit order, so their times are counted from the first.
       if !hasExplicitSequences { commitTime = head.commitTime }
     } else {
       head.commitTime = commitTime

@@ -1,13 +1,12 @@
 /// A hybrid logical clock's reading: 48 bits of milliseconds since 1970, 16 bits of counter.
-///
 /// After S. Kulkarni et al., "Logical Physical Clocks and Consistent Snapshots in Globally
-/// Distributed Databases", 2014. It never goes back, whatever the wall clock does.
+/// Distributed Databases", 2014. Commit times never go back, whatever the wall clock does.
 package struct HybridTime: Sendable, Hashable, Comparable {
   package var rawValue: UInt64
 
   package init(_ rawValue: UInt64) { self.rawValue = rawValue }
 
-  /// The wall clock's share.
+  /// The milliseconds, without the counter.
   package var timestamp: Timestamp { Timestamp(milliseconds: Int64(rawValue >> 16)) }
 
   /// `timestamp` with the counter added as nanoseconds, so that these are in the order of the
@@ -18,7 +17,8 @@ package struct HybridTime: Sendable, Hashable, Comparable {
     return time
   }
 
-  /// The reading after `self`, at the time that the wall clock shows.
+  /// The wall clock's time, or one more than `self` where the clock has not gone on. A counter that
+  /// overflows runs over into the milliseconds.
   package func next(wallClock: Timestamp) -> HybridTime {
     let milliseconds = UInt64(clamping: max(0, wallClock.milliseconds))
     let now = min(milliseconds, (1 << 48) - 1) << 16

@@ -1,20 +1,25 @@
-/// The user's keys, asked for once each and kept for as long as the store is open.
+/// The user's keys, which encrypt the keys of the files. A *source* (`Encryption`) is asked for
+/// each key once, and the ring keeps it for as long as the store is open.
 package final class KeyRing: Sendable {
   private struct State {
-    /// Newest first; more than one while keys are being changed.
+    /// The first gives the key for new files; all are asked for keys of files that exist. There is
+    /// more than one while keys are being changed.
     var sources: [Encryption]
     var keys: [Encryption.KeyID: [UInt8]] = [:]
+    /// The id of the key for new files; nil until it is asked for.
     var current: Encryption.KeyID?
   }
 
+  /// Held while a source is asked, so that it is asked once: a source must not use the store.
   private let state: Lock<State>
 
-  /// Whether keys were given for the store as it is.
+  /// Whether a source was given for the store as it is, and not only for a change of keys.
   private let wasGiven: Bool
 
   /// - Parameters:
-  ///   - encryption: where keys come from; nil where nothing is encrypted.
-  ///   - next: keys that are about to take the place of those.
+  ///   - encryption: the source of the store's keys; nil where nothing is encrypted.
+  ///   - next: the source that a change of keys goes over to. It comes second, for files that an
+  ///     interrupted change has left; new files get its key once ``adopt(_:)`` puts it first.
   package init(_ encryption: Encryption? = nil, beside next: Encryption? = nil) {
     wasGiven = encryption != nil
     state = Lock(State(sources: [encryption, next].compactMap { $0 }))
@@ -23,7 +28,7 @@ package final class KeyRing: Sendable {
   /// Whether no keys are known.
   package var isEmpty: Bool { state.withLock { $0.sources.isEmpty } }
 
-  /// Makes sure that there are all keys that a store needs, and none for one that needs none.
+  /// Makes sure that all keys that a store needs are there, and that none was given without need.
   /// - Parameters:
   ///   - manifest: the store's.
   ///   - writes: whether a key for new files is needed, too.
@@ -36,6 +41,7 @@ package final class KeyRing: Sendable {
           "a key was given and the store is not encrypted; leave the key out, or encrypt the "
             + "store by a compaction with a new key")
       }
+      // Only `next` can be there: the store stays plain until a compaction adopts it.
       state.withLock { $0.sources.removeAll() }
       return
     }
@@ -55,11 +61,11 @@ package final class KeyRing: Sendable {
     }
   }
 
-  /// Has the key for new files asked for again: somebody else may have changed keys.
+  /// Lets the key for new files be asked for again: another process may have changed keys.
   package func forgetCurrent() { state.withLock { $0.current = nil } }
 
-  /// Takes up keys that from now on count before those known so far.
-  /// - Returns: the key for new files until then, for `abandon`.
+  /// Puts a source first: from now on new files are encrypted with its key.
+  /// - Returns: the id of the key for new files until then, for `abandon`.
   package func adopt(_ encryption: Encryption) throws(TidemarkError) -> Encryption.KeyID? {
     let former = try current()
     let (id, key) = try Self.currentKey(of: encryption)
@@ -71,7 +77,7 @@ package final class KeyRing: Sendable {
     return former
   }
 
-  /// Gives up the keys that were adopted last.
+  /// Takes the source away that was adopted last; `former` is what ``adopt(_:)`` returned.
   package func abandon(for former: Encryption.KeyID?) {
     state.withLock { state in
       state.sources.removeFirst()
@@ -88,14 +94,14 @@ package final class KeyRing: Sendable {
       for source in state.sources {
         let found: [UInt8]?
         do { found = try source.find(id) } catch { throw Self.refused(error) }
+        // A source may give its only key whatever is asked for.
         guard let found, Encryption.id(ofKey: found) == id else { continue }
         state.keys[id] = found
         return found
       }
       try Self.checkAvailable()
       throw TidemarkError(
-        .wrongKey,
-        "the store is encrypted with another key, whose id is \(id); give that one")
+        .wrongKey, "the store is encrypted with another key, whose id is \(id); give that one")
     }
   }
 
@@ -107,11 +113,10 @@ package final class KeyRing: Sendable {
     _ id: Encryption.KeyID?, random: (Int) -> [UInt8]
   ) throws(TidemarkError) -> NewFileKey? {
     guard let id else { return nil }
-    return NewFileKey(
-      keyID: id, userKey: try key(id), random: random(NewFileKey.randomBytes))
+    return NewFileKey(keyID: id, userKey: try key(id), random: random(NewFileKey.randomBytes))
   }
 
-  /// The same keys, for another opening.
+  /// A source that gives the keys of this ring, for opening the store once more.
   package var encryption: Encryption? {
     guard !isEmpty else { return nil }
     return .key { id in

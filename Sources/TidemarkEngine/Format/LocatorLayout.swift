@@ -1,12 +1,12 @@
-/// The parts of a locator, which tells where in a segment an entry's value and head stand.
-///
+/// The parts of a locator: the table at a sealed segment's end that tells where the value and the
+/// head (the header) of an entry stand. An entry's *slot* is its number in file order.
 /// Sections follow each other, each a run of chunks: up to 16,320 bytes, then their XXH64 seeded
 /// with segment id and chunk number. A section without bytes has no chunk. In an encrypted segment
 /// a chunk's bytes are encrypted and their tag follows them; the checksum covers both.
 /// ```
 /// blocks     two packed columns: where a block begins in the raw values of all entries;
-///            4 * its offset in the file + codec. A row with codec 3 is no block: it tells where
-///            the last block of a frame ends.
+///            4 * its offset in the file + codec. A row with codec 3 is no block (a *gap*): it
+///            tells where the last block of a frame ends.
 /// values     a packed column, in file order: where a value begins in the raw values
 /// frames     two packed columns: 2 * the first slot, and 1 more where the entries are history; the
 ///            offset in the file
@@ -19,10 +19,10 @@ package enum LocatorLayout {
   package static let valueColumns = 1
   package static let frameColumns = 2
   package static let sequenceColumns = 2
-  /// In the place of a codec: no block begins here.
+  /// The codec of a row that is no block but the end of a frame's last one.
   package static let gap: UInt64 = 3
 
-  /// Stored bytes of a section.
+  /// Stored bytes of a section of so many bytes, with tags and the checksum (8) of each chunk.
   /// - Parameter tagBytes: what encryption adds to a chunk.
   package static func sectionBytes(_ payload: Int, tagBytes: Int) -> Int {
     let full = FormatConstants.locatorChunkPayloadBytes
@@ -50,7 +50,7 @@ package enum LocatorLayout {
   }
 }
 
-/// A block of a segment, as the locator tells of it.
+/// Where a value block of a segment lies, as the locator tells.
 package struct BlockRecord: Sendable, Hashable {
   package var offset: UInt32
   package var storedLength: UInt32
@@ -70,7 +70,7 @@ package struct BlockRecord: Sendable, Hashable {
   }
 }
 
-/// A frame of a segment, as the locator tells of it.
+/// Where a frame of a segment lies, as the locator tells.
 package struct FrameRecord: Sendable, Hashable {
   package var offset: UInt32
   package var firstSlot: UInt32

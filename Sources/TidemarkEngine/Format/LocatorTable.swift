@@ -1,9 +1,11 @@
-/// A locator in memory: that of the active segment, and what a sealed one is written from.
+/// A locator in memory: where the value and the head of each entry of the active segment stand.
+/// Sealing writes it to the file. `Segment` owns it. A *slot* is an entry's number in file order.
 package struct LocatorTable: Sendable {
   package private(set) var blocks: [BlockRecord] = []
+  /// Where the value of each entry stands; blocks are numbered within the segment.
   package private(set) var slots: [ValuePlace] = []
   package private(set) var frames: [FrameRecord] = []
-  /// The first block of each frame.
+  /// The number of the first block of each frame; that of the next frame if it has none.
   private var firstBlocks: [UInt32] = []
   /// Sequence of every slot, in slot order; compacted segments only.
   package private(set) var sequences: [UInt64] = []
@@ -31,6 +33,7 @@ package struct LocatorTable: Sendable {
     sequences more: [UInt64] = [], holdsRecords hasRecords: Bool
   ) {
     if hasRecords { holdsRecords = true }
+    // A frame without entries only says how far the log is synced: nothing is to be found in it.
     guard !places.isEmpty else { return }
     let firstBlock = UInt32(blocks.count)
     firstBlocks.append(firstBlock)
@@ -49,8 +52,8 @@ package struct LocatorTable: Sendable {
     sequences.append(contentsOf: more)
   }
 
-  /// Adds a frame of one entry.
-  /// - Parameter block: its value's; nil when it has none.
+  /// Adds a frame of one put or delete.
+  /// - Parameter block: the block of its value; nil for an empty value or a delete.
   mutating func append(single header: FrameHeader, offset: Int, block: BlockEntry?) {
     let place = ValuePlace(block: UInt32(blocks.count), position: 0)
     frames.append(
@@ -65,7 +68,7 @@ package struct LocatorTable: Sendable {
 
   /// The frame that holds a slot; nil when no frame does.
   func frame(holdingSlot slot: Int) -> FrameRecord? {
-    // Reads come by here: a generic search allocates where nothing specializes it.
+    // Every read takes this path, and an unspecialized generic search allocates.
     var (low, high) = (0, frames.count)
     while low < high {
       let middle = (low + high) / 2
@@ -74,9 +77,9 @@ package struct LocatorTable: Sendable {
     return low == 0 ? nil : frames[low - 1]
   }
 
-  /// Stored bytes of all sections, and a footer that tells how long they are.
+  /// Stored bytes of all sections, and the footer completed with their lengths.
   /// - Parameters:
-  ///   - footer: everything else that the footer tells.
+  ///   - footer: the footer without the lengths of the sections.
   ///   - sealer: encrypts the locator.
   package func encoded(
     _ footer: SegmentFooter, sealer: BlockSealer?
@@ -115,7 +118,7 @@ package struct LocatorTable: Sendable {
       let order = sequences.indices.sorted { sequences[$0] < sequences[$1] }
       return [order.map { sequences[$0] }, order.map { UInt64($0) }]
     }
-    // Plain numbers are sorted several times as fast.
+    // Sequence and slot in one number sort several times as fast as pairs.
     let pairs = sequences.enumerated().map { ($0.element - first) << 32 | UInt64($0.offset) }
       .sorted()
     return [pairs.map { first + ($0 >> 32) }, pairs.map { $0 & 0xffff_ffff }]
@@ -124,8 +127,9 @@ package struct LocatorTable: Sendable {
   private struct BlockRows {
     var raw: [UInt64] = []
     var stored: [UInt64] = []
-    /// Where each block begins in the raw values.
+    /// Where each block begins in the raw values; gaps have no row here.
     var starts: [UInt64] = []
+    /// The length of the raw values of all blocks so far.
     var end: UInt64 = 0
   }
 
@@ -156,7 +160,8 @@ package struct LocatorTable: Sendable {
     }
   }
 
-  /// Where values stand, worked out from the heads the way the builder placed them.
+  /// Where the values of a frame stand: the places are not stored, but follow from the lengths by
+  /// the rules of `FrameBuilder.place`. Throws where lengths and blocks contradict each other.
   /// - Parameters:
   ///   - lengths: every entry's value length, in file order.
   ///   - blocks: the frame's block table.
@@ -176,6 +181,7 @@ package struct LocatorTable: Sendable {
       guard length > 0 else { continue }
       guard block < blocks.count else { throw FormatError("more values than blocks") }
       position += length
+      // Only a value that began its block may be longer than the block, and fills several.
       let first = block
       while position > blocks[block].rawLength {
         guard places[places.count - 1].position == 0 else {
@@ -186,7 +192,7 @@ package struct LocatorTable: Sendable {
         guard block < blocks.count else { throw FormatError("more values than blocks") }
       }
       guard block > first else { continue }
-      // A run of blocks belongs to one value; whatever follows begins in the next block.
+      // Blocks that a long value fills hold no other: the next value begins in the block after.
       guard position == blocks[block].rawLength else {
         throw FormatError("a value does not fill its blocks")
       }

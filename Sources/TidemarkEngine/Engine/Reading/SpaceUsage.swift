@@ -1,13 +1,15 @@
-/// How many raw bytes of every segment belong to entries that something newer has replaced.
-///
-/// Counted in size classes, so that an overwrite never reads the old entry; compaction makes
-/// the figures exact.
+/// How many raw bytes (before compression) of every segment are garbage: entries that a newer entry
+/// of their key has replaced. Compactions choose segments by it. The reader's lock guards it.
+/// Bytes are those of the size classes in the index, so that an overwrite never reads the old
+/// entry; a compaction that rewrites a segment makes its figures exact. A touch, which renews a
+/// value's validity, has the size class of that value: figures may exceed the segment's bytes.
 package struct SpaceUsage: Sendable, Hashable {
   /// The count of a segment.
   package struct Row: Sendable, Hashable {
-    /// Raw bytes that something newer has replaced.
+    /// Raw bytes of entries that a newer entry has replaced.
     package var superseded = 0
-    /// Raw bytes among them of cached values and evictions: they go whatever the retention.
+    /// The part that is cached values (copies of what a server has) and evictions (entries that
+    /// give one up): a compaction drops these however long history is kept.
     package var cached = 0
 
     package init(superseded: Int = 0, cached: Int = 0) {
@@ -16,38 +18,39 @@ package struct SpaceUsage: Sendable, Hashable {
     }
   }
 
-  /// By segment id. A segment without a row has not been counted; nothing is added to it before
-  /// that, since a row with a part of the bytes would be taken for a complete one.
+  /// By segment id. A segment without a row has not been counted yet, and until then nothing is
+  /// added to it: a row with a part of the bytes would be taken for a complete one.
   package var rows: [UInt64: Row] = [:]
 
   package init() {}
 
-  /// Notes that the entry of `slot` was replaced.
+  /// Counts the entry of `slot` as replaced.
+  /// - Parameter segment: the one that holds it; nil when a compaction has dropped that.
   mutating func supersede(_ slot: Slot, in segment: Segment?) {
     guard let segment else { return }
     add(slot.size.approximateBytes, isCached: slot.size.isCached, segment.id)
   }
 
   private mutating func add(_ bytes: Int, isCached: Bool, _ id: UInt64) {
-    // `rows[id]?.superseded += bytes` allocates memory at each put.
-    guard let place = rows.index(forKey: id) else { return }
-    rows.values[place].superseded += bytes
-    if isCached { rows.values[place].cached += bytes }
+    // Not `rows[id]?.superseded += bytes`, which allocates memory at each put.
+    guard let row = rows.index(forKey: id) else { return }
+    rows.values[row].superseded += bytes
+    if isCached { rows.values[row].cached += bytes }
   }
 
-  /// Notes an entry that says nothing but that a cached value was given up.
+  /// Counts an eviction itself, which is garbage once it is in the index.
   mutating func noteEviction(ofKey length: Int, in segment: Segment?) {
     guard let segment else { return }
     let bytes = SizeClass.ofEntry(key: length, value: 0).approximateBytes
     add(bytes, isCached: true, segment.id)
   }
 
-  /// Bytes of cached data in segments that can go, as far as they were counted.
+  /// Bytes of replaced cached data in the segments that were counted.
   func cached(in segments: [Segment]) -> Int {
     segments.reduce(0) { $0 + (rows[$1.id]?.cached ?? 0) }
   }
 
-  /// For the image: what has been counted at its sequence.
+  /// The bytes that go with a sorted run of the index: opening counts on from the run's sequence.
   package func encoded() -> [UInt8] {
     var writer = ByteWriter()
     writer.varint(rows.count)
@@ -71,7 +74,7 @@ package struct SpaceUsage: Sendable, Hashable {
 }
 
 extension SizeClass {
-  /// The class of an entry as a whole.
+  /// The class of an entry's key and value with the engine's overhead.
   static func ofEntry(key: Int, value: Int) -> SizeClass {
     SizeClass(bytes: key + value + Limits.entryOverheadBytes)
   }

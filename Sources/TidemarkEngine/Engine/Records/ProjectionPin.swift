@@ -1,13 +1,13 @@
-/// The head of a projection's checkpoint: how far it has come, so that compaction in any process
-/// keeps what it has yet to read.
-///
+/// How far a projection has read the log, so that compaction in any process keeps the rest for it.
+/// A *projection* reads the entries of the log in order and keeps what it works out of them in a
+/// checkpoint: the value of a key of the library's own. These bytes are the checkpoint's beginning:
 /// ```
 /// u8   version, 1
 /// u64  the last sequence that it has read
 /// u64  the epoch of that sequence
 /// u64  milliseconds since 1970 of the checkpoint
 /// ```
-/// The rest of the checkpoint is the owner's.
+/// The projection lays out the rest as it likes.
 package struct ProjectionPin: Sendable, Hashable {
   /// The keys of checkpoints begin with this; the projection's name follows.
   package static let keys = DerivedKeys.prefix + [UInt8(ascii: "p")]
@@ -34,7 +34,7 @@ package struct ProjectionPin: Sendable, Hashable {
     time = try reader.u64()
   }
 
-  /// Whether it had no sign of life for so long that nothing is kept for it.
+  /// Whether the checkpoint is so old that nothing is kept for the projection any more.
   /// - Parameter now: milliseconds since 1970.
   package func isExpired(at now: UInt64) -> Bool {
     now > time && now - time >= RetentionPin.millisecondsToLive
@@ -49,8 +49,7 @@ package struct ProjectionPin: Sendable, Hashable {
 }
 
 extension ProjectionPin {
-  /// The projections of a store with how far they have come; nil for a checkpoint that cannot be
-  /// read.
+  /// The projections of a store and how far they have read; nil for a pin that cannot be decoded.
   package static func all(
     in reader: Reader
   ) throws(TidemarkError) -> [(name: [UInt8], pin: ProjectionPin?)] {
@@ -64,15 +63,15 @@ extension ProjectionPin {
     return found
   }
 
-  /// The sequence behind which projections have yet to read; nil for none.
-  ///
-  /// One without a sign of life for as long as a peer's pin lives holds nothing back: it begins
-  /// anew.
+  /// The sequence up to which all projections have read, nil without projections: a compaction
+  /// keeps all versions above it.
+  /// An expired projection holds nothing back: it reads the store anew when it comes back.
   static func floor(in reader: Reader) throws(TidemarkError) -> UInt64? {
-    if PlantedBug.isOn(.projectionUnpinned) { return nil }
+    if PlantedBug.isOn(.projectionUnpinned) { return nil }  // A bug that tests switch on.
     let now = reader.millisecondsNow
     var floor: UInt64?
     for (_, pin) in try all(in: reader) {
+      // A later version of the library may have written this pin, so everything is kept.
       guard let pin else { return 0 }
       if pin.isExpired(at: now) { continue }
       floor = min(floor ?? .max, pin.sequence)

@@ -1,4 +1,5 @@
-/// Where the newest records of all names stood at one sequence: what a checkpoint record holds.
+/// The value of a checkpoint record: the sequences of the newest records of all names. Records are
+/// the engine's own entries, which no index knows; see ``RecordTable``.
 ///
 /// ```
 /// u8      version, 1
@@ -16,6 +17,7 @@ struct RecordCheckpoint: Equatable {
 
   private static let version: UInt8 = 1
 
+  /// The list is complete for the log up to here.
   var through: UInt64
   var rows: [Row]
 
@@ -37,7 +39,7 @@ struct RecordCheckpoint: Equatable {
     self.rows = rows
   }
 
-  /// - Parameter sequence: the record's own, which everything in it must be below.
+  /// - Parameter sequence: the record's own. The list was made before it, so `through` is below it.
   init(decoding bytes: RawSpan, at sequence: UInt64) throws(FormatError) {
     var reader = ByteReader(bytes)
     guard try reader.u8() == Self.version else {

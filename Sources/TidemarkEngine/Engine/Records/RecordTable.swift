@@ -1,12 +1,9 @@
-/// Finds the newest record of every name in a log.
-///
-/// Records stand in no index. The table is made at opening by walking the log backwards as far as
-/// the last *checkpoint*, a record that lists the newest ones, and kept in memory from then on:
-/// names and sequences; values are read when they are asked for. A record with an empty value
-/// takes its name away. Compaction keeps the newest record of every name with its sequence, so
-/// what a checkpoint lists stays where it was.
-///
-/// Not for several threads at once: its owner guards it.
+/// Finds the newest record of every name in a log. A *record* is an entry of the engine's own; its
+/// type and key are its name. A record with an empty value takes its name away.
+/// No index knows records. The table walks the log backwards when it is made, as far as the last
+/// *checkpoint* (a record that lists the newest ones), and keeps names and sequences in memory;
+/// values are read on demand. Compaction keeps the newest record of every name with its sequence,
+/// so what a checkpoint lists stays true. There is no lock: the owner lets one thread in at a time.
 package struct RecordTable: Sendable {
   /// A checkpoint is due after so many records, or as many as there are names if that is more.
   static let recordsPerCheckpoint = 1_000
@@ -14,14 +11,14 @@ package struct RecordTable: Sendable {
   static let entriesPerCheckpoint: UInt64 = 65_536
 
   private let reader: Reader
-  /// By type and key.
-  private var places: [RecordType: [[UInt8]: UInt64]] = [:]
-  /// All records up to here are known.
+  /// The sequence of the newest record, by type and key.
+  private var newest: [RecordType: [[UInt8]: UInt64]] = [:]
+  /// The table knows all records of the log up to here.
   package private(set) var through: UInt64 = 0
-  /// The sequence through which the last checkpoint had looked; 0 for none.
+  /// `through` of the last checkpoint; 0 for none.
   private(set) var listedThrough: UInt64 = 0
   private var recordsSinceCheckpoint = 0
-  /// Checkpoints that could not be read and were passed over.
+  /// Checkpoints that could not be decoded and were passed over.
   package private(set) var unreadableCheckpoints = 0
 
   /// Finds the records of a store.
@@ -39,27 +36,26 @@ package struct RecordTable: Sendable {
   }
 
   /// How many names there are.
-  package var count: Int { places.values.reduce(0) { $0 + $1.count } }
+  package var count: Int { newest.values.reduce(0) { $0 + $1.count } }
 
   /// The sequence of the newest record of a name; nil when there is none.
-  package func sequence(of type: RecordType, key: [UInt8]) -> UInt64? { places[type]?[key] }
+  package func sequence(of type: RecordType, key: [UInt8]) -> UInt64? { newest[type]?[key] }
 
-  /// Whether there is a record of a type.
-  package func has(_ type: RecordType) -> Bool { places[type]?.isEmpty == false }
+  package func has(_ type: RecordType) -> Bool { newest[type]?.isEmpty == false }
 
   /// The keys of a type's records, in byte order.
   package func keys(of type: RecordType) -> [[UInt8]] {
-    (places[type] ?? [:]).keys.sorted { $0.rawSpan.compare(to: $1.rawSpan) < 0 }
+    (newest[type] ?? [:]).keys.sorted { $0.rawSpan.compare(to: $1.rawSpan) < 0 }
   }
 
   /// The value of the newest record of a name; nil when there is none.
   /// - Throws: `damaged` when the log does not hold at its place what a checkpoint says.
   package func value(of type: RecordType, key: [UInt8]) throws(TidemarkError) -> [UInt8]? {
-    guard let sequence = places[type]?[key] else { return nil }
+    guard let sequence = newest[type]?[key] else { return nil }
     guard let entry = try reader.entryIfKept(at: sequence), entry.head.kind == .record,
       entry.key == key, try entry.attributes().recordType == type.rawValue
     else {
-      // A log that was closed has nothing.
+      // A closed log finds no entry at all, which is no damage.
       if reader.isClosed { throw TidemarkError(.closed, "the store is closed") }
       throw TidemarkError(
         .damaged, "the log lacks a record that its list of records names; run verify",
@@ -79,12 +75,11 @@ package struct RecordTable: Sendable {
     try batch.add(.record, key: key.rawSpan, value: value.rawSpan, attributes: attributes)
   }
 
-  /// Takes note of a batch that its owner has committed.
-  package mutating func note(
-    _ batch: OperationBatch, _ result: CommitResult
-  ) throws(TidemarkError) {
-    // Where others have written in between, or not every operation made an entry, the log is
-    // asked what stands where.
+  /// Takes up the records of a batch that the table's owner has committed.
+  package mutating func note(_ batch: OperationBatch, _ result: CommitResult) throws(TidemarkError)
+  {
+    // The n-th operation has the n-th sequence only if each made an entry. And where others have
+    // written since `through`, their records come first. Else the log itself is read.
     guard result.applied == batch.count, result.sequences.lowerBound == through + 1 else {
       return try catchUp()
     }
@@ -96,14 +91,14 @@ package struct RecordTable: Sendable {
       let name = RecordName(
         RecordType(rawValue: attributes.recordType), key: [UInt8](copying: batch.key(of: operation))
       )
-      note(
+      noteRecord(
         name, at: result.sequences.lowerBound + UInt64(index),
         isRemoval: operation.valueLength == 0)
     }
     through = result.sequences.upperBound - 1
   }
 
-  /// Takes up what others have written to the log.
+  /// Reads on to the end of the log, for records that others have written.
   package mutating func catchUp() throws(TidemarkError) {
     let head = reader.lastSequence
     guard through < head else { return }
@@ -111,21 +106,21 @@ package struct RecordTable: Sendable {
     while let entry = try cursor.next() {
       guard entry.head.kind == .record else { continue }
       let type = RecordType(rawValue: try entry.attributes().recordType)
-      note(
+      noteRecord(
         RecordName(type, key: entry.key), at: entry.sequence,
         isRemoval: entry.head.valueLength == 0)
     }
     through = head
   }
 
-  private mutating func note(_ name: RecordName, at sequence: UInt64, isRemoval: Bool) {
+  private mutating func noteRecord(_ name: RecordName, at sequence: UInt64, isRemoval: Bool) {
     guard name.type.isListed else { return }
     recordsSinceCheckpoint += 1
     set(name, isRemoval ? nil : sequence)
   }
 
   private mutating func set(_ name: RecordName, _ sequence: UInt64?) {
-    places[name.type, default: [:]][name.key] = sequence
+    newest[name.type, default: [:]][name.key] = sequence
   }
 
   /// Whether so much has come since the last checkpoint that the next opening would be slow.
@@ -141,7 +136,7 @@ package struct RecordTable: Sendable {
     recordsSinceCheckpoint >= 64 || through - listedThrough >= 4_096
   }
 
-  /// Writes a checkpoint.
+  /// Writes a checkpoint that lists all records, so that the next table need not walk behind it.
   /// - Parameter commit: commits the batch that it gets.
   /// - Returns: false when the list is too long for one record; then the table goes on without.
   @discardableResult
@@ -150,9 +145,9 @@ package struct RecordTable: Sendable {
   ) throws(TidemarkError) -> Bool {
     try catchUp()
     var rows: [RecordCheckpoint.Row] = []
-    for type in places.keys.sorted(by: { $0.rawValue < $1.rawValue }) {
+    for type in newest.keys.sorted(by: { $0.rawValue < $1.rawValue }) {
       for key in keys(of: type) {
-        guard let sequence = places[type]?[key] else { continue }
+        guard let sequence = newest[type]?[key] else { continue }
         rows.append(RecordCheckpoint.Row(name: RecordName(type, key: key), sequence: sequence))
       }
     }
@@ -160,6 +155,7 @@ package struct RecordTable: Sendable {
     guard value.count <= Limits.recordBytes else { return false }
     var batch = OperationBatch()
     try Self.add(.checkpoint, key: [], value: value, to: &batch)
+    // Not what `through` is afterwards: the checkpoint says nothing of records that came after it.
     let listed = through
     let result = try commit(batch)
     listedThrough = listed

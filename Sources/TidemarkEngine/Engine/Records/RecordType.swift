@@ -1,19 +1,17 @@
-/// The meaning of an engine record; with the record's key, its name.
-///
+/// The meaning of a record, an entry of the engine's own. Type and key together are its name.
 /// Types below 256 are *listed*: a ``RecordTable`` finds the newest record of each of their names.
-/// Of the others there may be as many as there are entries; they are met only by who reads the
-/// log.
+/// Of other types there may be as many records as entries: only a walk over the log finds them.
 package struct RecordType: RawRepresentable, Sendable, Hashable {
   package var rawValue: UInt32
 
   package init(rawValue: UInt32) { self.rawValue = rawValue }
 
-  /// Where the newest records of all names stand; the key is empty.
+  /// A list of the newest records of all names, see ``RecordCheckpoint``; the key is empty.
   package static let checkpoint = RecordType(rawValue: 2)
-  /// From where on history must stay for somebody; the key is his name. See ``RetentionPin``.
+  /// The history that compaction keeps for a peer, see ``RetentionPin``; the key names the peer.
   package static let pin = RecordType(rawValue: 3)
 
-  /// Whether record tables know records of the type.
+  /// Whether record tables know records of the type. Checkpoints are found by the walk instead.
   package var isListed: Bool { rawValue < 256 && self != .checkpoint }
 }
 

@@ -1,18 +1,18 @@
-/// Goes through a log from its end until a checkpoint tells what stood before, and gathers the
-/// newest record of every name on the way.
+/// Walks a log backwards, stretch by stretch, and gathers the newest record of every name. It ends
+/// at a checkpoint, the record that lists the newest records up to its `through`. Records are the
+/// engine's own entries; a ``RecordTable`` makes this walk once, when it is created.
 struct RecordWalk {
-  /// So many sequences are read forward at a time; at first fewer, since the last checkpoint is
-  /// mostly near.
+  /// So many sequences are read forward at a time; fewer at first: a checkpoint is mostly near.
   private static let firstStretch: UInt64 = 4_096
   private static let longestStretch: UInt64 = 65_536
 
   private let reader: Reader
-  /// The last sequence that was looked at.
+  /// The last sequence of the log when the walk began.
   let head: UInt64
-  /// The newest record of every name behind the checkpoint.
+  /// The newest record of every name above the checkpoint's `through`.
   private(set) var found: [RecordName: (sequence: UInt64, isRemoval: Bool)] = [:]
   private(set) var checkpoint: RecordCheckpoint?
-  /// Checkpoints that are of no use.
+  /// Checkpoints that could not be decoded.
   private(set) var unreadable = 0
 
   init(_ reader: Reader) {
@@ -24,28 +24,28 @@ struct RecordWalk {
     var end = head
     var stretch = Self.firstStretch
     while end > checkpoint?.through ?? 0 {
-      if let first = try readWhole(upTo: end, isNear: stretch < Self.longestStretch) {
+      if let first = try readSegment(upTo: end, isNear: stretch < Self.longestStretch) {
         end = first - 1
         continue
       }
       let start = end - min(end, stretch) + 1
-      let count = try read(from: start, through: end)
+      let count = try readStretch(from: start, through: end)
       end = start - 1
-      // Where entries are sparse, in a gap that the store's files may claim to be of any length,
-      // only growing stretches come to an end.
+      // Few entries mean a gap between sequences. Damaged files may claim one of any length, so
+      // the stretch grows without a limit in it, or the walk would not end.
       stretch =
         count < Self.firstStretch
         ? stretch.multipliedReportingOverflow(by: 4).overflow ? end : stretch * 4
         : min(stretch * 4, Self.longestStretch)
     }
+    // Up to `through` the checkpoint's own rows say which records are the newest.
     let listed = checkpoint?.through ?? 0
     found = found.filter { $0.value.sequence > listed }
   }
 
-  /// Takes what a stretch holds.
-  ///
-  /// - Returns: how many entries it holds.
-  private mutating func read(
+  /// Reads the records of a stretch.
+  /// - Returns: how many entries the stretch holds.
+  private mutating func readStretch(
     from start: UInt64, through end: UInt64
   ) throws(TidemarkError) -> UInt64 {
     var cursor = LogCursor(reader, from: start, through: end, includesRecords: true)
@@ -53,21 +53,21 @@ struct RecordWalk {
     var count: UInt64 = 0
     while let entry = try cursor.next() {
       count += 1
-      if entry.head.kind == .record { try take(entry, &checkpoints) }
+      if entry.head.kind == .record { try note(entry, &checkpoints) }
     }
-    try take(checkpoints)
+    try decode(checkpoints)
     return count
   }
 
-  /// Takes what a sealed segment holds, if a sequence lies in one, in one walk over its heads: of
-  /// a compacted one, whose entries are not in order of sequence, and of any that is far from the
-  /// end. One without records is passed over.
-  ///
-  /// - Returns: the first sequence that the segment covers.
-  private mutating func readWhole(
+  /// Reads the records of a whole sealed segment in one walk over its entry headers, if `end` lies
+  /// in one that is compacted, so that its entries are not in order of sequence, or that is far
+  /// from the log's end. A segment whose footer says that it has no records is passed over.
+  /// - Returns: the first sequence of the segment; nil where `end` is to be read as a stretch.
+  private mutating func readSegment(
     upTo end: UInt64, isNear: Bool
   ) throws(TidemarkError) -> UInt64? {
     while true {
+      // The last segment that begins at or below `end` may end before it: then `end` is in a gap.
       guard let segment = reader.segment(covering: end),
         segment.isSealed, segment.lastSequence >= end
       else { return nil }
@@ -79,22 +79,23 @@ struct RecordWalk {
         for record in try segment.frames() {
           let front = try frames.front(record)
           for head in front.entries where head.kind == .record {
+            // What lies above `end` was read before.
             guard head.sequence <= end else { continue }
-            try take(LogEntry(segment: segment, front: front, head: head), &checkpoints)
+            try note(LogEntry(segment: segment, front: front, head: head), &checkpoints)
           }
         }
-        try take(checkpoints)
+        try decode(checkpoints)
         return segment.firstSequence
       } catch {
-        // A compaction may have replaced it meanwhile.
+        // If a compaction has replaced the segment and removed its file, its successor is read.
         guard !reader.isCurrent(segment) else { throw error }
       }
     }
   }
 
-  private mutating func take(
-    _ entry: LogEntry, _ checkpoints: inout [UInt64]
-  ) throws(TidemarkError) {
+  /// Keeps a record if it is the newest of its name so far, and gathers checkpoints for `decode`.
+  private mutating func note(_ entry: LogEntry, _ checkpoints: inout [UInt64]) throws(TidemarkError)
+  {
     let type = RecordType(rawValue: try entry.attributes().recordType)
     if type == .checkpoint {
       checkpoints.append(entry.sequence)
@@ -105,9 +106,10 @@ struct RecordWalk {
     }
   }
 
-  /// A checkpoint that cannot be read, or that a later version wrote, is passed over: the log
-  /// itself tells everything that it would have told.
-  private mutating func take(_ checkpoints: [UInt64]) throws(TidemarkError) {
+  /// Takes the newest checkpoint that can be decoded; an error of reading the log is thrown.
+  /// One that is malformed, or that a later version wrote, is passed over: the walk goes on and
+  /// finds in the log itself what the checkpoint would have listed.
+  private mutating func decode(_ checkpoints: [UInt64]) throws(TidemarkError) {
     for sequence in checkpoints.sorted(by: >) where checkpoint == nil {
       checkpoint = try reader.withValue(of: sequence) { (value, _) throws(TidemarkError) in
         try? RecordCheckpoint(decoding: value, at: sequence)

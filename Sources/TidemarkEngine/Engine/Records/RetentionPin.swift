@@ -1,40 +1,44 @@
-/// Keeps for a peer what it has yet to see of the log: pending entries, what those were made
-/// upon, and deletes that the peer's feed has where this store has not read yet. It is a record in
-/// the log, so that a compaction in any process honours it.
+/// Says what compaction must keep of the log for a peer of replication: pending entries, the
+/// versions that they were made upon, and deletes. It is a record in the log, so that a compaction
+/// in any process honours it.
+/// A peer's *feed* is its log of changes. An *own* entry was written first in this store. It is
+/// *pending* until it is *decided*: the peer has taken or refused it, or it need not be sent.
 ///
 /// ```
 /// u8      version, 3
 /// varint  frontier
 /// varint  settled through
-/// varint  first own delete that may stand in the feed behind the cursor; 0 for none
-/// runs    decided behind the frontier
-/// runs    pending before it
+/// varint  first own delete that may stand in the feed beyond what was read; 0 for none
+/// runs    decided above the frontier
+/// runs    pending up to the frontier
 /// varint  milliseconds since 1970 of the last sign of life
 /// ```
-/// The record has the length of these bytes, a varint, before them, and behind them what else the
-/// pin's owner keeps in it.
+/// In the record a varint with their length comes first; the peer's session keeps bytes behind.
 package struct RetentionPin: Sendable, Hashable {
   private static let version: UInt8 = 3
-  /// A peer without a sign of life for so long holds back pending deletes alone, with what they
-  /// were made upon: 90 days.
+  /// 90 days: for a peer silent for so long only pending deletes stay, and what they are based on.
   package static let millisecondsToLive: UInt64 = 90 * 86_400_000
-  /// Most runs of each of both sets: a pin is written with every batch.
+  /// Most runs of `ahead`, and of `pending`: a pin is written with every batch.
   static let mostRuns = 256
 
-  /// Own entries behind it are pending, but for those in `ahead`; those up to it are decided, but
-  /// for those in `pending`.
+  /// Own entries up to the frontier are decided, except those in `pending`; own entries above it
+  /// are pending, except those in `ahead`.
   package private(set) var frontier: UInt64
+  /// Decided sequences above the frontier.
   package private(set) var ahead: SequenceSet
+  /// Pending sequences, most of them up to the frontier.
   package private(set) var pending: SequenceSet
-  /// An own entry up to here that is decided was in the feed when it was: behind it, one of
-  /// `pending` may have taken its place before it was sent.
+  /// A decided own entry up to here is in the feed, so that a pending one may be made upon it. One
+  /// above may never have been sent, since a newer, pending one took its place: then that one may
+  /// be made upon a still older version, which stays too.
   package private(set) var settledThrough: UInt64
-  /// Deletes from here on stay, since older entries of others may yet come; nil for none.
+  /// Deletes from this sequence on stay: older entries of others may yet be read from the feed, and
+  /// without the tombstone they would bring the key back. Nil for none.
   package private(set) var unread: UInt64?
   /// Milliseconds since 1970.
   package var renewed: UInt64
 
-  /// A pin. Of sets with too many runs it takes more than they have, so that more is kept.
+  /// A pin. Sets with too many runs are made coarser, such that compaction keeps more, never less.
   package init(
     frontier: UInt64, ahead: SequenceSet = SequenceSet(), pending: SequenceSet = SequenceSet(),
     settledThrough: UInt64, unread: UInt64? = nil, renewed: UInt64
@@ -48,7 +52,7 @@ package struct RetentionPin: Sendable, Hashable {
       let rest = ahead.ranges[Self.mostRuns].lowerBound
       self.ahead = SequenceSet(ascending: [])
       for run in ahead.ranges.prefix(Self.mostRuns) { self.ahead.insert(run) }
-      // Whether they are pending is not said any more; of those in `pending` each one stays.
+      // From `rest` on the pin no longer says which entries are decided, so all count as pending.
       pending.insert(rest...last)
     } else {
       self.ahead = ahead
@@ -61,12 +65,12 @@ package struct RetentionPin: Sendable, Hashable {
     pending.contains(sequence) || sequence > frontier && !ahead.contains(sequence)
   }
 
-  /// Where entries begin that it may speak of.
+  /// The lowest sequence that the pin may keep.
   var first: UInt64 {
     min(frontier.addingReportingOverflow(1).partialValue, pending.first ?? .max, unread ?? .max)
   }
 
-  /// Whether both keep the same.
+  /// Whether both pins keep the same, whenever they were renewed.
   package func keepsSame(as other: RetentionPin) -> Bool {
     var other = other
     other.renewed = renewed
@@ -85,8 +89,8 @@ package struct RetentionPin: Sendable, Hashable {
     return writer.bytes
   }
 
-  /// The record of the pin.
-  /// - Parameter rest: what its owner keeps in the record.
+  /// The value of the pin's record.
+  /// - Parameter rest: the bytes that the session with the peer keeps behind the pin.
   package func record(before rest: [UInt8]) -> [UInt8] {
     let pin = encoded
     var writer = ByteWriter()
@@ -95,10 +99,9 @@ package struct RetentionPin: Sendable, Hashable {
     return writer.bytes
   }
 
-  /// The pin of a record, which may be of another version, and the rest.
-  package static func split(
-    _ record: RawSpan
-  ) throws(FormatError) -> (pin: [UInt8], rest: [UInt8]) {
+  /// The bytes of the pin in a record, which may be of another version, and the rest.
+  package static func split(_ record: RawSpan) throws(FormatError) -> (pin: [UInt8], rest: [UInt8])
+  {
     var reader = ByteReader(record)
     let pin = try reader.blob()
     return (pin, try reader.array(reader.remaining))

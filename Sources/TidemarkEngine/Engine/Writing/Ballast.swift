@@ -1,12 +1,11 @@
-/// Space that is set aside for the day on which the disk is full.
-///
-/// A full disk must not keep anybody from closing a store cleanly, or from compacting it, which
-/// makes room; but both need some room first. The file says nothing and is never read: whatever
-/// stands there is as good as nothing.
+/// A file that holds disk space in reserve. When the disk is full the store gives the space back
+/// and uses it to close cleanly or to compact, which makes room but needs some room first.
+/// The content means nothing and is never read. Errors are swallowed: a store without ballast is
+/// whole. ``BallastKeeper`` decides when space is set aside and given back.
 struct Ballast: Sendable {
   private static let leastBytes = 1 << 20
   private static let mostBytes = 64 << 20
-  /// With so much space besides nobody needs to wait while some of it is set aside.
+  /// With so much free space besides, writers need not wait while the ballast grows.
   fileprivate static let plenty = 256 << 20
 
   let fileSystem: any FileSystem
@@ -16,8 +15,8 @@ struct Ballast: Sendable {
 
   /// How much is to be set aside for a log: 5 % of it, from 1 to 64 MiB.
   /// - Parameters:
-  ///   - bytes: the log's.
-  ///   - least: a smaller log gets none.
+  ///   - bytes: the length of the log.
+  ///   - least: a smaller log gets no ballast.
   static func wanted(forLog bytes: Int, from least: Int) -> Int {
     bytes < least ? 0 : min(max(bytes / 20, leastBytes), mostBytes)
   }
@@ -29,10 +28,9 @@ struct Ballast: Sendable {
     return (try? file.length()) ?? 0
   }
 
-  /// Sets space aside, or a part of it where there is no more; what is about right stays as it
-  /// is.
-  /// - Parameter isProven: whether this opening has set aside what is there. In a copy of the
-  ///   store there may be nothing on the disk behind it.
+  /// Makes the file `wanted` bytes long, or as long as the disk allows; up to twice is left alone.
+  /// - Parameter isProven: whether this process has allocated the file since it opened the store.
+  ///   In a copied store the file may be a hole with no disk space behind it, so it is made anew.
   func provide(_ wanted: Int, isProven: Bool) {
     let present = bytes
     if isProven || present == 0, present >= wanted, present / 2 <= wanted { return }
@@ -43,6 +41,7 @@ struct Ballast: Sendable {
     var size = wanted
     while size > kept {
       do { return try file.allocate(to: size) } catch { try? file.truncate(to: kept) }
+      // Less is tried next: as much as was there before, then half as much each time.
       let less = present < size && present >= Self.leastBytes ? present : size / 2
       size = size > Self.leastBytes ? max(less, Self.leastBytes) : 0
     }
@@ -65,25 +64,25 @@ struct Ballast: Sendable {
   }
 }
 
-/// The owner of the ballast: it is given up for steps that a full disk would keep from being taken,
-/// and set aside again.
+/// The owner of a store's ballast, the file that holds disk space in reserve: it gives the space up
+/// for a step that fails on a full disk, and sets it aside again later. Its lock is never held
+/// while it touches the disk or takes another lock.
 final class BallastKeeper: StateOwner {
   let store: StoreContext
-  private let keeping = Monitor(State())
-  /// Whether somebody is at a step for which the ballast was given up: ordinary writes, which would
-  /// take that space, are refused meanwhile.
+  private let monitor = Monitor(State())
+  /// Whether a step uses the ballast's space: ordinary writes, which would take it, are refused.
   let isInUse = AtomicFlag()
 
   private struct State {
-    /// Bytes of log that had been written when the ballast was looked at.
+    /// Bytes of log that had been written when space was last set aside.
     var loggedBefore = 0
-    /// Whether there may be space to be set aside again.
+    /// Whether a step may have used the ballast up since.
     var mayLack = false
-    /// Whether this opening has set aside what the ballast holds.
+    /// Whether this process has allocated the file since it opened the store.
     var isProven = false
-    /// How many are at a step for which the ballast was given up.
+    /// How many steps with the ballast's space are under way.
     var users = 0
-    /// Whether space is being set aside beside those who write.
+    /// Whether a thread is setting space aside; only one does at a time.
     var isBeingProvided = false
   }
 
@@ -98,10 +97,12 @@ final class BallastKeeper: StateOwner {
   /// - Returns: whether there was any.
   func release(_ bytes: Int = .max) -> Bool { ballast.release(bytes) }
 
-  /// Takes a step, and takes it once more with the ballast's space when the disk is full.
+  /// Takes a step. When the disk is full it gives the ballast up and takes the step once more, so
+  /// the step must be such that it can begin again.
   func give<R>(to step: () throws(TidemarkError) -> R) throws(TidemarkError) -> R {
     do { return try step() } catch {
       guard error.code == .noSpace else { throw error }
+      // Writes are refused before the space is free, and `provide` must not take it back.
       use(1)
       defer { use(-1) }
       wait()
@@ -111,34 +112,32 @@ final class BallastKeeper: StateOwner {
   }
 
   private func use(_ change: Int) {
-    keeping.withLock { state in
+    monitor.withLock { state in
       state.users += change
       isInUse.isSet = state.users > 0
       state.mayLack = true
     }
   }
 
-  /// Whether so much was written that more space is to be set aside.
+  /// Whether ``provide(forLog:logged:mayShrink:exclusively:)`` is to be called.
   /// - Parameter logged: bytes of log that were written so far.
   func isDue(at logged: Int) -> Bool {
-    keeping.withLock { state in
+    monitor.withLock { state in
       state.mayLack || logged - state.loggedBefore >= configuration.ballastFromLogBytes
     }
   }
 
-  /// Sets as much space aside as a log calls for, when something was written since the last time.
-  /// That there is none is no error.
+  /// Sets as much space aside as a log calls for, unless nothing was written since the last time, a
+  /// step uses the ballast, or another thread is at it. A full disk is no error.
   /// - Parameters:
   ///   - log: bytes of the log.
   ///   - logged: bytes of log that were written so far.
   ///   - mayShrink: whether there may be more set aside than the log calls for.
-  ///   - exclusively: calls its argument while nobody writes, who could take what is given back for
-  ///     a moment.
-  func provide(
-    forLog log: Int, logged: Int, mayShrink: Bool, exclusively: (() -> Void) -> Void
-  ) {
+  ///   - exclusively: calls its argument under the writer's lock: while the file is allocated anew,
+  ///     a write could take the space that is free for a moment.
+  func provide(forLog log: Int, logged: Int, mayShrink: Bool, exclusively: (() -> Void) -> Void) {
     let wanted = Ballast.wanted(forLog: log, from: configuration.ballastFromLogBytes)
-    let isProven = keeping.withLock { state -> Bool? in
+    let isProven = monitor.withLock { state -> Bool? in
       guard state.users == 0, !state.isBeingProvided else { return nil }
       guard logged > state.loggedBefore || state.mayLack || mayShrink else { return nil }
       (state.loggedBefore, state.mayLack) = (logged, false)
@@ -153,13 +152,14 @@ final class BallastKeeper: StateOwner {
     } else {
       ballast.provide(wanted, isProven: isProven)
     }
-    keeping.withLock { $0.isBeingProvided = false }
-    keeping.broadcast()
+    monitor.withLock { $0.isBeingProvided = false }
+    monitor.broadcast()
   }
 
-  /// Waits until nobody sets space aside: with the store's lock others may do that.
-  func wait() { keeping.wait { !$0.isBeingProvided } }
+  /// Waits until no thread sets space aside. Closing waits before it lets go of the store's lock,
+  /// since another process may write the file from then on.
+  func wait() { monitor.wait { !$0.isBeingProvided } }
 
-  /// The store was read anew: somebody else may have set aside what is there.
-  func startOver() { keeping.withLock { $0.isProven = false } }
+  /// Forgets that the file was allocated here: another process may have had the store.
+  func startOver() { monitor.withLock { $0.isProven = false } }
 }

@@ -1,12 +1,13 @@
-/// A small file beside the log that only makes something better: without it, or where it cannot be
-/// read, nothing is lost. Kept in two copies, of which the older is written over, so that a crash
-/// leaves one that is whole.
+/// A small file beside the log that only saves work, such as a cache's order of use: a store loses
+/// nothing without it. There are two copies. A write replaces the older one, so that a crash leaves
+/// the other whole; a read takes the valid one of the higher generation. There is no lock: a copy
+/// that two writes at once have torn fails its checksum.
 ///
 /// ```
 ///  0 u64 magic                        32 u64 number of the file, random
 ///  8 u16 major version, u16 minor     40 u64 length of what follows
 /// 12 u32 flags: bit 0 = encrypted     48 u64 XXH64 of the file with this field 0
-/// 16 u64 generation, one more with    56 with bit 0: 76 bytes, see FileSeal
+/// 16 u64 generation, one more with    56 with bit 0: the 76 bytes of a FileSeal (file's key)
 ///        every writing                   the content
 /// 24 u64 zero
 /// ```
@@ -21,8 +22,8 @@ package struct HintFile: Sendable {
   private let paths: [String]
 
   /// - Parameters:
-  ///   - writer: that of the store that it is about.
-  ///   - name: tells it from others of the store: letters, digits and hyphens.
+  ///   - writer: the store's.
+  ///   - name: the file's, one for each hint of the store: letters, digits and hyphens.
   package init(_ writer: LogWriter, name: String) {
     self.writer = writer
     let directory = writer.path + "/" + StoreLayout.hintDirectory + "/"
@@ -32,26 +33,25 @@ package struct HintFile: Sendable {
   private var fileSystem: any FileSystem { writer.fileSystem }
 
   /// The content that was written last; nil where there is none that can be read.
-  package func read() -> [UInt8]? {
-    newest()?.content
-  }
+  package func read() -> [UInt8]? { newest()?.content }
 
   private struct Copy {
-    var place: Int
+    var number: Int
     var generation: UInt64
     var content: [UInt8]
   }
 
   private func newest() -> Copy? {
-    paths.indices.compactMap { place in
-      (try? readCopy(place)).map { Copy(place: place, generation: $0, content: $1) }
+    paths.indices.compactMap { number in
+      (try? readCopy(number)).map { Copy(number: number, generation: $0, content: $1) }
     }.max { $0.generation < $1.generation }
   }
 
-  private func readCopy(_ place: Int) throws -> (UInt64, [UInt8]) {
-    let file = try fileSystem.open(paths[place], .read)
+  private func readCopy(_ number: Int) throws -> (UInt64, [UInt8]) {
+    let file = try fileSystem.open(paths[number], .read)
     defer { file.close() }
     let length = try file.length()
+    // 4096 is more than the seal and the tag of an encrypted file take.
     guard length >= Self.headerBytes, length <= Self.mostBytes + Self.headerBytes + 4096 else {
       throw FormatError("a hint file of another length")
     }
@@ -60,42 +60,42 @@ package struct HintFile: Sendable {
     let checksum = try bytes.rawSpan.u64(at: 48)
     bytes.replaceSubrange(48..<56, with: repeatElement(0, count: 8))
     guard try bytes.rawSpan.u64(at: 0) == Self.magic,
-      try bytes.rawSpan.u16(at: 8) == FormatConstants.major,
-      XXH64.hash(bytes.rawSpan) == checksum,
+      try bytes.rawSpan.u16(at: 8) == FormatConstants.major, XXH64.hash(bytes.rawSpan) == checksum,
       try bytes.rawSpan.u64(at: 40) == UInt64(length - Self.headerBytes)
     else { throw FormatError("a hint file that is not whole") }
     let generation = try bytes.rawSpan.u64(at: 16)
     guard try bytes.rawSpan.u32(at: 12) & FormatConstants.encryptionFeature != 0 else {
+      // An encrypted store trusts no plain file: anybody may have made it.
       guard try writer.keys.current() == nil else { throw FormatError("not encrypted") }
       return (generation, Array(bytes[Self.headerBytes...]))
     }
-    let number = try bytes.rawSpan.u64(at: 32)
+    let fileID = try bytes.rawSpan.u64(at: 32)
     let seal = try FileSeal(bytes.rawSpan, at: Self.headerBytes)
-    let sealer = try seal.sealer(key: writer.keys.key(seal.keyID), fileID: number)
+    let sealer = try seal.sealer(key: writer.keys.key(seal.keyID), fileID: fileID)
     let start = Self.headerBytes + FileSeal.byteCount
     return (generation, try sealer.open(bytes.rawSpan.extracting(start..<length), Self.nonce))
   }
 
-  /// Writes the content anew; not synced, since it can be done without.
+  /// Writes the content over the older copy, without a sync; nothing if it is above `mostBytes`.
   /// - Throws: `closed` and `readOnly` too.
   package func write(_ content: [UInt8]) throws(TidemarkError) {
     guard content.count <= Self.mostBytes else { return }
     try writer.checkWritable()
     let newest = newest()
-    let place = newest.map { 1 - $0.place } ?? 0
+    let older = newest.map { 1 - $0.number } ?? 0
     let bytes = try encode(content, generation: (newest?.generation ?? 0) + 1)
     do {
       let directory = writer.path + "/" + StoreLayout.hintDirectory
       if try fileSystem.kind(directory) == nil { try fileSystem.createDirectory(directory) }
-      let exists = try fileSystem.kind(paths[place]) != nil
-      let file = try fileSystem.open(paths[place], exists ? .readWrite : .create)
+      let exists = try fileSystem.kind(paths[older]) != nil
+      let file = try fileSystem.open(paths[older], exists ? .readWrite : .create)
       defer { file.close() }
       try file.truncate(to: bytes.count)
       try file.writeFully(bytes.rawSpan, at: 0)
     } catch { throw TidemarkError(error, while: "writing a hint file") }
   }
 
-  /// Removes the file, where what it tells shall be nowhere any more.
+  /// Removes both copies, for content that must not stay on the disk.
   package func remove() throws(TidemarkError) {
     do {
       for path in paths where try fileSystem.kind(path) != nil { try fileSystem.remove(path) }
@@ -109,15 +109,13 @@ package struct HintFile: Sendable {
       guard try writer.fileSystem.kind(directory) == .directory else { return [] }
       var names: Set<String> = []
       for name in try writer.fileSystem.list(directory)
-      where name.hasSuffix(".0") || name.hasSuffix(".1") {
-        names.insert(String(name.dropLast(2)))
-      }
+      where name.hasSuffix(".0") || name.hasSuffix(".1") { names.insert(String(name.dropLast(2))) }
       return names.sorted()
     } catch { throw TidemarkError(error, while: "looking for hints") }
   }
 
-  /// The files of hints that are not encrypted with a key, and what they are encrypted with
-  /// instead; nil for nothing.
+  /// The hint files that are not encrypted with `key` (nil: not plain), each with the key that it
+  /// is encrypted with; nil for a plain file.
   static func files(
     in store: StoreContext, withoutKey key: Encryption.KeyID?
   ) throws(TidemarkError) -> [(path: String, key: Encryption.KeyID?)] {
@@ -138,9 +136,7 @@ package struct HintFile: Sendable {
     } catch { throw TidemarkError(error, while: "looking at hints") }
   }
 
-  private func encode(
-    _ content: [UInt8], generation: UInt64
-  ) throws(TidemarkError) -> [UInt8] {
+  private func encode(_ content: [UInt8], generation: UInt64) throws(TidemarkError) -> [UInt8] {
     let number = writer.environment.random.next()
     let fileKey = try writer.newFileKey(try writer.keys.current())
     var file = ByteWriter(capacity: Self.headerBytes + content.count + 128)

@@ -1,16 +1,17 @@
 /// The outcome of a commit.
 package struct CommitResult: Sendable, Hashable {
-  /// The sequences that it took; empty when nothing changed.
+  /// The sequences that the batch took; empty when nothing changed.
   package var sequences: Range<UInt64>
-  /// The part of them that the caller has asked for: derived entries stand behind them.
+  /// The sequences of the caller's entries; those of derived entries (rows of indexes) follow.
   package var ownSequences: Range<UInt64>
-  /// The last sequence that a durable commit promises. A batch that changed nothing promises what
-  /// it saw: who deletes a key and hears that it is gone already must not find it again.
+  /// The last sequence that a durable commit promises to be synced. A batch that changed nothing
+  /// promises what it saw: who deletes a key and is told that it is gone must not find it again.
   package var lastSeen: UInt64 { sequences.upperBound - 1 }
   /// How many operations made an entry.
   package var applied: Int { sequences.count }
   package var commitTime: UInt64
-  /// The epoch of the last that it promises.
+  /// The epoch of `lastSeen`: a random number drawn when an opening first writes. It tells whether
+  /// the sequence still names the same entry after a crash has taken entries back.
   package var epoch: UInt64
 }
 
@@ -18,44 +19,46 @@ extension CommitResult {
   /// - Parameter commitTime: nil takes that of the last commit.
   init(
     of sequences: Range<UInt64>, in state: borrowing WriterState, at commitTime: HybridTime? = nil,
-    ownEnd: UInt64? = nil
+    firstDerived: UInt64? = nil
   ) {
     self.init(
-      sequences: sequences, ownSequences: sequences.lowerBound..<(ownEnd ?? sequences.upperBound),
+      sequences: sequences,
+      ownSequences: sequences.lowerBound..<(firstDerived ?? sequences.upperBound),
       commitTime: (commitTime ?? state.commitTime).rawValue,
       epoch: state.manifest.epoch(of: sequences.upperBound - 1))
   }
 }
 
 extension LogWriter {
-  /// Commits up to `buffered`; `durable` remains to be awaited by `sync(through:of:)`.
-  ///
-  /// Staging makes the batch visible to readers as a whole; the durability only decides when the
-  /// caller is answered.
+  /// Commits a batch but for the sync: for `durable` the caller then calls `sync(through:of:)`.
+  /// *Staging* gives the batch sequences, makes it visible to readers as a whole and puts it into
+  /// frames in memory. The durability only decides when the caller is answered.
   /// - Parameter waitsForRoom: whether to block while too much of the log is not synced.
   func stage(
     _ batch: OperationBatch, _ durability: Durability, waitsForRoom: Bool
   ) throws(TidemarkError) -> CommitResult {
     if waitsForRoom { try waitForRoom() }
     while true {
+      // What the batch derives is prepared without the lock, since it reads.
       let version = derivationVersion
       let change = try derivation.object?.prepare(batch)
       let result = try writing.withLock {
         (state: inout WriterState) throws(TidemarkError) -> CommitResult? in
         try state.checkWritable()
-        // Other indexes may have been declared meanwhile, or another process have had the store.
+        // Indexes declared since, or another process that had the store, make the change outdated.
         guard version == derivationVersion else { return nil }
         if let takeovers = batch.takeovers, takeovers != derivation.object?.takeovers ?? 0 {
           throw TidemarkError(.cancelled, "another process has had the store meanwhile")
         }
         var batch = batch
-        if PlantedBug.isOn(.rowsInOwnCommit), let change {
+        if PlantedBug.isOn(.rowsInOwnCommit), let change {  // A bug that tests switch on.
           let first = try stage(batch, .buffered, &state)
           var rows = OperationBatch()
           _ = try change.add(to: &rows)
           _ = try stage(rows, durability, &state)
           return first
         }
+        // False: somebody has written since it was prepared, so it is prepared anew.
         guard try change?.add(to: &batch) ?? true else { return nil }
         return try stage(batch, durability, &state)
       }
@@ -82,18 +85,17 @@ extension LogWriter {
     return result
   }
 
-  /// Lets a thread compress blocks of a batch while it is being staged, if it goes to the kernel
-  /// compressed right after that.
+  /// Has a second thread compress blocks of a batch while it is staged: only where `writeStaged`
+  /// follows at once and compresses (`async` waits, `durable` is written raw), and for large ones.
   private func beginPacking(_ batch: OperationBatch, _ durability: Durability) -> BatchPacking? {
-    guard durability == .buffered, batch.count > 1,
-      batch.arena.count >= Limits.compressFromBytes
+    guard durability == .buffered, batch.count > 1, batch.arena.count >= Limits.compressFromBytes
     else { return nil }
     return packer?.begin()
   }
 
   /// Turns conditions on validator hashes into conditions on the sequences that carry them now.
-  ///
-  /// Nobody else can write meanwhile. Hashes are in the log only, so what is staged goes there.
+  /// The writer's lock is held, so the sequences stay the newest until the batch is staged. Hashes
+  /// are in the log only, so frames in memory are written first.
   private func resolveHashes(
     _ batch: OperationBatch, _ state: inout WriterState
   ) throws(TidemarkError) -> OperationBatch {
@@ -113,7 +115,7 @@ extension LogWriter {
     return batch
   }
 
-  /// Takes sequences, makes the entries visible and leaves them in frames to be written.
+  /// Stages the batch, a second time if the first finds a run of the index damaged; see `Staging`.
   private func stageLocked(
     _ batch: OperationBatch, _ packing: BatchPacking?, _ state: inout WriterState
   ) throws(TidemarkError) -> CommitResult {
@@ -127,9 +129,11 @@ extension LogWriter {
         try reader.stage(batch, &staging)
         break
       } catch {
-        // Nothing of the batch is in a frame of the log yet, but the index may know a part.
+        // No staged frame holds a part of the batch, but the index may know one.
         if staging.hasChangedIndex || error.voidsImage { discardFailedBatch(after: error, &state) }
         attempt += 1
+        // Once the index is made anew without the damaged run the batch succeeds. Other errors are
+        // the caller's, and without an index (`poison`) nothing can be staged.
         guard attempt == 1, error.voidsImage, state.poison == nil else {
           throw TidemarkError(error)
         }
@@ -148,16 +152,16 @@ extension LogWriter {
       rawBytes: staging.rawBytes, time: staging.latestTime ?? commitTime.timestamp,
       commitTime: commitTime.rawValue)
     return CommitResult(
-      of: first..<staging.next, in: state, at: commitTime, ownEnd: staging.ownEnd)
+      of: first..<staging.next, in: state, at: commitTime, firstDerived: staging.firstDerived)
   }
 
-  /// Writes what is staged into the active segment.
-  /// - Parameter keepsFrameMemory: whether single puts go on, which use a frame's memory again.
+  /// Writes the staged frames into the active segment, by one call to the kernel; without a sync.
+  /// - Parameter keepsFrameMemory: whether the next frame gets the memory of the last one.
   func writeStaged(
     _ state: inout WriterState, mayCompress: Bool, keepsFrameMemory: Bool = false
   ) throws(TidemarkError) {
     guard state.stagedBytes > 0, let appender = state.appender else { return }
-    // A write that failed has left something unknown in the log: nothing may be put over it.
+    // A write that failed may have left a part of a frame in the log: nothing may be put over it.
     if let poison = state.poison { throw TidemarkError.poisoned(by: poison) }
     if state.unsyncedBytes == 0 { try checkLock(&state) }
     let compresses = mayCompress && state.stagedBytes >= Limits.compressFromBytes
@@ -174,9 +178,9 @@ extension LogWriter {
     noteWritten(appender.length - before, &state)
   }
 
-  /// Makes sure that the store's directory and LOCK are those that were opened: else the files may
-  /// have no names any more, or another process may write to them. It is looked at before the first
-  /// bytes after a sync are written, before a sync is believed, and before MANIFEST is.
+  /// Poisons the writer unless the path still leads to the LOCK file that was locked. Otherwise the
+  /// store was removed or replaced, and another process may write to it. Checked before the first
+  /// write after a sync, before a finished sync counts, and before MANIFEST is written.
   func checkLock(_ state: inout WriterState) throws(TidemarkError) {
     guard let lock = state.lock, !lock.isCurrent else { return }
     throw poison(
@@ -186,40 +190,34 @@ extension LogWriter {
       reason: "the store's directory or its LOCK was removed, moved or replaced")
   }
 
-  /// Books that everything staged is with the kernel, in so many bytes.
+  /// Counts the bytes of a write after which the kernel has everything up to `state.sequence`.
   func noteWritten(_ bytes: Int, _ state: inout WriterState) {
-    if state.unsyncedBytes == 0 {
-      state.unsyncedSince = environment.clock.monotonicNanoseconds()
-    }
+    if state.unsyncedBytes == 0 { state.unsyncedSince = environment.clock.monotonicNanoseconds() }
     state.unsyncedBytes += bytes
-    lookForRoom(state)
+    updateIsCrowded(state)
     state.loggedBytes += bytes
     state.written = state.sequence
     if PlantedBug.isOn(.durableTooSoon) { advanceDurable(to: state.written, &state) }
+    // The frames just written carry it in their headers.
     state.durableInLog = state.durable
   }
 
   /// Refuses all writes until the store is reopened, since the outcome of one is unknown.
-  func poison(
-    _ state: inout WriterState, _ cause: any Error, reason: String
-  ) -> TidemarkError {
+  func poison(_ state: inout WriterState, _ cause: any Error, reason: String) -> TidemarkError {
     let error = TidemarkError.unknownOutcome(reason, cause)
     state.poison = error
     return error
   }
 
-  /// Sets the index right after a batch that failed midway: it may know entries that are in no
-  /// frame, whose sequences the next batch will take.
-  ///
-  /// If that fails, too, nothing can be read or written until the store is reopened.
-  private func discardFailedBatch(
-    after error: IndexOrStoreError, _ state: inout WriterState
-  ) {
+  /// Makes the index anew after a batch that failed midway: the index may know entries that are in
+  /// no frame, and the next batch will take their sequences. Staged frames are written first: the
+  /// index is made from the log. If this fails, nothing can be read or written before a reopening.
+  private func discardFailedBatch(after error: IndexOrStoreError, _ state: inout WriterState) {
     do {
       try writeStaged(&state, mayCompress: false)
       try reader.rebuildIndex(ignoresRuns: error.voidsImage)
     } catch {
-      // An error of writing the log, if there was one, is what counts.
+      // If `writeStaged` has failed, the poison that it set says more.
       state.poison =
         state.poison
         ?? TidemarkError(

@@ -1,7 +1,8 @@
 extension LogWriter {
-  /// Makes sure that a batch has its place: a segment of this opening, space on the disk.
-  /// - Throws: `noSpace` and the like; then nothing has changed.
+  /// Makes sure that there is an active segment with space on the disk for a batch.
+  /// - Throws: `noSpace` and the like; then the batch has changed nothing.
   func makeRoom(for bytes: Int, _ state: inout WriterState) throws(TidemarkError) {
+    // While closing or compaction uses the disk's last space, an ordinary write must not take it.
     guard !ballast.isInUse.isSet else {
       throw TidemarkError(
         .noSpace,
@@ -19,16 +20,14 @@ extension LogWriter {
       }
     }
     do {
-      // Batches that `async` has staged already were reserved for, but their bytes are not in
-      // `length` yet.
+      // Twice the staged bytes: those are not in the appender's length yet.
       try state.appender?.reserve(bytes + state.stagedBytes * 2 + 4096)
     } catch { throw TidemarkError(error, while: "making space in the log") }
   }
 
   /// Whether the active segment is to be sealed before it gets so long.
-  ///
-  /// Sealing syncs it, while all who write wait. So a little more goes into it as long as a sync is
-  /// under way or much is not synced yet, which the background sees to.
+  /// Sealing syncs while all writers wait. So the segment may grow by an eighth as long as a sync
+  /// is under way, or so much is unsynced that the background thread is about to sync it.
   private func isFull(_ length: Int, _ state: WriterState) -> Bool {
     let full = segmentBytes(state)
     guard length > full else { return false }
@@ -48,10 +47,13 @@ extension LogWriter {
 
   /// Seals the active segment, if there is one, and begins the next.
   ///
+  /// Callers have written what was staged: the new segment begins above `state.sequence`.
   /// Order: the new file with its header is synced, then its name, then the old segment is
-  /// sealed and synced, then MANIFEST says both. A segment is listed before its first frame.
-  /// One that has none yet goes on: readers find entries by the first sequences of segments, so
-  /// that no two may have the same.
+  /// sealed and synced, then MANIFEST lists both. So a segment is listed before its first frame.
+  /// An active segment without entries stays active: readers find entries by the first sequences
+  /// of segments, so that no two may have the same.
+  /// - Parameter isNewEpoch: whether a new epoch begins, as at the first write of an opening: a
+  ///   random number, since sequences that a crash took back are given out again.
   func beginSegment(_ state: inout WriterState, isNewEpoch: Bool) throws(TidemarkError) {
     if let appender = state.appender, appender.isEmpty { return }
     var row = Manifest.Segment(
@@ -59,7 +61,7 @@ extension LogWriter {
       salt: UInt32(truncatingIfNeeded: environment.random.next()),
       firstSequence: state.sequence + 1)
     row.lastSequence = state.sequence
-    // Counted up whatever comes, since a file that is left over would be in the next one's way.
+    // Counted up even if this fails: a leftover file of the same name would be in the way.
     state.manifest.nextSegmentID += 1
     var manifest = state.manifest
     row.keyID = try keys.current()
@@ -91,27 +93,26 @@ extension LogWriter {
       try updateManifest(manifest, &state)
       if let sealed { old?.segment.seal(length: sealed) }
     } catch {
-      // MANIFEST may list it by now if its update stopped midway; then the file must stay.
-      if state.poison == nil {
-        discard(appender.segment.fileName)
-      }
+      // Poisoned: MANIFEST may list the new file already, so the file must stay.
+      if state.poison == nil { discard(appender.segment.fileName) }
       throw error
     }
     state.appender = appender
     reader.add(appender.segment)
+    // Sealing has synced the old segment, which holds everything written so far.
     if old != nil { advanceDurable(to: state.written, &state) }
   }
 
-  /// Makes the names of segments durable.
   private func syncLogDirectory() throws(TidemarkError) {
-    if PlantedBug.isOn(.logDirectoryNotSynced) { return }
+    if PlantedBug.isOn(.logDirectoryNotSynced) { return }  // A bug that tests switch on.
     do { try environment.fileSystem.syncDirectory(path + "/" + StoreLayout.logDirectory) } catch {
       throw TidemarkError(error, while: "beginning a segment of the log")
     }
   }
 
-  /// Seals the active segment in a manifest that is about to be written; an empty one goes.
-  /// - Returns: its length, to be told to the segment once MANIFEST is written.
+  /// Seals the active segment and says so in a manifest that the caller writes next; a segment
+  /// without entries goes from the list, and the caller removes its file.
+  /// - Returns: the length for `Segment.seal`, after which readers use the locator in the file.
   func sealActive(
     _ state: inout WriterState, in manifest: inout Manifest
   ) throws(TidemarkError) -> Int? {
@@ -123,7 +124,7 @@ extension LogWriter {
       manifest.segments.removeAll { $0.id == appender.row.id }
       return nil
     }
-    // While nothing is written yet a full disk is only that.
+    // The trailer's space comes first: a full disk then is an error before anything is written.
     let trailer: [UInt8]
     do { trailer = try appender.reserveTrailer() } catch {
       throw TidemarkError(error, while: "making space to seal a segment")
@@ -140,25 +141,21 @@ extension LogWriter {
     }
   }
 
-  /// Writes MANIFEST and takes it over.
-  func updateManifest(
-    _ manifest: Manifest, _ state: inout WriterState
-  ) throws(TidemarkError) {
+  /// Writes both copies of MANIFEST and makes it the state of writer and readers.
+  func updateManifest(_ manifest: Manifest, _ state: inout WriterState) throws(TidemarkError) {
     var manifest = manifest
     // A store may have been opened with another key for new files than it had before.
     manifest.keyID = try keys.current()
     let current = state.manifest
     try checkLock(&state)
     do { try manifests.reserve(for: manifest, current: current) } catch {
-      // Both copies take little, so that the rest of the ballast stays what it is.
+      // Only what both copies need is taken from the ballast (disk space held in reserve).
       let needed = 2 * manifest.encoded(sparing: 512).count
       guard error.code == .noSpace, ballast.release(needed) else { throw error }
       try manifests.reserve(for: manifest, current: current)
     }
-    do {
-      try manifests.advance(&manifest)
-    } catch {
-      // Before its first byte nothing has changed: a full disk is only that.
+    do { try manifests.advance(&manifest) } catch {
+      // Before the first byte is written nothing has changed, so the writer goes on.
       guard error.hasBegun else { throw error.cause }
       throw poison(&state, error.cause, reason: "writing MANIFEST failed midway")
     }
@@ -167,7 +164,7 @@ extension LogWriter {
   }
 
   /// Seals what was written so far, so that all of the log is in sealed segments.
-  /// - Parameter isDue: whether to do that, for the segment that is appended to and its raw bytes.
+  /// - Parameter isDue: gets the active segment's id and raw bytes, and says whether to seal it.
   package func sealSegments(
     if isDue: (UInt64, Int) -> Bool = { _, _ in true }
   ) throws(TidemarkError) {
@@ -179,7 +176,8 @@ extension LogWriter {
     }
   }
 
-  /// Gives up the active segment when nothing is in it, since it has the old key.
+  /// Removes the active segment if it has no entries, so that the next write begins one with the
+  /// new key. The file goes last: until MANIFEST is written it lists the segment.
   func retireEmptySegment(_ state: inout WriterState) throws(TidemarkError) {
     guard let appender = state.appender, appender.isEmpty else { return }
     var manifest = state.manifest

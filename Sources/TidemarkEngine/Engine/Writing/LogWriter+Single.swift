@@ -1,15 +1,15 @@
 extension LogWriter {
-  /// Commits a put or delete of bytes alone, without labels, attributes and conditions, up to
-  /// `buffered`; `durable` remains to be awaited by `sync(through:of:)`. The caller's bytes are
-  /// copied once, into the log's frame or the one that waits in memory.
+  /// The fast path of a commit: a *single*, one put or delete without labels, attributes and
+  /// conditions. It does all but the sync: for `durable` the caller then calls `sync(through:of:)`.
+  /// The caller's bytes are copied once, into a frame of their own or the last staged one.
   /// - Parameters:
   ///   - key: 1 to 65,535 bytes.
   ///   - durability: when the caller is to be answered.
   ///   - waitsForRoom: whether to block while too much of the log is not synced.
-  /// - Returns: nil when nothing was done and it must be committed as a batch: it is too long for a
-  ///   frame of its own, other entries follow from it, asynchronous writes are staged and this is
-  ///   none, the disk is full or hardly larger than its caches, the log is encrypted, or the index
-  ///   is damaged.
+  /// - Returns: nil when nothing was done and the entry must be committed as a batch: it is too
+  ///   long for a frame of its own, index rows are derived from it, it is not `async` and `async`
+  ///   writes are staged before it, the disk is full or hardly larger than its caches, the log is
+  ///   encrypted, or the index is damaged.
   func stage(
     _ kind: EntryKind, key: RawSpan, value: RawSpan?, _ durability: Durability, waitsForRoom: Bool
   ) throws(TidemarkError) -> CommitResult? {
@@ -20,7 +20,7 @@ extension LogWriter {
     else { return nil }
     if waitsForRoom { try waitForRoom() }
     return try writing.withLock { (state: inout WriterState) throws(TidemarkError) in
-      // An index over the key may have been declared since the look at `derivation` above.
+      // An index over the key may have been declared since `derivation` was asked above.
       guard version == derivationVersion else { return nil }
       return try stage(kind, key, value, durability, &state)
     }
@@ -31,6 +31,7 @@ extension LogWriter {
     _ state: inout WriterState
   ) throws(TidemarkError) -> CommitResult? {
     try state.checkWritable()
+    // Staged frames hold lower sequences, which must be in the log before this entry.
     guard durability == .async || state.stagedBytes == 0, !state.limits.keepsReserve else {
       return nil
     }
@@ -46,8 +47,8 @@ extension LogWriter {
     let next = state.sequence + 1
     let entry = SingleEntry(
       kind: kind, sequence: next, commitTime: commitTime, durableThrough: state.durable)
-    // The reader fills the frame under its own lock: what the index gives as `previous` goes into
-    // it, and the entry is visible with it. What has `failed` has changed nothing.
+    // The reader changes its index and fills the frame in one hold of its lock: the frame names the
+    // key's previous sequence, which the index tells. `failed` has changed neither.
     switch reader.stage(entry, key, value, into: durability == .async ? nil : appender) {
     case .notFound: return CommitResult(of: next..<next, in: state, at: commitTime)
     case .failed: return nil
@@ -72,7 +73,8 @@ extension LogWriter {
   private func writeSingle(
     _ appender: SegmentAppender, _ state: inout WriterState
   ) throws(TidemarkError) {
-    // `checkLock` asks the file system, too slowly for each put: the first after a sync is enough.
+    // `checkLock` asks the file system, too slowly for each put. The first after a sync is enough:
+    // nothing counts as durable before `checkLock` is asked once more, after the next sync.
     if state.unsyncedBytes == 0 { try checkLock(&state) }
     let before = appender.length
     do { try appender.writeSingle() } catch {

@@ -1,17 +1,20 @@
-/// The owner of the end of the log: it gives out sequences, makes entries visible, writes and syncs
-/// them, and says in MANIFEST what the store consists of.
+/// The owner of the log's end: it gives out sequences, makes entries visible, writes and syncs
+/// them, and lists in MANIFEST what the store consists of. Extensions hold the write path.
 ///
-/// One caller at a time writes; readers wait only while they are told of what has changed.
+/// One caller at a time writes, under `writing`. What readers see is under `Reader`'s lock, which
+/// the writer takes second and briefly. A commit's sync holds neither; sealing holds `writing`.
 package final class LogWriter: StateOwner, LogTail {
   package let store: StoreContext
   let reader: Reader
   let manifests: ManifestStore
   /// Compresses blocks of batches on a thread of its own; nil where writers do all work themselves.
   package let packer: BlockPacker?
+  /// Adds entries that follow from others, the rows of indexes, to each batch.
   let derivation = OnceReference<Derivation>()
+  /// Disk space held in reserve for closing and compacting on a full disk.
   let ballast: BallastKeeper
   let writing: Monitor<WriterState>
-  /// Whether so much is not synced that those who write must wait.
+  /// Whether so many bytes are not synced that writers must wait.
   let isCrowded = AtomicFlag()
 
   init(_ store: StoreContext, _ opened: Opened, reader: Reader) {
@@ -25,7 +28,6 @@ package final class LogWriter: StateOwner, LogTail {
     reader.follow(self)
   }
 
-  /// Makes sure that something can be written.
   /// - Throws: `closed`, `suspended`, `readOnly`, `poisoned`.
   package func checkWritable() throws(TidemarkError) {
     try writing.withLock { (state: inout WriterState) throws(TidemarkError) in
@@ -39,14 +41,12 @@ package final class LogWriter: StateOwner, LogTail {
   /// Whether the store was closed or suspended, or is about to be.
   var isShut: Bool { writing.withLock { $0.isClosed || $0.isSuspended } }
 
-  /// Whether something was written in this opening.
   var hasAppender: Bool { writing.withLock { !$0.isClosed && $0.appender != nil } }
 
   /// Bytes of log that were written since the store was opened.
   var loggedBytes: Int { writing.withLock { $0.loggedBytes } }
 
-  /// The segment that is appended to, and its raw bytes; nil where nothing was written in this
-  /// opening, or nothing more can be.
+  /// The active segment and its raw bytes; nil before the first write and when none is possible.
   var active: (id: UInt64, rawBytes: Int)? {
     writing.withLock { state in
       guard !state.isClosed, !state.isSuspended, state.poison == nil, !ballast.isInUse.isSet
@@ -65,10 +65,10 @@ package final class LogWriter: StateOwner, LogTail {
     }
   }
 
-  /// Changes MANIFEST.
+  /// Changes MANIFEST. The writer's lock is held throughout, so neither closure may write.
   /// - Parameters:
-  ///   - change: nothing is written where it returns false.
-  ///   - then: is called once that is on the disk; nobody writes meanwhile.
+  ///   - change: edits a copy and returns whether to write it; what it throws leaves MANIFEST be.
+  ///   - then: called once both copies are on the disk, never when writing them failed.
   /// - Returns: what `change` has returned.
   @discardableResult
   func changeManifest(
@@ -86,11 +86,11 @@ package final class LogWriter: StateOwner, LogTail {
     }
   }
 
-  /// Says from where history is kept.
+  /// Raises `historyFrom`, below which views are refused, before a compaction drops versions.
   /// - Parameters:
-  ///   - floor: is lowered to what views need that were opened meanwhile.
+  ///   - floor: what the compaction keeps; lowered to what views need that were opened meanwhile.
   ///   - time: the latest of the entries' own times up to the floor.
-  /// - Returns: false where the floor was lowered, so that the time is another one.
+  /// - Returns: false where the floor was lowered: then `time` is wrong, and MANIFEST stays.
   func raiseHistoryFrom(
     _ floor: inout CompactionFloor, time: Timestamp?
   ) throws(TidemarkError) -> Bool {
@@ -101,7 +101,8 @@ package final class LogWriter: StateOwner, LogTail {
       }
       guard manifest != state.manifest else { return true }
       do throws(TidemarkError) { try updateManifest(manifest, &state) } catch {
-        // Nothing was dropped: what was refused for a moment is answered again.
+        // Readers refuse the views already. As nothing was dropped they may answer them again,
+        // unless MANIFEST on the disk may say otherwise.
         if state.poison == nil { reader.show(state.manifest) }
         throw error
       }
@@ -109,7 +110,7 @@ package final class LogWriter: StateOwner, LogTail {
     }
   }
 
-  /// Draws an id for a segment that a compaction is to write.
+  /// Draws an id for a segment that a compaction is to write, never twice in one opening.
   func newSegmentID() -> UInt64 {
     writing.withLock { state in
       defer { state.manifest.nextSegmentID += 1 }
@@ -117,12 +118,10 @@ package final class LogWriter: StateOwner, LogTail {
     }
   }
 
-  /// Draws an id for a run of the index, and freezes what is to go into it.
+  /// Draws an id for a sorted run of the index, and lets `body` freeze the memtable for it.
   /// - Parameter body: gets the id, the last sequence, and MANIFEST; nobody writes meanwhile.
   /// - Returns: nil for an empty store.
-  func beginRun<R>(
-    _ body: (UInt64, UInt64, Manifest) -> R
-  ) throws(TidemarkError) -> R? {
+  func beginRun<R>(_ body: (UInt64, UInt64, Manifest) -> R) throws(TidemarkError) -> R? {
     try writing.withLock { (state: inout WriterState) throws(TidemarkError) -> R? in
       try state.checkWritable()
       guard state.sequence > 0 else { return nil }
@@ -132,9 +131,8 @@ package final class LogWriter: StateOwner, LogTail {
     }
   }
 
-  /// Removes files that were written in vain.
-  ///
-  /// If an update of MANIFEST stopped midway it may list them by now; then they must stay.
+  /// Removes files that a failed compaction or run has left, unless MANIFEST may list them: after a
+  /// poison it may, since an update of it may have stopped midway.
   /// - Parameter isListed: whether MANIFEST lists them.
   func discard(_ files: [String], unless isListed: (Manifest) -> Bool = { _ in false }) {
     writing.withLock { state in
@@ -144,15 +142,15 @@ package final class LogWriter: StateOwner, LogTail {
   }
 
   /// Begins a change of keys: from here on everything new is encrypted with another key.
-  ///
-  /// MANIFEST lists both keys until nothing is left that needs the old one, so that a crash
-  /// leaves a store which opens with both, and the change can be begun again.
+  /// MANIFEST lists both keys until no file needs the old one: after a crash the store opens with
+  /// both, and the change can be begun again.
   func adopt(_ encryption: Encryption) throws(TidemarkError) {
     try writing.withLock { (state: inout WriterState) throws(TidemarkError) in
       try state.checkWritable()
       try writeStaged(&state, mayCompress: true)
       let former = try keys.adopt(encryption)
       do throws(TidemarkError) { try updateManifest(state.manifest, &state) } catch {
+        // With a poison MANIFEST on the disk may name the new key.
         if state.poison == nil { keys.abandon(for: former) }
         throw error
       }
@@ -183,33 +181,34 @@ package final class LogWriter: StateOwner, LogTail {
 
   // MARK: Opening and closing
 
-  /// Takes over what resuming has found.
+  /// Makes what resuming a suspended store has found on the disk the state of writer and readers.
   func takeUp(_ opened: Opened) throws(TidemarkError) {
     try writing.withLock { (state: inout WriterState) throws(TidemarkError) in
       var next = WriterState(opened)
       next.commitTime = max(next.commitTime, state.commitTime)
       next.limits = state.limits
       next.loggedBytes = state.loggedBytes
+      // The same generation of MANIFEST: no other process has written since the suspension.
       let isOwn = state.poison == nil && state.manifest.generation == opened.manifest.generation
-      // Who trusts what it knew of sequences must learn of this before anybody reads again.
+      // Before any read: whoever keeps sequences in memory must forget them.
       if !isOwn { derivation.object?.noteTakeover() }
       try reader.takeUp(opened, resumes: true)
       state = next
       ballast.startOver()
-      lookForRoom(state)
+      updateIsCrowded(state)
     }
   }
 
-  /// Makes everything durable, seals it and says so in MANIFEST, if anything was written; then
-  /// writes are refused.
-  /// - Parameter optional: steps that only make the next opening faster; they must not stand in the
-  ///   way of a clean close.
-  func finish(
-    isSuspended: Bool, _ optional: () throws(TidemarkError) -> Void
-  ) throws(TidemarkError) {
+  /// If anything was written: syncs it, seals the active segment, says in MANIFEST that the store
+  /// is closed cleanly, and refuses writes. On a full disk it may be called again.
+  /// - Parameter optional: steps that only make the next opening faster. When the disk is full they
+  ///   are left out; other errors are thrown once the store is closed, an unknown outcome before.
+  func finish(isSuspended: Bool, _ optional: () throws(TidemarkError) -> Void) throws(TidemarkError)
+  {
     let hasWritten = try writing.withLock { (state: inout WriterState) throws(TidemarkError) in
       guard !state.isClosed, !state.isSuspended, state.canWrite else { return false }
       if let poison = state.poison {
+        // Everything visible is synced: nothing is lost, so closing does not fail.
         guard state.sequence > state.durable else { return false }
         throw poison
       }
@@ -223,15 +222,14 @@ package final class LogWriter: StateOwner, LogTail {
     do throws(TidemarkError) { try optional() } catch { failure = error }
     if let failure, failure.code == .unknownOutcome { throw failure }
     try sealAll(isSuspended: isSuspended)
-    // On a full disk the next opening takes longer; nothing is wrong with what was written.
+    // Without the optional steps the next opening takes longer, and that is all.
     if let failure, failure.code != .noSpace { throw failure }
   }
 
   private func sealAll(isSuspended: Bool) throws(TidemarkError) {
     try writing.withLock { (state: inout WriterState) throws(TidemarkError) in
       try state.checkWritable()
-      // Others may have written since the flush; what they wrote is sealed and synced with the
-      // rest.
+      // What others have written since the flush is sealed and synced with the rest.
       try writeStaged(&state, mayCompress: true)
       var manifest = state.manifest
       let appender = state.appender
@@ -247,7 +245,8 @@ package final class LogWriter: StateOwner, LogTail {
   }
 
   /// Refuses writes from now on, and waits for a sync that is under way.
-  /// - Returns: false when something was written meanwhile, which is to be sealed first.
+  /// - Parameter hasFailed: whether `finish` has failed, so that writes are refused in any case.
+  /// - Returns: false when something was written since `finish`, which is then called again.
   func refuseWrites(isSuspended: Bool, hasFailed: Bool) -> Bool {
     let isRefused = writing.withLock { state in
       guard hasFailed || state.poison != nil || state.appender == nil else { return false }
@@ -258,7 +257,7 @@ package final class LogWriter: StateOwner, LogTail {
     return isRefused
   }
 
-  /// Gives the store's lock up.
+  /// Hands the LOCK file's lock over to the caller, who releases it. The last step of closing.
   func takeLock() -> (any FileLock)? {
     defer { writing.broadcast() }
     return writing.withLock { state in

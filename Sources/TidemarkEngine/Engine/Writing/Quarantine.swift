@@ -1,4 +1,5 @@
-/// Keeps byte ranges that were cut off the log, for whoever wants to look at them.
+/// Keeps byte ranges that recovery cuts off the log's end, for whoever wants to look at them. Each
+/// is a pair of files, `.bin` with the bytes and `.txt` that says where they came from.
 struct Quarantine {
   private let fileSystem: any FileSystem
   private let directory: String
@@ -8,12 +9,9 @@ struct Quarantine {
     directory = storePath + "/" + StoreLayout.quarantineDirectory
   }
 
-  /// Copies a range of a file, without zeros at its end, and notes where it came from.
-  ///
-  /// Nothing in it was acknowledged, so a disk too full to keep it does not stand in the way.
-  func keep(
-    _ file: any File, from start: Int, to end: Int, name: String
-  ) throws(FileSystemError) {
+  /// Copies a range of a file, without zeros at its end. Nothing in it was acknowledged, so a disk
+  /// too full for the copy does not keep the store from opening.
+  func keep(_ file: any File, from start: Int, to end: Int, name: String) throws(FileSystemError) {
     var bytes = try file.read(min(end - start, Limits.quarantineBytes), at: start)
     while bytes.last == 0 { bytes.removeLast() }
     guard !bytes.isEmpty else { return }
@@ -46,7 +44,8 @@ struct Quarantine {
     try file.writeFully(bytes.rawSpan, at: 0)
   }
 
-  /// The newest sixteen are kept; names begin with the segment's first sequence.
+  /// Removes the oldest ranges down to one less than are kept. Names begin with the segment's first
+  /// sequence, and lists of directories are sorted, so the oldest come first.
   private func makeRoom() throws(FileSystemError) {
     if try fileSystem.kind(directory) == nil { try fileSystem.createDirectory(directory) }
     let ranges = try fileSystem.list(directory).filter { $0.hasSuffix(".bin") }

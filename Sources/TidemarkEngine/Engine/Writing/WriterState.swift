@@ -1,8 +1,10 @@
 // SAFETY: a WriterState is touched only under the monitor that holds it.
 
-/// The state that writers change, under the writer's lock.
+/// The state of ``LogWriter``, under its lock. `durable <= written <= sequence` always holds: an
+/// entry is visible first, then with the kernel, then on the disk.
 struct WriterState: @unchecked Sendable {
   var manifest: Manifest
+  /// The lock on the store's LOCK file; nil once closing has handed it over.
   var lock: (any FileLock)?
   /// The segment that is appended to; nil until the first write of this opening.
   var appender: SegmentAppender?
@@ -16,8 +18,9 @@ struct WriterState: @unchecked Sendable {
   var canWrite: Bool
   var isClosed = false
   var isSuspended = false
-  /// Why nothing can be written until the store is reopened.
+  /// Set by a write that failed midway: nothing can be written until the store is reopened.
   var poison: TidemarkError?
+  /// Whether a caller syncs the active segment, without the lock; there is one at a time.
   var isSyncing = false
   /// Bytes of frames that no sync has covered yet, and since when.
   var unsyncedBytes = 0
@@ -25,7 +28,7 @@ struct WriterState: @unchecked Sendable {
   /// Raw bytes that are in no frame yet (`async`), and since when.
   var stagedBytes = 0
   var stagedSince: UInt64 = 0
-  /// `durable` as the last frame says.
+  /// `durable` as the header of the last frame in the log says.
   var durableInLog: UInt64 = 0
   /// Bytes of log that were written since the store was opened.
   var loggedBytes = 0
@@ -45,13 +48,10 @@ struct WriterState: @unchecked Sendable {
   func checkWritable() throws(TidemarkError) {
     if isClosed { throw TidemarkError(.closed, "the store is closed") }
     if isSuspended { throw .suspended }
-    guard canWrite else {
-      throw TidemarkError(.readOnly, "the store is open for reading only")
-    }
+    guard canWrite else { throw TidemarkError(.readOnly, "the store is open for reading only") }
     if let poison { throw .poisoned(by: poison) }
   }
 
-  /// Refuses writes from now on.
   mutating func refuse(isSuspended: Bool) {
     isClosed = !isSuspended
     self.isSuspended = isSuspended
