@@ -1,15 +1,16 @@
+// Reads and writes the bytes of a copy of MANIFEST: see the table of its header at ``Manifest``.
 extension Manifest {
   private static let headerBytes = 40
   private static let minimumBytes = 16 << 10
 
-  /// How long a file with this many bytes of fields is.
+  /// The length of a file whose header and fields take `length` bytes.
   package static func storedBytes(_ length: Int) -> Int {
     max(minimumBytes, (length + 4095) & ~4095)
   }
 
-  /// The file's bytes.
+  /// The file's bytes: header, fields, zeros.
   /// - Parameters:
-  ///   - sparing: how many more bytes of fields the file is to have space for.
+  ///   - sparing: how many more bytes of fields must fit before the zeros are used up.
   ///   - atLeast: the least length of the file.
   package func encoded(sparing: Int = 0, atLeast: Int = 0) -> [UInt8] {
     var writer = ByteWriter(capacity: 512 + segments.count * 64)
@@ -52,16 +53,16 @@ extension Manifest {
     for record in damage { record.encode(into: &writer) }
     if isEncrypted { encodeKeys(into: &writer) }
     writer.patch(u64: UInt64(writer.count), at: 24)
-    // Space is taken in steps, so that a full disk rarely stands in the way of an update.
+    // Zeros up to a multiple of 4 KiB: most updates then need no new space on a full disk.
     writer.zeros(max(Self.storedBytes(writer.count + sparing), atLeast) - writer.count)
+    // The checksum covers the whole file, its own field still zero.
     writer.patch(u64: XXH64.hash(writer.bytes.rawSpan), at: 32)
     return writer.bytes
   }
 
-  /// Decodes a file; whatever is not zero behind the fields is an error, too.
+  /// Decodes a file; bytes other than zero behind the fields are an error.
   package init(decoding bytes: RawSpan) throws(FormatError) {
-    guard bytes.byteCount >= Self.headerBytes,
-      try bytes.u64(at: 0) == FormatConstants.manifestMagic
+    guard bytes.byteCount >= Self.headerBytes, try bytes.u64(at: 0) == FormatConstants.manifestMagic
     else { throw FormatError("not a manifest") }
     let length = try bytes.u64(at: 24)
     guard length >= UInt64(Self.headerBytes), length <= UInt64(bytes.byteCount),
@@ -72,6 +73,7 @@ extension Manifest {
     copy.patch(u64: 0, at: 32)
     let isIntact = XXH64.hash(copy.bytes.rawSpan) == (try bytes.u64(at: 32))
     guard isIntact else { throw FormatError("manifest does not match its checksum") }
+    // After the checksum: a damaged copy must not pass for one of another version.
     let major = try bytes.u16(at: 8)
     guard major >= FormatConstants.major else {
       throw FormatError("written in version \(major) of the format", isOlder: true)
@@ -86,8 +88,7 @@ extension Manifest {
     let bootID = try reader.array(16)
     let clean = try reader.u8()
     guard clean <= 1 else { throw FormatError("unknown state of the store", isNewer: true) }
-    self.init(
-      storeID: storeID, replicaID: replicaID, bootID: bootID, hashSeed: try reader.u64())
+    self.init(storeID: storeID, replicaID: replicaID, bootID: bootID, hashSeed: try reader.u64())
     self.generation = generation
     readOnlyFeatures = try bytes.u32(at: 16)
     isClosedCleanly = clean == 1
@@ -132,7 +133,8 @@ extension Manifest {
     }
   }
 
-  /// The list that is longer than a reader takes; nil when everything fits.
+  /// The list that is too long for ``init(decoding:)``; nil when all fit. Whoever adds epochs or
+  /// damage keeps to the limits of these lists.
   package var excess: String? {
     if segments.count > Limits.segments { return "more than \(Limits.segments) segments" }
     if images.count > Limits.images { return "more than \(Limits.images) index images" }
@@ -140,7 +142,7 @@ extension Manifest {
     return nil
   }
 
-  /// Numbers that the engine counts on from must leave room for that.
+  /// Checks that ids and sequences, which the engine counts up, leave room for more.
   private func checkBounds() throws(FormatError) {
     let ids = [generation, nextSegmentID, nextImageID] + segments.map(\.id) + images.map(\.id)
     let sequences =
@@ -151,7 +153,8 @@ extension Manifest {
     }
   }
 
-  /// Whether the segments follow each other without overlap; only the last one may be active.
+  /// Checks that no segments overlap and that only the last is active. Gaps are allowed: compaction
+  /// drops whole segments. Sequences begin at 1, so the first segment must not begin at 0.
   func checkOrder() throws(FormatError) {
     var next: UInt64 = 0
     for (i, segment) in segments.enumerated() {
@@ -193,15 +196,15 @@ extension Manifest.Segment {
       let kind = SegmentHeader.Kind(rawValue: try reader.u8())
     else { throw FormatError("unknown kind of segment in the manifest", isNewer: true) }
     let salt = try reader.u32()
-    self.init(
-      id: id, state: state, kind: kind, salt: salt, firstSequence: try reader.varint())
+    self.init(id: id, state: state, kind: kind, salt: salt, firstSequence: try reader.varint())
     lastSequence = try reader.varint()
     length = try reader.varint(atMost: 1 << 32)
     entryCount = try reader.varint(atMost: 1 << 32)
-    // As many as a store may have can be added up.
+    // The sum over all segments of a store stays below 2^62.
     rawBytes = try reader.varint(atMost: 1 << 46)
     chain = try reader.u64()
     latestTime = try reader.time()
+    // A sealed segment may be empty; of an active one the last sequence is not known yet.
     guard lastSequence < 1 << 48, lastSequence + 1 >= firstSequence || state == .active else {
       throw FormatError("segment out of bounds in the manifest")
     }
@@ -226,13 +229,12 @@ extension Manifest.Damage {
     self.init(
       state: state, segmentID: try reader.varint(), offset: try reader.varint(atMost: 1 << 40),
       length: try reader.varint(atMost: 1 << 40), firstSequence: try reader.varint(),
-      lastSequence: try reader.varint(),
-      reason: try reader.blob(atMost: 1024))
+      lastSequence: try reader.varint(), reason: try reader.blob(atMost: 1024))
   }
 }
 
 extension ByteWriter {
-  /// A time that may be missing: a byte that says so, zigzag seconds, varint nanoseconds.
+  /// A time that may be missing: 1, zigzag seconds, varint nanoseconds; or 0 alone.
   fileprivate mutating func time(_ time: Timestamp?) {
     u8(time == nil ? 0 : 1)
     guard let time else { return }

@@ -1,5 +1,7 @@
+// Every encrypted file has a key of its own, which its header holds encrypted with a key of the
+// user's. MANIFEST names the user's keys by their ids.
 extension Manifest {
-  /// The user's keys that something in the store is encrypted with, that for new files first.
+  /// Ids of the user's keys in use: the key for new files first, then those that old files need.
   package var keyIDs: [Encryption.KeyID] {
     var ids = keyID.map { [$0] } ?? []
     for id in segments.compactMap(\.keyID) + images.compactMap(\.keyID) where !ids.contains(id) {
@@ -11,13 +13,13 @@ extension Manifest {
   /// Whether anything in the store is encrypted, or is going to be.
   package var isEncrypted: Bool { !keyIDs.isEmpty }
 
-  /// Files that do not have the key for new files: more than none in a store whose change of
-  /// keys is not finished.
+  /// How many segments and runs still need another key than new files; 0 unless a change of keys is
+  /// not finished. Without a key for new files, the files that are still encrypted.
   package var filesToRewrite: Int {
     (segments.map(\.keyID) + images.map(\.keyID)).count { $0 != keyID }
   }
 
-  /// Which key every file is encrypted with.
+  /// Encodes which of the user's keys each file needs.
   ///
   /// ```
   /// varint count | 16 bytes each: ids of keys
@@ -37,6 +39,7 @@ extension Manifest {
     for image in images { writer.varint(number(image.keyID)) }
   }
 
+  /// Decodes the same into the rows of segments and images, which are decoded already.
   mutating func decodeKeys(_ reader: inout ByteReader) throws(FormatError) {
     var ids: [Encryption.KeyID] = []
     for _ in 0..<(try reader.varint(atMost: Limits.keys)) {

@@ -1,13 +1,16 @@
-/// The list of what belongs to a store: two files hold it, each whole.
+/// MANIFEST: which files belong to a store, and how far back its history reaches. The disk has two
+/// copies, each whole; ``ManifestStore`` updates one after the other.
+///
+/// An image is a sorted run of the index in a file of its own; an epoch is one opening for writing.
 ///
 /// ```
 ///  0 u64 magic   8 u16 major, u16 minor   12 u32 x 3 feature masks
 /// 24 u64 length of the whole   32 u64 XXH64 of the whole with this field zero   40 fields
 /// ```
 package struct Manifest: Sendable, Hashable {
-  /// Counts up with every update; the valid copy with the higher one wins.
+  /// Counts up with every update; of two valid copies the one of the higher generation counts.
   package var generation: UInt64 = 0
-  /// The features that a program must know in order to write to the store; readers may ignore it.
+  /// The features that a program must know in order to write to the store; readers ignore them.
   package var readOnlyFeatures: UInt32 = 0
   package var storeID: [UInt8]
   package var replicaID: [UInt8]
@@ -18,30 +21,33 @@ package struct Manifest: Sendable, Hashable {
   package var hashSeed: UInt64
   package var epochs: [Epoch] = []
   package var retention = Retention.everything
-  /// Views below this sequence are refused; 1 when everything is kept.
+  /// The oldest state that can be viewed, by its sequence. At 1 all can, the empty state 0 too.
   package var historyFrom: UInt64 = 1
-  /// The latest of the entries' own times through `historyFrom`, where that is above 1: a date
-  /// before it means a state that is no longer kept. Nil when that is not known.
+  /// The latest time that an entry at or below `historyFrom` carries: a view as of an earlier date
+  /// would need entries that are gone. Nil when unknown, or when `historyFrom` is 1.
   package var historyTime: Timestamp?
-  /// The highest tombstone that compaction dropped.
+  /// The highest sequence of a tombstone that compaction dropped. The log cannot repeat such a
+  /// delete, so runs that end below this sequence would bring its key back, and are not used.
   package var droppedThrough: UInt64 = 0
-  /// The highest cached version that compaction dropped: links may name such that are gone.
+  /// The highest sequence of a version of cached data that compaction dropped: up to here the link
+  /// from a version to the one before it may name an entry that is gone.
   package var evictedThrough: UInt64 = 0
   package var nextSegmentID: UInt64 = 1
   package var nextImageID: UInt64 = 1
-  /// Never goes back, even when the entries that carried it are gone.
+  /// The highest commit time given out; it never goes back, though its entry may be gone.
   package var latestCommitTime: UInt64 = 0
   /// The highest sequence given out before this update, whether or not its entry is still kept.
   package var lastSequence: UInt64 = 0
-  /// By first sequence; the last one may be open for appending.
+  /// By first sequence, without overlap; the last one may be open for appending.
   package var segments: [Segment] = []
-  /// Newest last.
+  /// The sorted runs of the index, newest last.
   package var images: [Image] = []
   package var damage: [Damage] = []
   /// The user's key that new files are encrypted with; nil when they are not.
   package var keyID: Encryption.KeyID?
 
-  /// Sequences from `firstSequence` on were given out in this epoch.
+  /// A random number, and from which sequence on entries were given out in this epoch. Sequences
+  /// that a crash has lost are given out again: the epoch tells old and new entries apart.
   package struct Epoch: Sendable, Hashable {
     package var epoch: UInt64
     package var firstSequence: UInt64
@@ -51,7 +57,7 @@ package struct Manifest: Sendable, Hashable {
     }
   }
 
-  /// The epoch in which a sequence was given out; 0 for none that is known.
+  /// The epoch in which a sequence was given out; 0 where its row has been dropped from the list.
   package func epoch(of sequence: UInt64) -> UInt64 {
     if let newest = epochs.last, newest.firstSequence <= sequence { return newest.epoch }
     return epochs.last { $0.firstSequence <= sequence }?.epoch ?? 0
@@ -64,11 +70,14 @@ package struct Manifest: Sendable, Hashable {
     package var kind: SegmentHeader.Kind
     package var salt: UInt32
     package var firstSequence: UInt64
-    /// Below `firstSequence` while active.
+    /// One less than `firstSequence` while the segment is active, or sealed without entries.
     package var lastSequence: UInt64 = 0
+    // The rest is known once the segment is sealed: 0 or nil while it is active.
     package var length: Int = 0
     package var entryCount: Int = 0
+    /// Bytes of keys and values before compression, about.
     package var rawBytes: Int = 0
+    /// Checksum over all frame headers, each seeded with the one before.
     package var chain: UInt64 = 0
     package var latestTime: Timestamp?
     /// The user's key that the segment is encrypted with; nil when it is not.
@@ -89,6 +98,7 @@ package struct Manifest: Sendable, Hashable {
 
   package struct Image: Sendable, Hashable {
     package var id: UInt64
+    /// The sequence up to which the run covers the log, from the end of the run before it on.
     package var sequence: UInt64
     package var length: Int
     /// The user's key that the image is encrypted with; nil when it is not.
@@ -101,17 +111,17 @@ package struct Manifest: Sendable, Hashable {
     package var fileName: String { StoreLayout.imageName(id: id) }
   }
 
-  /// The damage on record that an entry was lost in.
+  /// The damage on record in which the entry of a sequence was lost.
   func damage(at sequence: UInt64) -> Damage? {
     damage.first { $0.firstSequence <= sequence && sequence <= $0.lastSequence }
   }
 
-  /// Acknowledged data that cannot be read.
+  /// Entries that were acknowledged and cannot be read.
   package struct Damage: Sendable, Hashable {
     package enum State: UInt8, Sendable {
-      /// Found and not dealt with: a strict open for writing refuses.
+      /// The user has not decided yet: a strict opening for writing is refused.
       case found = 0
-      /// The user said that these sequences are lost; nothing stands there any more.
+      /// The user has accepted the loss: the log holds nothing at these sequences.
       case accepted = 1
     }
     package var state: State

@@ -1,20 +1,21 @@
-/// Columns of numbers that grow about evenly, packed so that each can be read by itself.
+/// Columns of numbers that grow about evenly, packed so that each number can be read by itself. The
+/// locator of a sealed segment (where its entries stand) is made of them.
 ///
-/// Rows come in groups of 128; the last one may have fewer. Within a group a number is the
-/// group's first one, plus what a straight line says, plus a remainder of as many bits as the
-/// group needs. Each group has a record, and the remainders stand apart:
+/// Rows come in groups of 128; the last one may have fewer. Within a group a number is the group's
+/// first one, plus what a straight line says, plus a remainder of as many bits as the group needs.
+/// Each group has a record, and the remainders stand apart:
 /// ```
 /// record, 16 bytes a column:  u48 first number, u8 bits of a remainder, u8 zero,
 ///                             u32 slope in 256ths, u32 where in the section of remainders
 /// number i of a group:        first + (i * slope >> 8) + remainder i
 /// remainder i:                a signed number, from bit i * bits on, lowest bit first
 /// ```
-/// The remainders of a group and a column begin at a byte and lie in one chunk of their section.
+/// The remainders of a group and a column begin at a byte and lie in one chunk (a unit of reads).
 package enum PackedColumns {
   package static let groupShift = 7
   package static let groupRows = 1 << groupShift
   package static let recordBytes = 16
-  /// Numbers are below 2^48, so a remainder never takes more.
+  /// Numbers are below 2^48, so a remainder takes at most 48 bits and a sign.
   package static let mostBits = 49
 
   package struct Encoded {
@@ -32,8 +33,7 @@ package enum PackedColumns {
     for start in stride(from: 0, to: rows, by: groupRows) {
       for column in columns {
         encode(
-          column[start..<min(start + groupRows, rows)], records: &records,
-          remainders: &remainders)
+          column[start..<min(start + groupRows, rows)], records: &records, remainders: &remainders)
       }
     }
     return Encoded(records: records.bytes, remainders: remainders)
@@ -50,11 +50,12 @@ package enum PackedColumns {
     }
     var width = width(group, slope)
     // A line between the ends is of no use where numbers go up and down.
-    let level = slope == 0 ? width : self.width(group, 0)
-    if level < width { (width, slope) = (level, 0) }
+    let flatWidth = slope == 0 ? width : self.width(group, 0)
+    if flatWidth < width { (width, slope) = (flatWidth, 0) }
     let count = (group.count * width + 7) >> 3
     let payload = FormatConstants.locatorChunkPayloadBytes
     let room = payload - remainders.count % payload
+    // What would cross the end of a chunk begins the next one.
     if count > room { remainders.append(contentsOf: repeatElement(0, count: room)) }
     records.u32(UInt32(truncatingIfNeeded: first))
     records.u16(UInt16(truncatingIfNeeded: first >> 32))
@@ -78,7 +79,7 @@ package enum PackedColumns {
     if bits > 0 { remainders.append(UInt8(truncatingIfNeeded: pending)) }
   }
 
-  /// How many bits the remainders from a line need.
+  /// How many bits the remainders from a line of that slope need, sign included.
   private static func width(_ group: ArraySlice<UInt64>, _ slope: UInt32) -> Int {
     let first = group[group.startIndex]
     var (all, isOnLine): (UInt64, Bool) = (0, true)
@@ -87,10 +88,11 @@ package enum PackedColumns {
       isOnLine = isOnLine && remainder == 0
       all |= UInt64(bitPattern: remainder ^ (remainder >> 63))
     }
-    // Remainders 0 and -1 are both 0 here, and only where all of them are 0 no bit is needed.
+    // In `all` a remainder of -1 looks like 0, but only remainders of 0 take no bit.
     return isOnLine ? 0 : 65 - all.leadingZeroBitCount
   }
 
+  /// How much the line has risen at an index.
   @inline(__always)
   package static func line(_ index: Int, _ slope: UInt32) -> UInt64 {
     (UInt64(truncatingIfNeeded: index) &* UInt64(slope)) &>> 8
@@ -111,16 +113,18 @@ package struct PackedGroup {
     bits = Int(word &>> 48)
     slope = try bytes.u32(at: position + 8)
     start = try bytes.u32(at: position + 12)
+    // `bits` has the record's zero byte above it: any other value there fails, too.
     guard bits <= PackedColumns.mostBits else {
       throw FormatError("a number of a locator is too long")
     }
   }
 
-  /// Where in the section of remainders the byte stands with which one begins.
+  /// The offset, in the section of remainders, of the byte in which a remainder begins.
   @inline(__always)
   package func byte(of index: Int) -> Int { Int(start) &+ (index &* bits) &>> 3 }
 
-  /// The number, from eight bytes of remainders from ``byte(of:)`` on.
+  /// The number at an index, from the eight bytes at ``byte(of:)``: 7 bits to skip and 49 of the
+  /// remainder fit. Not for groups of 0 bits, where a shift by 64 would be masked to 0.
   @inline(__always)
   package func number(_ index: Int, _ word: UInt64) -> UInt64 {
     let shift = UInt64(truncatingIfNeeded: (index &* bits) & 7)
@@ -129,7 +133,7 @@ package struct PackedGroup {
     return first &+ PackedColumns.line(index, slope) &+ UInt64(bitPattern: remainder)
   }
 
-  /// About where a number stands, as the line tells from one that is known.
+  /// A guess at the index of a number, by the slope from an index whose number is known.
   @inline(__always)
   package func index(of number: UInt64, from index: Int, _ known: UInt64) -> Int {
     guard slope > 0 else { return index }

@@ -1,11 +1,12 @@
-/// How much superseded history a store keeps. Nothing given: everything is kept.
+/// How much superseded history a store keeps: entries that a newer one of their key has replaced.
+/// Without any limit everything is kept; an entry may go as soon as one of the limits lets it go.
 public struct Retention: Sendable, Hashable {
   /// Superseded entries older than this may go; it counts in whole seconds, rounded up.
   public var age: Duration? {
     get { ageSeconds.map { .seconds(Int64(clamping: $0)) } }
     set { ageSeconds = newValue?.wholeSeconds }
   }
-  /// The same in seconds.
+  /// `age` in whole seconds, as MANIFEST stores it.
   package var ageSeconds: UInt64?
   /// Superseded entries may go, oldest first, while the log is larger than this many bytes.
   public var bytes: UInt64?

@@ -1,4 +1,6 @@
-/// The last 128 bytes of a sealed segment; the locator's sections stand before it.
+/// The last 128 bytes of a sealed segment, written when it is sealed. Before it stands the locator,
+/// which tells where in the segment the head and the value of each entry are. A slot is the number
+/// of an entry in file order. An entry's own time is what its writer gave it, else the commit time.
 ///
 /// ```
 ///  0 u64 magic                          64 i64 latest own time, seconds
@@ -21,22 +23,23 @@ package struct SegmentFooter: Sendable, Hashable {
   package var blockCount = 0
   package var slotCount = 0
   package var frameCount = 0
-  /// Rows of sequence and slot; as many as slots in a compacted segment, else none.
+  /// Rows of sequence and slot: one per slot in a compacted segment; none if sequences are dense.
   package var sequenceCount = 0
-  /// Bytes of the remainders of packed columns: of blocks, of slots, of frames, of sequences.
+  /// Bytes that the locator's sections of ``PackedColumns`` take for remainders.
   package var blockBytes = 0
   package var slotBytes = 0
   package var frameBytes = 0
   package var sequenceBytes = 0
-  /// Whether it is told that no entry is a record of the engine's own, so that who looks for those
-  /// need not read the segment.
+  /// True if no entry is a record (an entry of the engine's own): a search for records then passes
+  /// over the segment. False also where that is unknown.
   package var isRecordless = false
+  /// Chained checksum of all frame headers; MANIFEST has it too.
   package var chain: UInt64
   package var latestTime: Timestamp?
   package var rawBytes: Int
   package var latestCommitTime: UInt64
 
-  /// The counts are for ``LocatorTable/encoded(_:sealer:)`` to fill in.
+  /// A footer without counts, which ``LocatorTable/encoded(_:sealer:)`` fills in.
   package init(
     segmentID: UInt64, firstSequence: UInt64, lastSequence: UInt64, locatorOffset: Int,
     chain: UInt64, latestTime: Timestamp?, rawBytes: Int, latestCommitTime: UInt64
@@ -97,9 +100,7 @@ package struct SegmentFooter: Sendable, Hashable {
     let nanoseconds = try bytes.u32(at: 72)
     latestTime =
       hasTime == 0
-      ? nil
-      : Timestamp(
-        seconds: Int64(bitPattern: try bytes.u64(at: 64)), nanoseconds: nanoseconds)
+      ? nil : Timestamp(seconds: Int64(bitPattern: try bytes.u64(at: 64)), nanoseconds: nanoseconds)
     let raw = try bytes.u64(at: 80)
     latestCommitTime = try bytes.u64(at: 88)
     blockBytes = Int(try bytes.u32(at: 96))
@@ -108,6 +109,7 @@ package struct SegmentFooter: Sendable, Hashable {
     let recordless = try bytes.u32(at: 108)
     isRecordless = recordless == 1
     frameBytes = Int(try bytes.u32(at: 112))
+    // A segment without entries ends one sequence before its first.
     guard locator < 1 << 32, raw < 1 << 48, hasTime <= 1, nanoseconds < 1_000_000_000,
       firstSequence > 0, lastSequence < 1 << 48, firstSequence <= lastSequence + 1,
       sequenceCount == 0 || sequenceCount == slotCount, recordless <= 1

@@ -1,4 +1,4 @@
-/// The first page of a segment, stored twice, in two pages of 4 KiB.
+/// The first page of a segment, a file of the log, stored twice: one intact copy is enough.
 ///
 /// ```
 ///  0 u64 magic                 64 u8  kind: 0 appended, 1 compacted
@@ -12,9 +12,9 @@
 /// 56 u32 salt               4092 u32 CRC-32C of 0..<4092
 /// 60 u32 where frames begin
 /// ```
-/// In an encrypted segment, which incompatible feature 1 tells, ``FileSeal`` stands at 88.
-/// A dictionary stands behind the two pages, its second copy in a page of its own, and never
-/// ends in a zero byte.
+/// In an encrypted segment, which incompatible feature 1 tells, ``FileSeal`` stands at 88. A
+/// dictionary stands behind the two pages, its second copy in a page of its own. Its last byte is
+/// never zero: should both headers be lost, the zeros behind it still tell how long it is.
 package struct SegmentHeader: Sendable, Hashable {
   package enum Kind: UInt8, Sendable {
     /// Frames in the order of their commits, sequences dense.
@@ -23,6 +23,7 @@ package struct SegmentHeader: Sendable, Hashable {
     case compacted = 1
   }
 
+  /// Where both copies of a compacted segment's zstd dictionary stand.
   package struct Dictionary: Sendable, Hashable {
     package var offsets: [Int]
     package var length: Int
@@ -36,10 +37,10 @@ package struct SegmentHeader: Sendable, Hashable {
   package var kind: Kind
   package var firstFrame = FormatConstants.segmentHeaderBytes
   package var dictionary: Dictionary?
-  /// The segment's key, encrypted; nil when the segment is not.
+  /// The segment's key, encrypted with the user's; nil when the segment is not encrypted.
   package var seal: FileSeal?
 
-  /// Both pages.
+  /// Both copies of the page.
   package func encoded() -> [UInt8] {
     var writer = prefix(isSealed: seal != nil)
     seal?.encode(into: &writer)
@@ -48,12 +49,13 @@ package struct SegmentHeader: Sendable, Hashable {
     return writer.bytes + writer.bytes
   }
 
-  /// Encrypts the segment with a new key; nothing of the header may change after that.
+  /// Adds the segment's key. Its seal authenticates the fields before it: none may change any more.
   package mutating func seal(with key: NewFileKey?) throws(FormatError) {
     guard let key else { return }
     seal = try key.seal(fileID: segmentID, prefix: prefix(isSealed: true).bytes)
   }
 
+  /// The fields before the seal.
   private func prefix(isSealed: Bool) -> ByteWriter {
     var writer = ByteWriter(capacity: FormatConstants.segmentHeaderBytes)
     writer.u64(FormatConstants.segmentMagic)
@@ -77,7 +79,7 @@ package struct SegmentHeader: Sendable, Hashable {
 }
 
 extension SegmentHeader {
-  /// Decodes one page.
+  /// Decodes one copy of the page.
   package init(decodingPage bytes: RawSpan) throws(FormatError) {
     let page = try bytes.slice(0, FormatConstants.segmentHeaderPageBytes)
     let end = FormatConstants.segmentHeaderPageBytes - 4

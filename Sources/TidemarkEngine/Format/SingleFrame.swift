@@ -1,18 +1,21 @@
-/// A frame of one entry, neither compressed nor encrypted, put together in memory that is used
-/// again: what a put of its own writes.
+/// A frame of one entry, neither compressed nor encrypted: how a put or delete that is committed
+/// alone gets into the log. The segment's appender has one and fills it again and again: `fill`,
+/// `finish`, `write`, under the writer's lock.
 ///
-/// The bytes are those that ``FrameBuilder`` makes of the same entry. It knows no labels and no
-/// attributes, and the value fits into one block.
+/// The bytes are those that ``FrameBuilder`` makes of the same entry, which has no labels and no
+/// attributes, and a value that fits into one block. A frame is its header, then the front (a table
+/// of blocks, and the head: all of an entry but its value), then the block with the value.
 package struct SingleFrame {
-  /// The longest key and value together that it takes.
+  /// The longest key and value together: more would be compressed, which this frame never is.
   package static let keyAndValueBytesMost = Limits.compressFromBytes - 1024
 
-  /// Longer than the frame, as a rule: the memory is kept.
+  /// Mostly longer than the frame, whose bytes are the first `length`.
   private var memory: [UInt8] = []
+  /// Where the front ends and the value begins.
   private var frontEnd = 0
   private var valueLength = 0
   private(set) var length = 0
-  /// The frame's header; the whole of it once the frame is finished.
+  /// The frame's header. `fill` sets all but two fields: the front's checksum and `durableThrough`.
   private(set) var header = FrameHeader(
     storedLength: 0, headsRawLength: 0, firstSequence: 0, durableThrough: 0, entryCount: 0,
     blockCount: 0, headsChecksum: 0, headsCodec: .raw, hasExplicitSequences: false,
@@ -27,8 +30,8 @@ package struct SingleFrame {
     @_lifetime(borrow self) get { memory.rawSpan.extracting(0..<length) }
   }
 
-  /// The value, for readers who come before it is in the log. As long as it is kept, filling the
-  /// frame again takes other memory.
+  /// The value, for readers who come before the frame is in the log. The slice shares `memory`: as
+  /// long as a reader keeps it, the next `fill` copies that before it writes.
   var value: ArraySlice<UInt8> { memory[frontEnd..<(frontEnd + valueLength)] }
 
   /// Whether a frame of this kind may hold an entry.
@@ -36,7 +39,7 @@ package struct SingleFrame {
     valueBytes <= Limits.blockBytes && keyBytes + valueBytes <= keyAndValueBytesMost
   }
 
-  /// Puts heads and value in place, and all that can be said before the frame's place is known.
+  /// Puts the front and the value in place: all that does not depend on where the frame will stand.
   /// - Parameters:
   ///   - kind: a put or a delete.
   ///   - sequence: the entry's.
@@ -49,10 +52,9 @@ package struct SingleFrame {
     value: RawSpan?
   ) {
     valueLength = value?.byteCount ?? 0
+    // In the 64 fit the block's row and checksum, the head's numbers, and the padding.
     let most = FormatConstants.frameHeaderBytes + 64 + key.byteCount + valueLength
-    if memory.count < most {
-      memory = [UInt8](repeating: 0, count: max(1024, 2 * most))
-    }
+    if memory.count < most { memory = [UInt8](repeating: 0, count: max(1024, 2 * most)) }
     var fields: EntryFields = []
     if value != nil { fields.insert(.value) }
     if previous != 0 { fields.insert(.previous) }
@@ -61,7 +63,7 @@ package struct SingleFrame {
     let (start, end) = memory.withMutableRawSpan { memory in
       let table = FormatConstants.frameHeaderBytes
       let start = block?.encode(into: &memory, at: table) ?? table
-      // No set of labels.
+      // No set of labels; below, the bit 0x10 says that the entry ends its batch.
       memory.put(UInt8(0), at: start)
       memory.put(commitTime, at: start + 1)
       memory.put(kind.rawValue | 0x10, at: start + 9)
@@ -84,7 +86,7 @@ package struct SingleFrame {
     length = header.totalLength
   }
 
-  /// Adds the checksums and the header.
+  /// Adds the checksums, which depend on the place of the frame, and the header with them.
   /// - Parameters:
   ///   - offset: where in the file the frame will stand.
   ///   - salt: the segment's salt.
@@ -102,18 +104,19 @@ package struct SingleFrame {
     header.headsChecksum = XXH64.hash(
       memory.rawSpan.extracting(FormatConstants.frameHeaderBytes..<frontEnd))
     header.encode(into: &memory, at: 0, salt: salt, offset: offset)
+    // The memory still has bytes of an earlier frame: the padding must be zeros.
     let length = length
     memory.withMutableRawSpan { memory in
       for offset in end..<length { memory.put(UInt8(0), at: offset) }
     }
   }
 
-  /// Writes the frame to where it was finished for.
+  /// Writes the frame to the offset that `finish` was given.
   func write(to file: any File, at offset: Int) throws(FileSystemError) {
     try file.writeFully(memory.rawSpan.extracting(0..<length), at: offset)
   }
 
-  /// The chained checksum of the segment's headers, with this one.
+  /// The chained checksum of the segment's frame headers, from the one before this frame.
   func chain(from chain: UInt64) -> UInt64 {
     XXH64.hash(memory.rawSpan.extracting(0..<FormatConstants.frameHeaderBytes), seed: chain)
   }

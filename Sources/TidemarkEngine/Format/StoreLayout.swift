@@ -5,15 +5,16 @@ package enum StoreLayout {
   package static let logDirectory = "log"
   package static let indexDirectory = "index"
   package static let quarantineDirectory = "quarantine"
-  /// Reserves space on the disk; given back when it is full, so that a store can still close and be
-  /// compacted.
+  /// A file that only takes up space: the store gives the space back when the disk is full, and can
+  /// still close and compact.
   package static let ballast = "BALLAST"
   package static let attachmentDirectory = "attachments"
   /// The directory of files that make the next opening faster, such as the order in which a cache's
-  /// entries were used. Who deletes it loses no data.
+  /// entries were used. Deleting it loses no data.
   package static let hintDirectory = "hints"
 
-  /// Everything that may stand in a store's directory.
+  /// Everything that may stand in a store's directory; one with other names is never taken for a
+  /// store whose creation was interrupted.
   package static let known: Set<String> = [
     lock, manifests[0], manifests[1], logDirectory, indexDirectory, quarantineDirectory, ballast,
     attachmentDirectory, hintDirectory,
@@ -25,19 +26,14 @@ package enum StoreLayout {
     digits(firstSequence, radix: 10, atLeast: 20) + "-" + digits(id) + ".seg"
   }
 
-  /// `log/0000002a-3.run`: what a compaction has put in order, until it is merged into the segment
-  /// of that id.
-  package static func runName(id: UInt64, number: Int) -> String {
-    digits(id) + "-\(number).run"
-  }
+  /// `log/0000002a-3.run`: entries that a compaction has sorted and spilled, until it merges them
+  /// into the segment of that id. Not a run of the index.
+  package static func runName(id: UInt64, number: Int) -> String { digits(id) + "-\(number).run" }
 
-  /// `index/0000002a.idx`.
+  /// `index/0000002a.idx`: a sorted run of the index.
   package static func imageName(id: UInt64) -> String { digits(id) + ".idx" }
 
-  /// A number with zeros before it.
-  private static func digits(
-    _ number: UInt64, radix: Int = 16, atLeast count: Int = 8
-  ) -> String {
+  private static func digits(_ number: UInt64, radix: Int = 16, atLeast count: Int = 8) -> String {
     let digits = String(number, radix: radix)
     return String(repeating: "0", count: max(0, count - digits.utf8.count)) + digits
   }

@@ -1,16 +1,16 @@
-/// The keys written since the newest run, each with its newest slot.
+/// A memtable of the index: the keys written since the newest sorted run, each with its newest slot
+/// (sequence, label set, size). An ``Index`` owns an active one, and a frozen one during a merge.
 ///
-/// Mutated by one thread at a time. Once frozen, keys and slots no longer change, so that a
-/// merge may read `store` while others read too; order and candidates are sorted lazily, so a
-/// merge takes copies of those.
+/// Used under the lock of the index's owner. But a frozen delta's keys and slots no longer change,
+/// so a merge reads `store` without the lock. `order` and `labels` are sorted lazily even then, so
+/// the merge takes copies of those.
 final class Delta {
   let store = SlotStore()
   private let table = SlotTable()
-  /// Slot numbers by key: the first ones, up to those that were added since somebody wanted them
-  /// in order.
+  /// Slot numbers in key order, as far as ``sortOrder()`` has come: numbers 0..<`order.count`.
   private(set) var order = SortedSlots()
   var labels = DeltaLabels()
-  /// Live keys here less live keys that they replace beneath.
+  /// How many of its keys are live here, less how many of them are live in the layers beneath.
   var liveChange = 0
 
   var count: Int { store.count }
@@ -22,34 +22,34 @@ final class Delta {
   @inline(__always)
   func find(_ key: RawSpan, _ hash: UInt64) -> Int? { table.find(hash, key, in: store) }
 
-  /// Asks the processor for what finding some keys will touch.
+  /// Asks the processor for the memory that finding some keys needs, for all keys at once.
   func prefetch(_ hashes: [UInt64]) {
     for hash in hashes { table.prefetch(hash) }
-    var isKnown = false
+    var hasAny = false
     for hash in hashes {
-      guard let number = table.likely(hash) else { continue }
+      guard let number = table.probableNumber(hash) else { continue }
       store.prefetchRecord(number)
-      isKnown = true
+      hasAny = true
     }
-    guard isKnown else { return }
-    for hash in hashes { if let number = table.likely(hash) { store.prefetchKey(number) } }
+    guard hasAny else { return }
+    for hash in hashes { if let number = table.probableNumber(hash) { store.prefetchKey(number) } }
   }
 
-  /// Adds a key that is not in here.
+  /// Adds a key that is not in here; its slot number is `count` before the call.
   func insert(_ key: RawSpan, _ hash: UInt64, _ slot: Slot) {
     let number = store.count
     store.append(key, slot)
     table.insert(hash, number)
   }
 
-  /// Makes ordered access possible.
-  func settleOrder() {
+  /// Sorts new slot numbers into `order`. Under the owner's lock, also if the delta is frozen.
+  func sortOrder() {
     guard order.count < store.count else { return }
     order.append(order.count..<store.count)
-    order.settle(store)
+    order.sortTail(store)
   }
 
-  /// All slot numbers by key, whether ordered access is possible or not.
+  /// All slot numbers in key order, from a copy of `order` that may lack the last ones.
   func sorted(from order: SortedSlots) -> [UInt32] {
     var all = order
     all.append(all.count..<store.count)
@@ -64,7 +64,7 @@ final class Delta {
       let key = store.key(number)
       guard find(key, KeyHash.hash(key, seed: seed)) == number else { return false }
     }
-    labels.handOut()
+    labels.distributeWaiting()
     return labels.candidates.allSatisfy { $0._checkInvariants(store) }
   }
 }

@@ -1,4 +1,6 @@
-/// Walks slots of a delta by key: all of them, or the union of some labels' candidates.
+/// Walks slots of a delta (a memtable of the index) in key order: all of them, or the union of some
+/// labels' candidates. Making a cursor sorts what the delta has not sorted yet, so the caller holds
+/// the lock of the index's owner, and gives up the cursor with it: later puts are not met.
 struct DeltaCursor {
   let delta: Delta
   private let descending: Bool
@@ -8,18 +10,17 @@ struct DeltaCursor {
 
   /// A cursor over all keys of a range.
   init(all delta: Delta, _ range: KeyRange) {
-    delta.settleOrder()
+    delta.sortOrder()
     self.init(delta, [SortedSlots.Cursor(delta.order, delta.store, range)], range)
   }
 
-  /// A cursor over the keys of a range that carry one of some labels, or did before.
+  /// A cursor over the keys of a range that carry one of some labels, or have lost it here.
   init(_ delta: Delta, labels: [UInt32], _ range: KeyRange) {
     var lists: [SortedSlots.Cursor] = []
     for label in labels {
       guard let index = delta.labels.index(of: label) else { continue }
-      delta.labels.settle(index, delta.store)
-      lists.append(
-        SortedSlots.Cursor(delta.labels.candidates[index], delta.store, range))
+      delta.labels.sortCandidates(index, delta.store)
+      lists.append(SortedSlots.Cursor(delta.labels.candidates[index], delta.store, range))
     }
     self.init(delta, lists, range)
   }
@@ -28,10 +29,9 @@ struct DeltaCursor {
     self.delta = delta
     descending = range.descending
     self.lists = lists.filter { $0.head != nil }
-    choose()
+    chooseNumber()
   }
 
-  /// Goes to the next key.
   @inline(__always)
   mutating func advance() {
     guard let number else { return }
@@ -41,10 +41,11 @@ struct DeltaCursor {
       return
     }
     for i in lists.indices where lists[i].head == number { lists[i].advance() }
-    choose()
+    chooseNumber()
   }
 
-  private mutating func choose() {
+  /// Goes to the first key, in walk order, that any list stands at. Lists may share keys.
+  private mutating func chooseNumber() {
     number = nil
     let store = delta.store
     for list in lists {

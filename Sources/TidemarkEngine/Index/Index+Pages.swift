@@ -1,18 +1,18 @@
+// Walks in key order, a page at a time, under the owner's lock.
 extension Index {
-  /// How many keys a page passes over for each that it may return, before it ends short.
-  private static let looksPerKey = 8
-  private static let leastLooks = 512
+  /// How many keys a page may pass over for each it may return: bounds how long the lock is held.
+  private static let skipsPerKey = 8
+  private static let leastSkips = 512
 
   /// Fills a page with keys and slots in key order.
   /// - Parameters:
-  ///   - from: where the walk begins; `page.resumption` continues one.
+  ///   - from: where the walk begins; `page.resumption` continues a walk.
   ///   - upTo: where it ends at the latest.
   ///   - descending: from the largest key down; `from` is the upper end then.
   ///   - limit: most keys to return, at least 1.
   ///   - includeDeleted: also keys whose newest entry is a delete.
   ///   - page: what to fill; emptied first.
-  /// - Returns: whether the end was reached. If not, there may be fewer keys than `limit`,
-  ///   even none.
+  /// - Returns: whether the end was reached; else there may be fewer keys than `limit`, even none.
   package func page(
     from: KeyBound, upTo: KeyBound, descending: Bool = false, limit: Int,
     includeDeleted: Bool = false, into page: inout KeyPage
@@ -24,10 +24,11 @@ extension Index {
 
   /// Fills a page with the keys that a label query wants, in key order.
   /// - Parameters:
-  ///   - query: the query. Whoever asks for no label at all gets all keys.
+  ///   - query: the query; one without any label matches all keys.
   ///   - from: as for a page of all keys; so are `upTo`, `descending`, `limit` and `page`.
-  ///   - includeFormer: every key that carries or ever carried a label by which the query can
-  ///     be answered, deleted ones too; the caller decides which of them match at a time past.
+  ///   - includeFormer: for a view of the past. The page then has every key, deleted or not, that
+  ///     carries or carried one of the labels whose lists are walked, with its newest slot; the
+  ///     caller looks at older versions and decides which keys matched then.
   /// - Returns: as for a page of all keys.
   package func page(
     matching query: LabelQuery, from: KeyBound, upTo: KeyBound, descending: Bool = false,
@@ -38,30 +39,30 @@ extension Index {
       page.removeAll()
       return true
     }
-    let filter = SlotFilter(
-      takesAll: includeFormer, predicate: predicate, table: labelTable)
+    let filter = SlotFilter(takesAll: includeFormer, predicate: predicate, table: labelTable)
     let drivers = try drivers(predicate, former: includeFormer)
     guard !drivers.isEmpty else { return try fill(&page, limit, walkAll(range, filter)) }
     let deltas = deltas.map { DeltaCursor($0, labels: drivers, range) }
     var images: [ImageCursor] = []
     for run in runs.runs {
-      // A key that has lost a label is hidden in the runs beneath.
-      let overrides = run.header.base > 0
+      // A run beneath (none if `base` is 0) may list a key that lost the label here: list it, too.
+      let hidesRuns = run.header.base > 0
       images.append(
-        try ImageCursor(run, labels: drivers, former: includeFormer || overrides, range))
+        try ImageCursor(run, labels: drivers, former: includeFormer || hidesRuns, range))
     }
+    // A key that lost a label is listed by the layer in which it lost it, not by newer layers that
+    // have the key again. Such an old slot never matches; a view of the past needs the newest one.
     let walk = IndexWalk(
       self, deltas: deltas, images: images, filter: filter, descending: descending,
-      looksUp: includeFormer)
+      looksUpNewest: includeFormer)
     return try fill(&page, limit, walk)
   }
 
-  /// The labels whose lists hold every key that can match; none if only all keys do.
-  private func drivers(
-    _ predicate: LabelPredicate, former: Bool
-  ) throws(IndexError) -> [UInt32] {
+  /// The labels whose lists together hold every key that can match: the rarest of those that a key
+  /// must carry, else those of which it needs one. Empty if the query only excludes labels.
+  private func drivers(_ predicate: LabelPredicate, former: Bool) throws(IndexError) -> [UInt32] {
     guard !predicate.all.isEmpty else { return predicate.any }
-    active.labels.handOut()
+    active.labels.distributeWaiting()
     var best = predicate.all[0]
     var least = Int.max
     for label in predicate.all {
@@ -77,9 +78,7 @@ extension Index {
     return [best]
   }
 
-  private func walkAll(
-    _ range: KeyRange, _ filter: SlotFilter
-  ) throws(IndexError) -> IndexWalk {
+  private func walkAll(_ range: KeyRange, _ filter: SlotFilter) throws(IndexError) -> IndexWalk {
     var images: [ImageCursor] = []
     for run in runs.runs { images.append(try ImageCursor(all: run, range)) }
     return IndexWalk(
@@ -87,7 +86,7 @@ extension Index {
       descending: range.descending)
   }
 
-  /// Newest first.
+  /// The deltas, newest first.
   private var deltas: [Delta] { frozen.map { [active, $0] } ?? [active] }
 
   private func fill(
@@ -96,6 +95,6 @@ extension Index {
     page.removeAll()
     var walk = walk
     let most = max(1, limit)
-    return try walk.fill(&page, limit: most, looks: Self.leastLooks + most * Self.looksPerKey)
+    return try walk.fill(&page, limit: most, skips: Self.leastSkips + most * Self.skipsPerKey)
   }
 }

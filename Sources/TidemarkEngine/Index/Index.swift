@@ -1,27 +1,30 @@
-/// From keys to the sequences of their newest entries, in any order and by label.
+/// Maps a key to its slot: sequence, label set and size of its newest entry. Lists keys by label.
 ///
-/// Layers: what was written since the last freeze, the frozen delta of which a new run is made,
-/// the runs. The topmost that knows a key decides. For each label a layer lists all its keys that
-/// carry it, and all that replace a carrier; so walks over some labels' lists meet whatever
-/// overrides what they meet beneath. No locks: the owner lets one caller in at a time (look-ups
-/// alone may run beside each other).
+/// Layers, newest first, as in an LSM tree: the active delta (a memtable), the frozen delta of
+/// which a merge makes the next run, and the sorted runs on the disk (class `Image`). The newest
+/// layer that has a key decides. For each label a layer lists the keys that carry it in this layer,
+/// and those that carried it in the layers beneath: a walk over the lists of a label so meets every
+/// slot that overrides one which it meets further down.
+///
+/// No locks: the owner lets one caller in at a time, since walks sort the deltas lazily. Look-ups
+/// alone may run beside each other.
 package final class Index {
-  /// The runs; safe to read beside anything that happens here.
+  /// The runs: immutable, so that a copy of the list may be read without the owner's lock.
   package internal(set) var runs: RunList
-  /// The delta between the active one and the runs.
+  /// The delta beneath the active one, while a run is made of it; nil otherwise.
   var frozen: Delta?
-  /// The newest writes.
+  /// The memtable that takes every write.
   var active = Delta()
   /// Labels and sets of labels by id.
   package let labelTable: LabelTable
-  /// Seeds the hashes of keys; part of the runs, so the same as long as the store lives.
+  /// Seeds the hashes of keys. Runs hold such hashes, so the seed is the store's for good.
   package let seed: UInt64
 
   private var oldIDs: [UInt32] = []
   private var newIDs: [UInt32] = []
 
   /// An index over runs, or over nothing.
-  /// - Parameter seed: that of the runs, if there are some.
+  /// - Parameter seed: the store's, with which the runs were made.
   package init(runs: RunList = RunList(), seed: UInt64) {
     self.runs = runs
     self.seed = seed
@@ -32,22 +35,22 @@ package final class Index {
   @inline(__always)
   package func hash(_ key: RawSpan) -> UInt64 { KeyHash.hash(key, seed: seed) }
 
-  /// The newest slot of a key, which may say that it is deleted.
+  /// The newest slot of a key, which may say that the key is deleted; nil if no layer has the key.
   package func lookup(_ key: RawSpan, hash: UInt64) throws(IndexError) -> Slot? {
     if let slot = lookupDeltas(key, hash: hash) { return slot }
     return try runs.lookup(key, hash: hash)
   }
 
-  /// Asks the processor for what look-ups of some keys will touch, so that they wait for the memory
-  /// of all at once.
-  /// - Parameter runs: whether keys will be looked up in the runs by their hashes.
+  /// Asks the processor for the memory that look-ups of some keys need, so that all wait at once.
+  /// - Parameter runs: whether keys will be looked up in the runs, too, by their hashes.
   package func prefetch(_ hashes: [UInt64], runs isByHash: Bool = true) {
     active.prefetch(hashes)
     frozen?.prefetch(hashes)
     if isByHash { runs.prefetch(hashes, keys: true) }
   }
 
-  /// Whether a put or delete is the newest entry of its key, and was not touched since.
+  /// Whether a put or delete is its key's newest entry. A touch, which renews a put, would be
+  /// newer.
   package func isNewest(
     _ sequence: UInt64, of key: RawSpan, hash: UInt64
   ) throws(IndexError) -> Bool {
@@ -57,17 +60,17 @@ package final class Index {
     return try runs.isNewest(sequence, of: key, hash: hash)
   }
 
-  /// The newest slot of a key, if it is not in a run yet.
+  /// The newest slot of a key if a delta has it; nil tells nothing of the runs.
   func lookupDeltas(_ key: RawSpan, hash: UInt64) -> Slot? {
     if let number = active.find(key, hash) { return active.store.slot(number) }
     if let frozen, let number = frozen.find(key, hash) { return frozen.store.slot(number) }
     return nil
   }
 
-  /// Makes `slot` the newest of a key.
-  /// - Parameter ifPresent: whether nothing changes when the key is not there, or deleted.
-  /// - Returns: the slot before, or nil if the key was never written.
-  /// - Throws: nothing has changed then.
+  /// Makes `slot` the newest of a key. Sequences are not compared: a key's slots come in order.
+  /// - Parameter ifPresent: whether nothing changes when the key is absent or deleted.
+  /// - Returns: the slot before, or nil if no layer has the key.
+  /// - Throws: then no key and no count has changed.
   @discardableResult
   package func upsert(
     _ key: RawSpan, hash: UInt64, _ slot: Slot, ifPresent: Bool = false
@@ -75,7 +78,7 @@ package final class Index {
     guard slot.sequence <= Slot.maxSequence else { throw IndexError.limitExceeded }
     var slot = slot
     slot.labelSet = slot.effectiveLabelSet
-    // Held here, so that not every step below holds and lets go of it.
+    // One retain here instead of one at every step below.
     let active = active
     if let number = active.find(key, hash) {
       let old = active.store.slot(number)
@@ -84,12 +87,11 @@ package final class Index {
         active.store.replace(number, slot)
         return old
       }
-      try noteChange(number, key, in: active, isNew: false, from: old, to: slot)
+      try recordChange(number, key, in: active, isNew: false, from: old, to: slot)
       active.store.replace(number, slot)
       return old
     }
-    guard key.byteCount > 0, key.byteCount <= Limits.keyBytes,
-      active.count < Int(UInt32.max) - 1
+    guard key.byteCount > 0, key.byteCount <= Limits.keyBytes, active.count < Int(UInt32.max) - 1
     else { throw IndexError.limitExceeded }
     var old: Slot?
     if let frozen, let number = frozen.find(key, hash) {
@@ -98,38 +100,36 @@ package final class Index {
       old = try runs.lookup(key, hash: hash)
     }
     if ifPresent, old?.isDeleted ?? true { return old }
-    try noteChange(active.count, key, in: active, isNew: true, from: old, to: slot)
+    // First what may throw. `active.count` is the slot number that the insert gives.
+    try recordChange(active.count, key, in: active, isNew: true, from: old, to: slot)
     active.insert(key, hash, slot)
     return old
   }
 
-  /// How many keys are not deleted, but for derived ones.
-  package var liveKeys: Int {
-    runs.liveKeys + (frozen?.liveChange ?? 0) + active.liveChange
-  }
+  /// How many keys are not deleted; derived keys (rows of collections' indexes) do not count.
+  package var liveKeys: Int { runs.liveKeys + (frozen?.liveChange ?? 0) + active.liveChange }
 
   package var memoryBytes: Int {
     active.memoryBytes + (frozen?.memoryBytes ?? 0) + runs.memoryBytes + labelTable.memoryBytes
   }
 
-  /// Books what a new slot means for counts and candidates; reads everything before it changes
-  /// anything.
-  private func noteChange(
+  /// Updates label lists and counts of the active delta; what may throw comes before any change.
+  private func recordChange(
     _ number: Int, _ key: RawSpan, in active: Delta, isNew: Bool, from old: Slot?, to new: Slot
   ) throws(IndexError) {
     let oldSet = old?.effectiveLabelSet ?? 0
     let newSet = new.effectiveLabelSet
     if newSet != 0, isNew, oldSet == 0 || oldSet == newSet,
-      active.labels.note(number, to: newSet, isGained: oldSet == 0)
+      active.labels.recordInsert(number, ofSet: newSet, isGained: oldSet == 0)
     {
-      // The set was noted by another key of this delta, as most are.
+      // Done: a set of one label which another key of this delta had before.
     } else if oldSet != newSet || (isNew && newSet != 0) {
       try labelTable.labelIDs(ofSet: oldSet, into: &oldIDs)
       try labelTable.labelIDs(ofSet: newSet, into: &newIDs)
-      // The run that is made of this delta knows the labels that it names, and nothing else.
+      // The run made of this delta gets the strings of ids that the delta names, and no others.
       try labelTable.activate(oldSet, labels: oldIDs)
       try labelTable.activate(newSet, labels: newIDs)
-      active.labels.note(number, isNew: isNew, from: oldIDs, to: newIDs)
+      active.labels.recordChange(number, isNew: isNew, from: oldIDs, to: newIDs)
       if newIDs.count == 1 { active.labels.remember(newSet, ofLabel: newIDs[0]) }
     }
     if DerivedKeys.contains(key) { return }
@@ -137,10 +137,10 @@ package final class Index {
     active.liveChange += (new.isDeleted ? 0 : 1) - (wasLive ? 1 : 0)
   }
 
-  /// Whether the layers agree within and with each other; for tests.
+  /// Whether each delta agrees within itself; for tests.
   package func _checkInvariants() -> Bool {
-    active.settleOrder()
-    frozen?.settleOrder()
+    active.sortOrder()
+    frozen?.sortOrder()
     return active._checkInvariants(seed: seed) && frozen?._checkInvariants(seed: seed) ?? true
   }
 }

@@ -1,37 +1,41 @@
 // SAFETY: keys lie in the layers that the walk keeps; a span ends before the next step.
 
-/// Merges the walks over the layers of an index; the topmost layer that has a key decides.
+/// Merges cursors over the layers of an index (deltas, or memtables, above images, or sorted runs)
+/// into one walk in key order. Of a key that several layers have, the newest layer's slot counts.
+/// Made and used up within one hold of the lock of the index's owner.
+///
+/// A cursor may be over the lists of some labels. Then a newer layer can have a key that its cursor
+/// passes over, since the key neither carries these labels there nor lost them there.
 struct IndexWalk {
   private let index: Index
   /// Newest first, all above the images.
   private var deltas: [DeltaCursor]
-  /// Newest first.
+  /// Newest first, all beneath the deltas.
   private let images: [ImageCursor]
   private var filter: SlotFilter
   private let descending: Bool
-  /// Whether the layers above may have the key without naming it here, so that its newest slot is
-  /// to be looked up.
-  private let looksUp: Bool
-  /// The layer that has the next key, and the newest if several have it; -1 at the end. Layers
-  /// count from the newest, deltas first.
+  /// Whether a key that only older layers' cursors meet is looked up in the whole index. For walks
+  /// whose filter takes every slot; other filters refuse the older slot of such a key anyway.
+  private let looksUpNewest: Bool
+  /// The newest layer that has the next key, counted from the newest delta; -1 at the end.
   private var winner = -1
-  /// The layer whose key comes next after the winner's; -1 if no other has any left.
+  /// The layer whose key comes next after the winner's; -1 if all others are at their ends.
   private var second = -1
   /// Whether older layers have the winner's key, too.
   private var isShared = false
-  /// The key that ends what can be taken from the winner at once; empty for none.
+  /// Memory of `takeWinner`, kept from one call to the next.
   private var bound: [UInt8] = []
 
   init(
     _ index: Index, deltas: [DeltaCursor], images: [ImageCursor], filter: SlotFilter,
-    descending: Bool, looksUp: Bool = false
+    descending: Bool, looksUpNewest: Bool = false
   ) {
     self.index = index
     self.deltas = deltas
     self.images = images
     self.filter = filter
     self.descending = descending
-    self.looksUp = looksUp
+    self.looksUpNewest = looksUpNewest
   }
 
   private var layers: Int { deltas.count + images.count }
@@ -40,27 +44,25 @@ struct IndexWalk {
   /// - Parameters:
   ///   - page: where keys are appended.
   ///   - limit: most keys in the page.
-  ///   - looks: about how many keys may be passed over.
+  ///   - skips: how many keys that are not wanted may be passed over; the page then ends short.
   /// - Returns: whether the end was reached.
-  mutating func fill(
-    _ page: inout KeyPage, limit: Int, looks: Int
-  ) throws(IndexError) -> Bool {
-    var looks = looks
-    try choose()
+  mutating func fill(_ page: inout KeyPage, limit: Int, skips: Int) throws(IndexError) -> Bool {
+    var skips = skips
+    try chooseLayers()
     while page.count < limit {
       guard winner >= 0 else { return true }
       if !isShared, winner >= deltas.count, images[winner - deltas.count].isAll,
-        winner == 0 || !looksUp, try takeWinner(&page, limit)
+        winner == 0 || !looksUpNewest, try takeWinner(&page, limit)
       {
-        try choose()
+        try chooseLayers()
         continue
       }
       if let slot = try wantedSlot() {
         page.append(try key(winner), slot)
       } else {
-        // The page ends at a key that was looked at, so that the next one gets further.
-        looks -= 1
-        if looks <= 0 {
+        skips -= 1
+        if skips <= 0 {
+          // The next page begins behind this key, so each one gets further.
           page.markSeen(try key(winner))
           return false
         }
@@ -70,11 +72,10 @@ struct IndexWalk {
     return false
   }
 
-  /// Takes the winner's keys that come before those of all other layers.
-  /// - Returns: false when it stopped at one that is not wanted, or cannot take any in this way.
-  private mutating func takeWinner(
-    _ page: inout KeyPage, _ limit: Int
-  ) throws(IndexError) -> Bool {
+  /// Takes keys from the winner, an image, as long as they come before `second`'s key: no other
+  /// layer has these. A key that is not wanted ends this, so that `fill` counts it.
+  /// - Returns: false when it stopped at a key that is not wanted, or has taken none.
+  private mutating func takeWinner(_ page: inout KeyPage, _ limit: Int) throws(IndexError) -> Bool {
     var bound: [UInt8] = []
     swap(&bound, &self.bound)
     defer { self.bound = bound }
@@ -84,7 +85,7 @@ struct IndexWalk {
     var filter = filter
     let before = page.count
     var isWanted = true
-    try images[winner - deltas.count].takeAll { (key, slot) throws(IndexError) in
+    try images[winner - deltas.count].takeWhile { (key, slot) throws(IndexError) in
       guard page.count < limit else { return false }
       if !bound.isEmpty {
         let order = key.compare(to: bound.rawSpan)
@@ -98,10 +99,11 @@ struct IndexWalk {
     return isWanted && page.count > before
   }
 
-  /// The newest slot of the winner's key, if it is wanted.
+  /// The newest slot of the winner's key; nil if the filter refuses it.
   @inline(__always)
   private mutating func wantedSlot() throws(IndexError) -> Slot? {
-    if looksUp, winner > 0 {
+    // The filter is not asked: it takes every slot where `looksUpNewest` is set.
+    if looksUpNewest, winner > 0 {
       let key = try key(winner)
       return try index.lookup(key, hash: index.hash(key))
     }
@@ -117,7 +119,7 @@ struct IndexWalk {
     return slot
   }
 
-  /// Goes to the next key.
+  /// Goes to the next key, in all layers that have the present one.
   private mutating func advance() throws(IndexError) {
     if isShared {
       for layer in (winner + 1)..<layers where hasKey(layer) {
@@ -125,16 +127,16 @@ struct IndexWalk {
       }
     }
     try advance(winner)
-    // Most keys of a walk come from one layer, the oldest: it goes on up to the next of another.
+    // Most keys come from one layer, the oldest run: it stays the winner up to `second`'s key.
     if !isShared, hasKey(winner) {
       if second < 0 { return }
       if try order(winner, second) < 0 { return }
     }
-    try choose()
+    try chooseLayers()
   }
 
-  /// Finds the layers with the next two keys.
-  private mutating func choose() throws(IndexError) {
+  /// Finds the layers with the next two keys. Of equal keys the newer layer's wins: it comes first.
+  private mutating func chooseLayers() throws(IndexError) {
     winner = -1
     second = -1
     isShared = false
@@ -160,8 +162,7 @@ struct IndexWalk {
 
   @inline(__always)
   private func hasKey(_ layer: Int) -> Bool {
-    layer < deltas.count
-      ? deltas[layer].number != nil : images[layer - deltas.count].ordinal != nil
+    layer < deltas.count ? deltas[layer].number != nil : images[layer - deltas.count].ordinal != nil
   }
 
   /// Below zero if the key of layer `a` comes first in the walk.
@@ -181,8 +182,7 @@ struct IndexWalk {
     // A span lends its elements, where an array would retain them for each key.
     let images = images.span
     guard let ordinal = images[layer - deltas.count].ordinal else { return RawSpan() }
-    return unsafe _overrideLifetime(
-      try images[layer - deltas.count].key(ordinal), borrowing: self)
+    return unsafe _overrideLifetime(try images[layer - deltas.count].key(ordinal), borrowing: self)
   }
 
   private mutating func advance(_ layer: Int) throws(IndexError) {

@@ -1,7 +1,5 @@
-/// A run of keys in order with their slots.
-///
-/// Made once and filled again and again: nothing is allocated per key once it has grown to
-/// the size of a page.
+/// One page of a walk over the index: keys in the order of the walk, each with its newest slot.
+/// Filled again and again: once it has its full size, nothing is allocated per key.
 package struct KeyPage: Sendable {
   struct Entry {
     var offset: Int
@@ -11,7 +9,7 @@ package struct KeyPage: Sendable {
 
   private var bytes: [UInt8] = []
   private var entries: [Entry] = []
-  /// The last key that was looked at, if that was not the last one returned.
+  /// The key at which the walk stopped, if that is behind the last key of the page; else empty.
   private var lastSeen: [UInt8] = []
 
   package init() {}
@@ -37,10 +35,9 @@ package struct KeyPage: Sendable {
     return bytes.rawSpan.extracting(entry.offset..<(entry.offset + entry.count))
   }
 
-  /// The bound from which the next page begins, if the end was not reached.
-  ///
-  /// Not always the last key of the page: a page also ends when many keys in a row did not
-  /// match, so that the lock is not held for long.
+  /// The bound from which the next page begins; only if the walk has not reached its end. It is the
+  /// page's last key, or one that did not match: a page also ends after many such keys, so that the
+  /// lock is not held for long.
   package var resumption: KeyBound {
     guard lastSeen.isEmpty, let last = entries.last else { return .excluding(lastSeen) }
     return .excluding(Array(bytes[last.offset..<(last.offset + last.count)]))
@@ -59,6 +56,7 @@ package struct KeyPage: Sendable {
     bytes.append(copying: key)
   }
 
+  /// Makes the next page begin behind a key that did not match.
   mutating func markSeen(_ key: RawSpan) {
     lastSeen.removeAll(keepingCapacity: true)
     lastSeen.append(copying: key)

@@ -1,7 +1,7 @@
-/// Keys by number, as ``KeySorter`` looks at them.
+/// Keys that have numbers, as ``KeySorter`` reads them.
 protocol NumberedKeys {
   func keyLength(_ number: Int) -> Int
-  /// Eight bytes of a key in big-endian order from a depth on, zeros behind its end.
+  /// Eight bytes of a key from an offset (`depth`) on, big-endian, zeros behind the key's end.
   func keyWord(_ number: Int, at depth: Int) -> UInt64
 }
 
@@ -10,11 +10,11 @@ extension SlotStore: NumberedKeys {
   func keyWord(_ number: Int, at depth: Int) -> UInt64 { key(number).bigEndianWord(at: depth) }
 }
 
-/// Sorts numbers by their keys; those of equal keys by themselves.
+/// Sorts the numbers of keys by the keys in byte order, and numbers of equal keys ascending.
 ///
-/// Compares eight key bytes at a time as one number, after what all keys have in common;
-/// where those are equal the group is sorted by the next eight. A form of multikey sorting:
-/// Bentley and Sedgewick, "Fast algorithms for sorting and searching strings", 1997.
+/// Compares eight key bytes at a time as one word, behind the prefix that all keys share. Numbers
+/// whose words are equal are a group, which is sorted by the next eight bytes. A form of multikey
+/// sorting: Bentley and Sedgewick, "Fast algorithms for sorting and searching strings", 1997.
 struct KeySorter<Keys: NumberedKeys> {
   private struct Item {
     var word: UInt64
@@ -29,8 +29,8 @@ struct KeySorter<Keys: NumberedKeys> {
     guard numbers.count > 1 else { return }
     let depth = commonPrefix(numbers)
     var items = numbers.map { Item(word: keys.keyWord(Int($0), at: depth), number: $0) }
-    // Ranges still to be split by the bytes from a depth on; never recursive, since the depth
-    // of keys is up to those who choose them.
+    // Groups still to be sorted by the bytes from a depth on. A list and no recursion: whoever
+    // chooses the keys could make it as deep as a key has words.
     var pending = [(range: 0..<items.count, depth: depth)]
     while let (range, depth) = pending.popLast() {
       items[range].sort { $0.word < $1.word }
@@ -39,7 +39,7 @@ struct KeySorter<Keys: NumberedKeys> {
         var end = start + 1
         while end < range.upperBound, items[end].word == items[start].word { end += 1 }
         if end - start > 1 {
-          let rest = settleEnded(&items, start..<end, depth + 8)
+          let rest = separateEnded(&items, start..<end, depth + 8)
           if rest.count > 1 { pending.append((rest, depth + 8)) }
         }
         start = end
@@ -48,9 +48,9 @@ struct KeySorter<Keys: NumberedKeys> {
     for i in numbers.indices { numbers[i] = items[i].number }
   }
 
-  /// Moves the keys that end at or before `depth` to the front, the shortest first, and makes
-  /// the words of the rest the next ones.
-  private func settleEnded(
+  /// Moves the keys that end at or before `depth` to the front, the shortest first: their words
+  /// cannot tell an end from zero bytes. Returns the range of the others, with their next words.
+  private func separateEnded(
     _ items: inout [Item], _ range: Range<Int>, _ depth: Int
   ) -> Range<Int> {
     var first = range.lowerBound

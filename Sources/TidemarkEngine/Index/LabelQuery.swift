@@ -1,4 +1,4 @@
-/// Which keys are wanted by their labels.
+/// Tells which keys are wanted, by the labels that they carry.
 package struct LabelQuery: Sendable, Hashable {
   /// Labels that a key must carry, every one.
   package var all: [[UInt8]]
@@ -23,18 +23,21 @@ package struct LabelQuery: Sendable, Hashable {
   }
 }
 
-/// A label query in the ids of one table: decides by sets, each set once.
+/// A label query in label ids: decides by the id of a key's set of labels, each set once. Ids may
+/// be given up later, so it serves one page of a walk, under the owner's lock.
 struct LabelPredicate {
   let all: [UInt32]
   let any: [UInt32]
   private let not: [UInt32]
+  /// Whether the query names labels of which one is enough; `any` has those of them that exist.
   private let wantsAny: Bool
+  /// Answers by set: 1 if it matches.
   private var known = IDMap()
   /// The set asked about last, and the answer.
   private var last: (set: UInt32, matches: Bool)?
   private var ids: [UInt32] = []
 
-  /// Nil if no key can match, since a label that is asked for was never used.
+  /// Nil if no key can match, since no key carries a label that the query needs.
   init?(_ query: LabelQuery, _ table: LabelTable) throws(IndexError) {
     var all: [UInt32] = []
     for label in query.all {
@@ -64,13 +67,10 @@ struct LabelPredicate {
     return answer
   }
 
-  private static func ids(
-    _ labels: [[UInt8]], _ table: LabelTable
-  ) throws(IndexError) -> [UInt32] {
+  /// The ids of those labels that have one: no key carries the others.
+  private static func ids(_ labels: [[UInt8]], _ table: LabelTable) throws(IndexError) -> [UInt32] {
     var ids: [UInt32] = []
-    for label in labels {
-      if let id = try table.id(ofLabel: label.rawSpan) { ids.append(id) }
-    }
+    for label in labels { if let id = try table.id(ofLabel: label.rawSpan) { ids.append(id) } }
     return ids
   }
 }

@@ -1,14 +1,15 @@
-/// Interns labels and sets of labels: small ids stand for them in slots and lists.
+/// Interns labels and sets of labels for an ``Index``: slots and lists name them by small ids.
 ///
-/// An id is good as long as some layer of the index names it: whoever keeps one longer than the
-/// owner's lock keeps the labels instead.
+/// A merge may drop an id that no key uses any more. So an id is good only while the caller holds
+/// the lock of the index's owner; whoever needs it longer keeps the labels themselves.
 package final class LabelTable {
   let labels: StringInterner
   let sets: StringInterner
-  /// For sets of one label, which most are: the label by set and the set by label, as far as they
-  /// were interned for the active delta.
+  /// Sets of one label, which most are: the label by set and the set by label. Only such as the
+  /// active delta has the strings of, so that these need not be interned again.
   private var labelOfSet = IDMap()
   private var setOfLabel = IDMap()
+  /// The set being put together, see ``beginSet()``.
   private var idScratch: [UInt32] = []
   private var setScratch: [UInt8] = []
 
@@ -17,7 +18,7 @@ package final class LabelTable {
     let newest = runs.first?.header
     labels = StringInterner(
       runs.map(ImageStrings.labels), nextID: UInt32(newest?.nextLabel ?? 0), seed: seed)
-    // Set 0 is the empty one, which is in no table.
+    // Ids of sets begin at 1, since set 0 is in no table.
     sets = StringInterner(
       runs.map(ImageStrings.sets), nextID: max(1, UInt32(newest?.nextSet ?? 1)), seed: seed)
   }
@@ -46,7 +47,7 @@ package final class LabelTable {
     return try finishSet()
   }
 
-  /// Begins a set label by label, which spares an array for whoever has spans.
+  /// Begins a set that is given label by label, in the place of one begun before.
   package func beginSet() { idScratch.removeAll(keepingCapacity: true) }
 
   /// Adds a label to the set begun last.
@@ -97,29 +98,26 @@ package final class LabelTable {
     try sets.withString(set) { (bytes) throws(IndexError) in
       try LabelSetCoding.decode(bytes, into: &ids)
     }
-    // Later labels get ids from here on.
+    // A damaged run may name an id that is not given out yet, and a later label would get it.
     guard ids.allSatisfy({ $0 < labels.nextID }) else {
       throw IndexError.imageInvalid(FormatError("set of labels with an unknown label"))
     }
   }
 
-  /// The id of a label, if anybody ever used it.
-  package func id(ofLabel label: RawSpan) throws(IndexError) -> UInt32? {
-    try labels.find(label)
-  }
+  /// The id of a label; nil if no layer of the index names it, so that no key carries it.
+  package func id(ofLabel label: RawSpan) throws(IndexError) -> UInt32? { try labels.find(label) }
 
-  package func label(_ id: UInt32) throws(IndexError) -> [UInt8] {
-    try labels.string(id)
-  }
+  package func label(_ id: UInt32) throws(IndexError) -> [UInt8] { try labels.string(id) }
 
-  /// Lets the active delta name a set and its labels.
+  /// Gives the active delta the strings of a set and its labels, which another layer may name.
+  /// - Parameter ids: all labels of the set.
   func activate(_ set: UInt32, labels ids: [UInt32]) throws(IndexError) {
     guard set != 0, !sets.isActive(set) else { return }
     for id in ids { try labels.activate(id) }
     try sets.activate(set)
   }
 
-  /// Freezes what the active delta names.
+  /// Freezes the strings of the active delta; the next one begins without any.
   func freeze() {
     labels.freeze()
     sets.freeze()
@@ -127,8 +125,8 @@ package final class LabelTable {
     setOfLabel = IDMap()
   }
 
-  /// Goes over to other runs, newest first.
-  /// - Returns: what is to be freed.
+  /// Takes the list of runs, newest first, of which the newest has the frozen delta's strings.
+  /// - Returns: the frozen strings, to be freed outside of the lock.
   func publish(_ runs: [Image]) -> [InternedStrings] {
     [labels.publish(runs.map(ImageStrings.labels)), sets.publish(runs.map(ImageStrings.sets))]
       .compactMap(\.self)

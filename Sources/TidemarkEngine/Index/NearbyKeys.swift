@@ -1,17 +1,20 @@
-/// Looks up keys that come in ascending order in the runs of an index.
+/// Looks up keys that come in ascending order in the sorted runs of an index, page by page, without
+/// the lock of the index's owner. In each run a key is searched for, in this order:
+/// 1. From the block of the key before on, as long as few blocks lie between.
+/// 2. By its hash, if the bucket of the hash is in memory already.
+/// 3. By binary search. Hashes lead all over a run, so that each bucket costs the read of a chunk;
+///    a chunk of blocks holds the next keys, too.
 ///
-/// Each is searched for from where the one before was found, in the order of the keys, as long as
-/// few blocks lie between. Beyond it is looked up by its hash, unless that part of the table was
-/// not read yet: hashes lead all over a run, and each place is a chunk to read, where the order of
-/// the keys leads to one that holds the next keys, too. Keys in another order go by their hashes.
+/// A page that is not in ascending order is looked up by hashes.
 struct NearbyKeys {
-  /// So many blocks are passed before a key is looked up by its hash.
+  /// How many blocks step 1 passes.
   private static let blocksMost = 8
 
   private let runs: RunList
-  /// Where the key before is, or would be, in each run; -1 for nowhere yet.
+  /// By run: a block that begins at or before the key before, so that no later key of ascending
+  /// order lies in an earlier block; -1 for none known yet.
   private var blocks: [Int]
-  /// The last key that was searched for in their order.
+  /// The last key of the ascending pages so far.
   private var last: [UInt8] = []
 
   init(_ runs: RunList) {
@@ -19,12 +22,10 @@ struct NearbyKeys {
     blocks = Array(repeating: -1, count: runs.runs.count)
   }
 
-  /// Whether an index still has the runs that are looked into.
-  func isCurrent(_ index: Index) -> Bool {
-    runs.runs.elementsEqual(index.runs.runs, by: ===)
-  }
+  /// Whether an index still has the same runs; else answers may be out of date.
+  func isCurrent(_ index: Index) -> Bool { runs.runs.elementsEqual(index.runs.runs, by: ===) }
 
-  /// The newest slots of keys in the runs.
+  /// The newest slot in the runs of each key of a page; nil for keys that no run has.
   mutating func slots(of keys: KeyPage, _ hashes: [UInt64]) throws(IndexError) -> [Slot?] {
     var slots: [Slot?] = []
     slots.reserveCapacity(keys.count)
@@ -36,6 +37,7 @@ struct NearbyKeys {
       return slots
     }
     guard keys.count > 0 else { return slots }
+    // A page that begins at or before the last key starts anew.
     if last.rawSpan.compare(to: keys.key(at: 0)) >= 0 {
       for number in blocks.indices { blocks[number] = -1 }
     }
@@ -49,13 +51,12 @@ struct NearbyKeys {
 
   private static func isAscending(_ keys: KeyPage) -> Bool {
     for number in 1..<max(1, keys.count)
-    where keys.key(at: number - 1).compare(to: keys.key(at: number)) >= 0 {
-      return false
-    }
+    where keys.key(at: number - 1).compare(to: keys.key(at: number)) >= 0 { return false }
     return true
   }
 
   private mutating func lookup(_ key: RawSpan, hash: UInt64) throws(IndexError) -> Slot? {
+    // Runs are listed newest first: the first that has the key decides.
     for number in blocks.indices {
       let run = runs.runs[number]
       if let slot = try Self.lookup(key, hash, in: run, from: &blocks[number]) { return slot }
@@ -63,6 +64,7 @@ struct NearbyKeys {
     return nil
   }
 
+  /// - Parameter block: the run's row of `blocks`, which the search moves on.
   private static func lookup(
     _ key: RawSpan, _ hash: UInt64, in run: Image, from block: inout Int
   ) throws(IndexError) -> Slot? {
@@ -79,20 +81,21 @@ struct NearbyKeys {
       block = found.ordinal / ImageLayout.keysPerBlock
       return found.slot
     }
-    let behind = try run.rank(KeyCut(key: [UInt8](copying: key), place: .after))
-    guard behind > 0 else { return nil }
-    block = (behind - 1) / ImageLayout.keysPerBlock
+    // The key itself, if the run has it, is the last of these.
+    let countThrough = try run.rank(KeyCut(key: [UInt8](copying: key), place: .after))
+    guard countThrough > 0 else { return nil }
+    block = (countThrough - 1) / ImageLayout.keysPerBlock
     return try run.slot(of: key, inBlock: block)
   }
 }
 
 extension Image {
-  /// Whether a key lies in a block or behind it.
+  /// Whether a key sorts at or behind the first key of a block.
   fileprivate func isReached(_ number: Int, by key: RawSpan) throws(IndexError) -> Bool {
     try isFirstKey(ofBlock: number) { $0.compare(to: key) <= 0 }
   }
 
-  /// Whether the part of the hash table where a hash belongs was read already.
+  /// Whether the bucket of a hash is in memory, or there is no table at all.
   fileprivate func hasReadHash(_ hash: UInt64) -> Bool {
     let buckets = header[.hash].count
     guard buckets > 0 else { return true }
@@ -100,7 +103,7 @@ extension Image {
     return isLoaded(.hash, place, ImageLayout.bucketBytes)
   }
 
-  /// The slot of a key that is in a certain block, if anywhere.
+  /// The slot of a key that the run has in this block or not at all.
   fileprivate func slot(of key: RawSpan, inBlock number: Int) throws(IndexError) -> Slot? {
     try withBlock(number) { (block) throws(FormatError) in
       guard let position = try block.position(of: key) else { return nil }

@@ -1,5 +1,6 @@
-/// The immutable part of an index: runs over each other, each of the sequences behind those of the
-/// run beneath. The newest that knows a key decides.
+/// The immutable part of an index: sorted runs on the disk (class `Image`), each with the newest
+/// slot of every key that was written in a range of sequences. Ranges follow each other, so the
+/// newest run that has a key decides. Copies of the list may be read without any lock.
 package struct RunList: Sendable {
   /// Newest first; the last one begins at sequence 0.
   package private(set) var runs: [Image]
@@ -9,46 +10,41 @@ package struct RunList: Sendable {
 
   package var newest: Image? { runs.first }
 
-  /// The sequence that they cover; 0 without any.
+  /// The runs cover the log up to this sequence; 0 without any run.
   package var sequence: UInt64 { newest?.header.sequence ?? 0 }
 
-  /// How many keys are not deleted.
+  /// How many keys are not deleted; derived keys do not count.
   package var liveKeys: Int { newest?.header.totalLiveKeys ?? 0 }
 
   /// Bytes of memory that chunks read so far take.
   package var memoryBytes: Int { runs.reduce(0) { $0 + $1.memoryBytes } }
 
-  /// The newest slot of a key.
+  /// The newest slot of a key, which may say that it is deleted; nil if no run has the key.
   package func lookup(_ key: RawSpan, hash: UInt64) throws(IndexError) -> Slot? {
-    for run in runs {
-      if let found = try run.lookup(key, hash: hash) { return found.slot }
-    }
+    for run in runs { if let found = try run.lookup(key, hash: hash) { return found.slot } }
     return nil
   }
 
-  /// Whether a put or delete is the newest entry of its key, and was not touched since.
-  func isNewest(
-    _ sequence: UInt64, of key: RawSpan, hash: UInt64
-  ) throws(IndexError) -> Bool {
+  /// Whether a put or delete is its key's newest entry. A touch, which renews a put, would be
+  /// newer.
+  func isNewest(_ sequence: UInt64, of key: RawSpan, hash: UInt64) throws(IndexError) -> Bool {
     for run in runs {
-      // A run that is newer than the entry names the key only if something replaced it.
+      // The entry is in this run's range of sequences. Newer runs do not have its key.
       if sequence > run.header.base { return try run.holds(sequence, hash: hash) }
       if try run.lookup(key, hash: hash) != nil { return false }
     }
     return false
   }
 
-  /// Asks the processor for what ``isNewest(_:of:hash:)`` will look at.
-  /// - Parameter keys: whether ``lookup(_:hash:)`` will come, which compares keys.
+  /// Asks the processor for the memory that ``isNewest(_:of:hash:)`` will need for some keys.
+  /// - Parameter keys: whether ``lookup(_:hash:)`` will come, which needs the keys' bytes, too.
   package func prefetch(_ hashes: [UInt64], keys: Bool = false) {
     for run in runs { run.prefetch(hashes, keys: keys) }
   }
 
-  /// How many keys carry a label: the newest run that names it knows.
+  /// How many keys carry a label: the newest run that has the label counts those beneath, too.
   func count(ofLabel id: UInt32) throws(IndexError) -> Int {
-    for run in runs {
-      if let label = try run.label(id) { return label.count }
-    }
+    for run in runs { if let label = try run.label(id) { return label.count } }
     return 0
   }
 
@@ -65,20 +61,21 @@ package struct RunList: Sendable {
     }
   }
 
-  /// Puts a run in the place of some of the newest.
-  /// - Returns: those.
+  /// Puts a run in the place of the `count` newest ones.
+  /// - Returns: the runs that it replaces.
   mutating func replace(newest count: Int, by run: Image) -> [Image] {
     let gone = Array(runs.prefix(count))
     runs.replaceSubrange(0..<gone.count, with: [run])
     return gone
   }
 
-  /// How many of the newest runs should be merged with a new one, so that there are few and each
-  /// is much larger than those above: every key is written about once per level.
+  /// How many of the newest runs should be merged with a new one, so that there are few runs and
+  /// each is much larger than those above: every key is then rewritten about once per size.
   /// - Parameters:
-  ///   - keys: how many the new one has.
-  ///   - least: one of fewer keys counts as one of so many.
-  ///   - isBounded: whether whoever asks has little time; then what is too much is left for later.
+  ///   - keys: how many keys the new run has.
+  ///   - least: a smaller new run counts as one of this many keys.
+  ///   - isBounded: whether the merge must be short: larger runs are then left for a later one,
+  ///     unless there are `Limits.runs` already.
   package func countToMerge(with keys: Int, least: Int, isBounded: Bool) -> Int {
     var size = max(keys, least)
     let most = isBounded && runs.count < Limits.runs ? size * Limits.runGrowth * 2 : Int.max
@@ -88,10 +85,11 @@ package struct RunList: Sendable {
       size += runs[count].count
       count += 1
     }
+    // A full list takes no run more: the new one must replace at least one.
     return runs.count < Limits.runs ? count : max(count, 1)
   }
 
-  /// Whether a merge was left for later.
+  /// Whether a run is too large for the one beneath it: a merge of the two was left for later.
   package func isUneven(least: Int) -> Bool {
     zip(runs, runs.dropFirst()).contains { upper, lower in
       lower.count <= max(upper.count, least) * Limits.runGrowth

@@ -1,8 +1,8 @@
-/// Which slots a walk returns.
+/// Which slots a walk over the index returns: live ones, with the labels that a query wants.
 struct SlotFilter {
-  /// Whether every key passes, deleted ones and those with other labels, too.
+  /// Whether every slot passes, also that of a deleted key or of one with other labels.
   let takesAll: Bool
-  /// The label query that keys must match; nil where their labels do not matter.
+  /// The label query that keys must match; nil if their labels do not matter.
   var predicate: LabelPredicate?
   let table: LabelTable
 

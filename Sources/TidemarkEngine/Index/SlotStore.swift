@@ -3,10 +3,11 @@
 // here alone and always lie inside one page. Nothing is changed by reading, so that any number
 // of threads may read while none writes.
 
-/// The keys of a delta and their slots, numbered as they come.
+/// The keys of a delta (a memtable of the index) and their slots, numbered as they are added.
 ///
-/// Keys lie behind their lengths in pages that never move; of a slot 16 bytes are stored. So a
-/// key costs 18 bytes and its own, growing copies nothing, and no put waits for it.
+/// Keys lie behind their lengths (2 bytes) in pages that never move; a record of 16 bytes holds the
+/// slot and the place of the key. So a key costs 18 bytes and its own, and growing copies no key
+/// and no record: no put waits for that.
 ///
 /// ```
 /// record: u64 sequence (48) | size class (8) | key place, high part (8)
@@ -45,7 +46,7 @@ final class SlotStore {
   private static let keyPageBytes = 1 << keyPageShift
 
   private(set) var count = 0
-  /// Bytes of keys and their lengths, with what is left over at the ends of pages.
+  /// Bytes of keys and lengths, with the gaps at the ends of pages: where the next key may go.
   private(set) var keyBytes = 0
   private var recordPages = unsafe Pages<UnsafeMutablePointer<Record>>()
   private var keyPages = unsafe Pages<UnsafeMutableRawPointer>()
@@ -96,8 +97,7 @@ final class SlotStore {
   func replace(_ number: Int, _ slot: Slot) {
     let record = unsafe record(number)
     unsafe record.pointee.first = Self.pack(slot, placeHigh: record.pointee.first & 0xff)
-    unsafe record.pointee.second =
-      UInt64(slot.labelSet) << 32 | record.pointee.second & 0xffff_ffff
+    unsafe record.pointee.second = UInt64(slot.labelSet) << 32 | record.pointee.second & 0xffff_ffff
   }
 
   @_lifetime(borrow self)
@@ -109,15 +109,13 @@ final class SlotStore {
     return unsafe _overrideLifetime(bytes, borrowing: self)
   }
 
-  /// Asks for a slot from memory ahead of its use.
+  /// Asks the processor for a record ahead of its use.
   @inline(__always)
   func prefetchRecord(_ number: Int) { unsafe prefetch(record(number)) }
 
-  /// Asks for a key from memory ahead of its use; its slot should be there by then.
+  /// Asks the processor for a key ahead of its use; its record should be in memory by then.
   @inline(__always)
-  func prefetchKey(_ number: Int) {
-    unsafe prefetch(address(ofKey: number))
-  }
+  func prefetchKey(_ number: Int) { unsafe prefetch(address(ofKey: number)) }
 
   /// Where the length and the bytes of a key stand.
   @unsafe

@@ -2,19 +2,20 @@
 // one that is never written when it has no room. Walks start below `capacity`, or at the start, and
 // stop at an empty entry; the last entry of a part always is one.
 
-/// A hash table from keys to slot numbers.
+/// The hash table of a delta (a memtable of the index): from keys to numbers in its ``SlotStore``.
 ///
-/// Linear probing with the entries kept in order of their tags, split into 256 parts by the
-/// hash's high byte. An entry's home is its tag scaled to the capacity, so that entries stand
-/// in tag order all through: a walk ends early, growing is one pass in order, and capacity
-/// need not double. Only one part grows at a time, so that no put waits for a large table.
+/// Linear probing with the entries kept in order of their tags, split into 256 parts by the hash's
+/// high byte. The tag is the low half of the hash, and an entry's home is its tag scaled to the
+/// capacity, so entries stand in tag order all through: a search ends at the first greater tag,
+/// growing is one pass in order, and capacity need not double. Only one part grows at a time, so no
+/// put waits for a large table.
 ///
 /// Ordered linear probing: Amble and Knuth, "Ordered hash tables", 1974.
 @safe
 final class SlotTable {
-  /// An entry: tag in the upper half, slot number plus one in the lower; zero is empty.
   @unsafe
   private struct Part {
+    /// An entry: tag in the upper half, slot number plus one in the lower; zero is empty.
     var entries: UnsafeMutablePointer<UInt64>
     /// Homes lie below this.
     var capacity: Int
@@ -26,7 +27,7 @@ final class SlotTable {
   private static let partCount = 256
   private static let firstCapacity = 8
   private let parts: UnsafeMutablePointer<Part>
-  /// Parts without an entry have this in common: opening makes no allocation for each.
+  /// One empty entry, which all parts without entries share instead of an allocation each.
   private let nothing: UnsafeMutablePointer<UInt64>
   private(set) var memoryBytes = 0
 
@@ -46,7 +47,7 @@ final class SlotTable {
     unsafe nothing.deallocate()
   }
 
-  /// Finds a key's slot number.
+  /// Finds a key's slot number; nil if the key is not in the table.
   /// - Parameters:
   ///   - hash: the key's hash.
   ///   - key: the key.
@@ -68,7 +69,7 @@ final class SlotTable {
     }
   }
 
-  /// Asks the processor for where a key's entry is, or would be.
+  /// Asks the processor for the memory of a key's entry, or where it would be.
   @inline(__always)
   func prefetch(_ hash: UInt64) {
     let part = unsafe parts + Int(hash >> 56)
@@ -76,9 +77,9 @@ final class SlotTable {
       part.pointee.entries + Self.home(hash & 0xffff_ffff, part.pointee.capacity))
   }
 
-  /// The first number with the tag of a key, which is as good as always the key's.
+  /// The first slot number with a key's tag: nearly always the key's. For prefetching only.
   @inline(__always)
-  func likely(_ hash: UInt64) -> Int? {
+  func probableNumber(_ hash: UInt64) -> Int? {
     let part = unsafe parts + Int(hash >> 56)
     let tag = hash & 0xffff_ffff
     var entry = unsafe part.pointee.entries + Self.home(tag, part.pointee.capacity)
@@ -96,12 +97,13 @@ final class SlotTable {
     unsafe part.pointee.count += 1
   }
 
+  /// Where the search for a tag begins.
   @inline(__always)
   private static func home(_ tag: UInt64, _ capacity: Int) -> Int {
     Int(truncatingIfNeeded: (tag &* UInt64(truncatingIfNeeded: capacity)) &>> 32)
   }
 
-  /// Puts an entry at its place; false if the part would run over its end.
+  /// Puts an entry at its place; false if the part's last entry, where searches end, would be used.
   @unsafe
   private func place(_ value: UInt64, in part: Part) -> Bool {
     var position = unsafe Self.home(value >> 32, part.capacity)

@@ -1,13 +1,14 @@
 extension SortedSlots {
-  /// The place of a number.
+  /// A place in `chunks`.
   private struct Position {
     var chunk: Int
     var index: Int
   }
 
-  /// Walks the numbers whose keys lie in a range. The slots must be settled.
+  /// Walks the slot numbers whose keys lie in a range. Keeps a copy of the sorted chunks, so
+  /// numbers that wait in the tail, or are added later, are not met.
   struct Cursor {
-    /// How far ahead keys are asked for from memory, and twice as far their places.
+    /// How many keys ahead the processor is asked for a key's bytes; twice as far for its record.
     private static let lookahead = 8
 
     private let slots: SortedSlots
@@ -17,7 +18,7 @@ extension SortedSlots {
     private var chunkIndex = 0
     private var index = 0
     private var remaining = 0
-    /// The number that the cursor stands at; nil at the end.
+    /// The slot number that the cursor stands at; nil at the end.
     private(set) var head: Int?
 
     init(_ slots: SortedSlots, _ store: SlotStore, _ range: KeyRange) {
@@ -33,7 +34,6 @@ extension SortedSlots {
       enterChunk()
     }
 
-    /// Goes to the next number.
     @inline(__always)
     mutating func advance() {
       remaining -= 1
@@ -46,7 +46,7 @@ extension SortedSlots {
       }
     }
 
-    /// Takes up the chunk that the index, if it is outside the present one, has reached.
+    /// Goes to the next chunk of the walk if `index` is outside of the present one.
     private mutating func enterChunk() {
       head = nil
       guard remaining > 0 else { return }
@@ -71,9 +71,9 @@ extension SortedSlots {
     }
   }
 
-  /// The place of the first key behind `cut`; behind the last one if there is none.
+  /// The place of the first key behind `cut`, or the end of the chunk before it.
   private func position(after cut: KeyCut, _ store: SlotStore) -> Position {
-    // The last chunk whose first key is not behind the cut holds the boundary.
+    // The boundary lies in the last chunk whose first key is not behind the cut.
     let end = chunks.indices.partitioningIndex { cut.precedes(store.key(Int(chunks[$0][0]))) }
     guard end > 0 else { return Position(chunk: 0, index: 0) }
     let index = chunks[end - 1].partitioningIndex { cut.precedes(store.key(Int($0))) }

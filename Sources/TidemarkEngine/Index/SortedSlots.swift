@@ -1,26 +1,26 @@
-/// Slot numbers in the order of their keys, without repetition.
+/// Slot numbers of a delta (a memtable of the index), each once, in the order of their keys.
 ///
-/// Sorted runs of at most 512 numbers, found by binary search; what was added since the last
-/// ordered access waits in a tail, so that a load that nobody looks at in order pays nothing.
-/// `settle` sorts the tail in. A value type: a merge keeps the copy it was given.
+/// Sorted chunks of at most 512 numbers, found by binary search. Numbers added since the last
+/// ordered access wait in a tail, so that puts which no walk follows pay nothing for order;
+/// `sortTail` merges them into the chunks. A value type: a merge keeps the copy it was given.
 struct SortedSlots {
   static let chunkCapacity = 512
   /// Chunks are made this full where there is a choice, so that inserts do not split at once.
   private static let chunkFill = 448
   private static let smallestCleanup = 1024
 
-  /// Sorted runs, none empty, each behind the one before.
+  /// Each sorted, none empty, and the keys of one behind all keys of the one before.
   private(set) var chunks: [[UInt32]] = []
   private var tail: [UInt32] = []
+  /// The length of the tail from which on ``appendMaybeAgain(_:)`` drops repetitions.
   private var cleanupAt = smallestCleanup
-  /// How many numbers there are; while a tail waits, repetitions in it count too.
+  /// How many numbers there are; repetitions count as long as they are in the tail.
   private(set) var count = 0
 
-  var memoryBytes: Int {
-    (count - tail.count) * 4 + chunks.count * 40 + tail.capacity * 4
-  }
+  var memoryBytes: Int { (count - tail.count) * 4 + chunks.count * 40 + tail.capacity * 4 }
 
-  var isSettled: Bool { tail.isEmpty }
+  /// Whether nothing waits in the tail.
+  var isSorted: Bool { tail.isEmpty }
 
   /// Adds a number that is not in here yet.
   @inline(__always)
@@ -39,7 +39,7 @@ struct SortedSlots {
   mutating func appendMaybeAgain(_ number: Int) {
     append(number)
     guard tail.count >= cleanupAt else { return }
-    // Repetitions are dropped before they outgrow what they repeat.
+    // Repeated numbers go each time that the tail has doubled; keys are not compared for that.
     let before = tail.count
     tail.sort()
     Self.dropEqual(&tail)
@@ -47,8 +47,8 @@ struct SortedSlots {
     cleanupAt = max(Self.smallestCleanup, 2 * tail.count)
   }
 
-  /// Sorts the tail in.
-  mutating func settle(_ store: SlotStore) {
+  /// Sorts the tail by keys and merges it into the chunks.
+  mutating func sortTail(_ store: SlotStore) {
     guard !tail.isEmpty else { return }
     var sorted = tail
     tail = []
@@ -62,7 +62,7 @@ struct SortedSlots {
       chunks = Self.pieces(sorted)
       return
     }
-    // From the last group to the first, so that splitting moves no chunk still to be found.
+    // From the last chunk to the first: a chunk that splits moves only those behind it.
     var end = sorted.count
     while end > 0 {
       let chunk = chunkIndex(for: store.key(Int(sorted[end - 1])), store)
@@ -71,9 +71,7 @@ struct SortedSlots {
         start = 0
       } else {
         let first = Int(chunks[chunk][0])
-        while start > 0,
-          store.key(Int(sorted[start - 1])).compare(to: store.key(first)) >= 0
-        {
+        while start > 0, store.key(Int(sorted[start - 1])).compare(to: store.key(first)) >= 0 {
           start -= 1
         }
       }
@@ -82,25 +80,23 @@ struct SortedSlots {
     }
   }
 
-  /// Calls `body` with all numbers, in any order, some of them more than once.
+  /// Calls `body` with all numbers, in any order; some come more than once.
   func forEach(_ body: (Int) -> Void) {
     for chunk in chunks { for number in chunk { body(Int(number)) } }
     for number in tail { body(Int(number)) }
   }
 
-  /// All numbers in order, whether settled or not.
+  /// All numbers in the order of their keys, those of the tail, too.
   func sorted(_ store: SlotStore) -> [UInt32] {
     var copy = self
-    copy.settle(store)
+    copy.sortTail(store)
     var all: [UInt32] = []
     all.reserveCapacity(copy.count)
     for chunk in copy.chunks { all.append(contentsOf: chunk) }
     return all
   }
 
-  // MARK: Inserting
-
-  /// The chunk that a key belongs to.
+  /// The last chunk that begins at or before a key, or the first one.
   private func chunkIndex(for key: RawSpan, _ store: SlotStore) -> Int {
     (1..<chunks.count).partitioningIndex {
       key.compare(to: store.key(Int(chunks[$0][0]))) < 0
@@ -108,16 +104,14 @@ struct SortedSlots {
   }
 
   /// Merges sorted numbers that all belong to one chunk into it.
-  private mutating func insert(
-    _ new: ArraySlice<UInt32>, into chunk: Int, _ store: SlotStore
-  ) {
+  private mutating func insert(_ new: ArraySlice<UInt32>, into chunk: Int, _ store: SlotStore) {
     let old = chunks[chunk]
     var merged: [UInt32] = []
     merged.reserveCapacity(old.count + new.count)
     var taken = 0
     for number in new {
       let key = store.key(Int(number))
-      // Where there are about as many new ones as old, each lies close behind the last.
+      // With about as many new numbers as old, each lies close behind the one before.
       let low = old.partitioningIndex(near: taken) { key.compare(to: store.key(Int($0))) <= 0 }
       merged.append(contentsOf: old[taken..<low])
       taken = low
@@ -136,12 +130,12 @@ struct SortedSlots {
     }
   }
 
-  /// Cuts a sorted run into chunks of about the same size.
-  private static func pieces(_ run: [UInt32]) -> [[UInt32]] {
-    guard run.count > chunkCapacity else { return run.isEmpty ? [] : [run] }
-    let number = (run.count + chunkFill - 1) / chunkFill
+  /// Cuts sorted numbers into chunks of about the same size.
+  private static func pieces(_ all: [UInt32]) -> [[UInt32]] {
+    guard all.count > chunkCapacity else { return all.isEmpty ? [] : [all] }
+    let number = (all.count + chunkFill - 1) / chunkFill
     return (0..<number).map { i in
-      Array(run[(run.count * i / number)..<(run.count * (i + 1) / number)])
+      Array(all[(all.count * i / number)..<(all.count * (i + 1) / number)])
     }
   }
 
@@ -158,9 +152,7 @@ struct SortedSlots {
   /// Whether the order holds; for tests.
   func _checkInvariants(_ store: SlotStore) -> Bool {
     guard count == tail.count + chunks.reduce(0, { $0 + $1.count }) else { return false }
-    guard chunks.allSatisfy({ !$0.isEmpty && $0.count <= Self.chunkCapacity }) else {
-      return false
-    }
+    guard chunks.allSatisfy({ !$0.isEmpty && $0.count <= Self.chunkCapacity }) else { return false }
     let all = chunks.flatMap(\.self)
     return all.indices.dropFirst().allSatisfy {
       store.key(Int(all[$0 - 1])).compare(to: store.key(Int(all[$0]))) < 0

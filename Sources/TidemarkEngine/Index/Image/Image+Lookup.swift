@@ -1,14 +1,16 @@
 // SAFETY: the loads stand inside a bucket or table whose length was checked just before.
 
+// Point look-ups in a sorted run: its hash table leads to the ordinal of a key (its rank in byte
+// order), and 16 keys in a row make a block, where the key and its slot stand. See `ImageLayout`.
 extension Image {
-  /// A key's place in the image and its slot.
+  /// A key's place in the run and its slot.
   package struct Found: Sendable {
     /// The rank of the key in byte order.
     package var ordinal: Int
     package var slot: Slot
   }
 
-  /// Finds a key.
+  /// Finds a key; nil if the run does not have it.
   /// - Parameter hash: the key's hash under the seed in the header.
   package func lookup(_ key: RawSpan, hash: UInt64) throws(IndexError) -> Found? {
     try probe(hash) { (ordinal) throws(IndexError) in
@@ -16,9 +18,9 @@ extension Image {
     }
   }
 
-  /// Whether some key's slot is a sequence and no touch: the record says so, and since a sequence
-  /// belongs to one key, no key needs to be read.
-  /// - Parameter hash: the hash of the sequence's key.
+  /// Whether the slot of some key has this sequence, and the entry is no touch. A sequence belongs
+  /// to one key, so the slot decides and no key is read.
+  /// - Parameter hash: the hash of the key of that entry.
   func holds(_ sequence: UInt64, hash: UInt64) throws(IndexError) -> Bool {
     try probe(hash) { (ordinal) throws(IndexError) in
       let slot = try slot(at: ordinal)
@@ -26,7 +28,8 @@ extension Image {
     } ?? false
   }
 
-  /// Calls `body` with the ordinals that the hash table has for a hash, until it gives an answer.
+  /// Calls `body` with each ordinal that the hash table has for a hash, until `body` gives an
+  /// answer. Keys with other hashes may be among them: the table has only 8 bits of each.
   @inline(__always)
   private func probe<Answer>(
     _ hash: UInt64, _ body: (_ ordinal: Int) throws(IndexError) -> Answer?
@@ -34,9 +37,9 @@ extension Image {
     let buckets = header[.hash].count
     guard buckets > 0 else { return nil }
     var bucket = ImageLayout.bucket(hash, of: buckets)
+    // The bound ends the search in a damaged table whose buckets all run over.
     for _ in 0...header.longestProbe {
-      let bytes = try self.bytes(
-        .hash, bucket * ImageLayout.bucketBytes, ImageLayout.bucketBytes)
+      let bytes = try self.bytes(.hash, bucket * ImageLayout.bucketBytes, ImageLayout.bucketBytes)
       let used = Int(Self.byte(bytes, ImageLayout.bucketCount))
       guard used <= ImageLayout.entriesPerBucket else { throw damage(.hash, bucket * 64) }
       var matches = Self.matches(bytes, tag: UInt8(truncatingIfNeeded: hash))
@@ -53,9 +56,9 @@ extension Image {
     return nil
   }
 
-  /// Asks the processor for what ``holds(_:hash:)`` will look at, as far as it was read from the
-  /// file: so that it waits for the memory of many keys at once.
-  /// - Parameter keys: whether ``lookup(_:hash:)`` will come, which compares keys.
+  /// Asks the processor for the memory that ``holds(_:hash:)`` will need for some keys, so that all
+  /// wait at once. Skips what is not in memory, and damage: the look-up meets both.
+  /// - Parameter keys: whether ``lookup(_:hash:)`` will come, which needs the keys' bytes, too.
   func prefetch(_ hashes: [UInt64], keys: Bool) {
     let buckets = header[.hash].count
     guard buckets > 0 else { return }
@@ -84,13 +87,13 @@ extension Image {
     }
   }
 
-  /// Asks the processor for where the block of a key lies.
+  /// Asks the processor for the offset of the block of a key.
   func prefetchOffset(of ordinal: Int) {
     let number = ordinal / ImageLayout.keysPerBlock
     prefetch(.blockOffsets, number * ImageLayout.offsetBytes, 2 * ImageLayout.offsetBytes)
   }
 
-  /// Asks the processor for the block of a key.
+  /// Asks the processor for the block of a key, if its offset has been read.
   func prefetchBlock(of ordinal: Int) {
     let number = ordinal / ImageLayout.keysPerBlock
     guard
@@ -142,7 +145,6 @@ extension Image {
     return ImageBlock(try bytes(.blocks, start, end - start), count: keys)
   }
 
-  /// Where a block stands in its section.
   @inline(__always)
   func blockRange(_ number: Int) throws(IndexError) -> (start: Int, end: Int) {
     let offsets = try bytes(
@@ -156,7 +158,7 @@ extension Image {
     return (start, end)
   }
 
-  /// Calls `body` with a block. An error of its format is damage to the image.
+  /// Calls `body` with a block; what does not follow the format there is damage to the image.
   @inline(__always)
   func withBlock<R>(
     _ number: Int, _ body: (borrowing ImageBlock) throws(FormatError) -> R
@@ -165,11 +167,9 @@ extension Image {
     do throws(FormatError) { return try body(block) } catch { throw blockDamage(number) }
   }
 
-  /// Whether the first key of a block is one that is asked for.
+  /// Whether the first key of a block, which alone is stored whole, meets a condition.
   @inline(__always)
-  func isFirstKey(
-    ofBlock number: Int, _ isWanted: (RawSpan) -> Bool
-  ) throws(IndexError) -> Bool {
+  func isFirstKey(ofBlock number: Int, _ isWanted: (RawSpan) -> Bool) throws(IndexError) -> Bool {
     try withBlock(number) { (block) throws(FormatError) in
       var walk = block.walk
       try walk.next()
@@ -184,8 +184,6 @@ extension Image {
     }
     return damage(.blocks, Self.offset(offsets, 0))
   }
-
-  // MARK: Loads
 
   /// A u40; five bytes from `position` on must be there.
   @inline(__always)
@@ -206,17 +204,16 @@ extension Image {
     return unsafe bucket.load32(ImageLayout.bucketOrdinals + 4 * entry)
   }
 
-  /// A bit per entry of a bucket whose tag is the one given.
+  /// A bit per entry of a bucket, set if its tag is the one given, also of unused entries.
   @inline(__always)
   private static func matches(_ bucket: RawSpan, tag: UInt8) -> UInt32 {
     precondition(bucket.byteCount == ImageLayout.bucketBytes)
     let (low, high) = unsafe (bucket.load64(0), bucket.load32(8))
     let wanted = UInt64(tag) &* 0x0101_0101_0101_0101
-    return bits(ofZeroBytes: low ^ wanted)
-      | (bits(ofZeroBytes: UInt64(high) ^ wanted) & 0xf) << 8
+    return bits(ofZeroBytes: low ^ wanted) | (bits(ofZeroBytes: UInt64(high) ^ wanted) & 0xf) << 8
   }
 
-  /// A bit per byte that is zero.
+  /// A bit per byte of a word, set where the byte is zero.
   @inline(__always)
   private static func bits(ofZeroBytes word: UInt64) -> UInt32 {
     let low7: UInt64 = 0x7f7f_7f7f_7f7f_7f7f

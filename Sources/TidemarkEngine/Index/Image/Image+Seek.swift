@@ -1,5 +1,7 @@
+// Seeks in a sorted run: 16 keys make a block, 16 blocks a group. The samples, one for each group,
+// are strings between the keys of the groups before and those of the group: see `ImageLayout`.
 extension Image {
-  /// How many keys are not behind `cut`: the ordinal of the first one that is.
+  /// How many keys lie before `cut`, which is also the ordinal of the first key behind it.
   func rank(_ cut: KeyCut) throws(IndexError) -> Int {
     switch cut.place {
     case .beforeAll: return 0
@@ -7,8 +9,8 @@ extension Image {
     case .before, .after: break
     }
     guard count > 0 else { return 0 }
-    // The last group of blocks whose sample is not behind the cut holds the boundary, since a
-    // sample separates its group from all keys before.
+    // The boundary lies in the last group whose sample is not behind the cut: all keys of earlier
+    // groups come before that sample. The first group needs none.
     let samples = 1..<max(1, header[.samples].count)
     let group = try samples.partitioningIndex { (number) throws(IndexError) in
       cut.precedes(try sample(number))
@@ -16,16 +18,17 @@ extension Image {
     let first = (group - 1) * ImageLayout.blocksPerSample
     let blocks = first..<max(first, min(first + ImageLayout.blocksPerSample, blockCount))
     prefetchFirstKeys(blocks)
-    // The last block whose first key is not behind the cut.
+    // The boundary lies in the block before the first one whose first key is behind the cut.
     let block = try blocks.partitioningIndex { (number) throws(IndexError) in
       try isFirstKey(ofBlock: number) { cut.precedes($0) }
     }
+    // Else all keys of the group are behind the cut.
     guard block > first else { return first * ImageLayout.keysPerBlock }
     let rank = try withBlock(block - 1) { (block) throws(FormatError) in try block.rank(cut) }
     return (block - 1) * ImageLayout.keysPerBlock + rank
   }
 
-  /// Asks the processor for the first keys of some blocks, so that a search among them waits once.
+  /// Asks the processor for some blocks' first keys, as far as read: a search then waits once.
   private func prefetchFirstKeys(_ numbers: Range<Int>) {
     for number in numbers {
       guard isLoaded(.blockOffsets, number * ImageLayout.offsetBytes, 2 * ImageLayout.offsetBytes),
@@ -36,7 +39,7 @@ extension Image {
     }
   }
 
-  /// The sample before a group of blocks.
+  /// The sample that separates a group of blocks from those before.
   @_lifetime(borrow self)
   private func sample(_ number: Int) throws(IndexError) -> RawSpan {
     let strings = 4 * (header[.samples].count + 1)
@@ -48,8 +51,6 @@ extension Image {
       return try bytes(.samples, strings + start, end - start)
     } catch let error as IndexError {
       throw error
-    } catch {
-      throw damage(.samples, 4 * number)
-    }
+    } catch { throw damage(.samples, 4 * number) }
   }
 }

@@ -1,25 +1,28 @@
 // SAFETY: spans point into reserved memory that this object keeps.
 
-/// A run of the index: what a range of sequences made of their keys, immutable, and read from a
-/// file as far as it is needed.
+/// A sorted run of the index on the disk: the newest slot of every key that was written in a range
+/// of sequences. Immutable; the bytes of the file are told at ``ImageLayout``.
 ///
-/// Opening reads the header page only. The rest is read and checked chunk by chunk at first
-/// touch. Any number of threads may read at the same time.
+/// Opening reads the header page only. Each chunk of the rest is read and checked when it is first
+/// needed, and stays in memory. Any number of threads may read at the same time. A run that a merge
+/// has replaced can be read until the last reference to it goes, which closes the file.
 package final class Image: Sendable {
   package let header: ImageHeader
   private let file: any File
   private let sealer: BlockSealer?
   private let memory: ReservedMemory
+  /// Held while a chunk is read: `memory` takes one at a time.
   private let loading = Lock(())
-  // Sections that every look-up touches, out of the table.
+  // Copies of what the header says of the sections that every look-up needs.
   private let blocks: ImageHeader.Section
   private let blockOffsets: ImageHeader.Section
   private let hash: ImageHeader.Section
 
-  /// Opens an image; the file is kept open as long as the image lives.
-  /// - Parameter key: the user's key that the header of an encrypted image names; gets its id.
-  ///   nil gives an image whose checksums can be checked and nothing else.
-  /// - Throws: `imageInvalid` if the header or the file's length is wrong.
+  /// Opens an image, which closes the file when it is freed.
+  /// - Parameter key: gives the user's key of an id, which the header of an encrypted image names.
+  ///   Without a key only the checksums of chunks can be checked, and other reads throw.
+  /// - Throws: `imageInvalid` if the header or the file's length is wrong. Then the caller still
+  ///   owns the file.
   package init(
     file: any File, key: (Encryption.KeyID) throws(FormatError) -> [UInt8]? = { _ in nil }
   ) throws(IndexError) {
@@ -27,9 +30,7 @@ package final class Image: Sendable {
     do {
       length = try file.length()
       page = try file.read(ImageLayout.headerBytes, at: 0)
-    } catch {
-      throw IndexError.fileSystem(error)
-    }
+    } catch { throw IndexError.fileSystem(error) }
     do throws(FormatError) {
       header = try ImageHeader(page.rawSpan)
       guard
@@ -41,15 +42,10 @@ package final class Image: Sendable {
       } else {
         sealer = nil
       }
-    } catch {
-      throw IndexError.imageInvalid(error)
-    }
+    } catch { throw IndexError.imageInvalid(error) }
     do {
-      memory = try ReservedMemory(
-        byteCount: header.dataBytes, chunkShift: ImageLayout.chunkShift)
-    } catch {
-      throw IndexError.fileSystem(error)
-    }
+      memory = try ReservedMemory(byteCount: header.dataBytes, chunkShift: ImageLayout.chunkShift)
+    } catch { throw IndexError.fileSystem(error) }
     self.file = file
     blocks = header[.blocks]
     blockOffsets = header[.blockOffsets]
@@ -89,6 +85,7 @@ package final class Image: Sendable {
     let start = place.offset + offset
     let first = start >> ImageLayout.chunkShift
     let last = (start + count - 1) >> ImageLayout.chunkShift
+    // Nearly all reads lie in one chunk or two; only longer ones ask for each chunk between.
     if count > 0, !memory.isLoaded(first) || (last > first && !memory.isLoaded(last)) {
       try load(first...last)
     } else if last > first + 1 {
@@ -97,7 +94,8 @@ package final class Image: Sendable {
     return unsafe _overrideLifetime(memory.bytes(start, count), borrowing: self)
   }
 
-  /// Whether some bytes of a section were read already.
+  /// Whether the first and the last of some bytes were read already, for decisions about speed: a
+  /// chunk between them may still have to be read.
   func isLoaded(_ section: ImageLayout.Section, _ offset: Int, _ count: Int) -> Bool {
     let place = header[section]
     guard offset >= 0, count > 0, offset <= place.bytes, count <= place.bytes - offset else {
@@ -108,10 +106,10 @@ package final class Image: Sendable {
       && memory.isLoaded((start + count - 1) >> ImageLayout.chunkShift)
   }
 
-  /// Whether the image is encrypted and its key not known.
+  /// Whether the image is encrypted and the user's key for it is not known.
   var isOpaque: Bool { header.seal != nil && sealer == nil }
 
-  /// Checks the checksum of a chunk that cannot be decrypted.
+  /// Checks the checksum of an encrypted chunk, which needs no key.
   func checkSealed(_ chunk: Int, count: Int) throws(IndexError) {
     _ = try ImageChunk.readSealed(chunk, of: header, from: file, count: count)
   }
@@ -125,20 +123,20 @@ package final class Image: Sendable {
     .imageDamaged(chunk: offset >> ImageLayout.chunkShift)
   }
 
-  /// Copies a chunk without keeping it, if it is not kept anyway.
+  /// Copies a chunk, from memory if it is there, else from the file without keeping it in memory.
   func copyChunk(_ chunk: Int, into bytes: inout MutableRawSpan) throws(IndexError) {
     guard memory.isLoaded(chunk) else {
       return try ImageChunk.read(chunk, of: header, from: file, sealer, into: &bytes)
     }
     let memory = self.memory
-    bytes.store(
-      copying: memory.bytes(chunk << ImageLayout.chunkShift, bytes.byteCount), at: 0)
+    bytes.store(copying: memory.bytes(chunk << ImageLayout.chunkShift, bytes.byteCount), at: 0)
   }
 
   @inline(never)
   private func load(_ chunks: ClosedRange<Int>) throws(IndexError) {
     for chunk in chunks where !memory.isLoaded(chunk) {
       try loading.withLock { (_) throws(IndexError) in
+        // Another thread may have read it meanwhile. After an error the next reader tries again.
         if memory.isLoaded(chunk) { return }
         try memory.load(chunk) { (bytes) throws(IndexError) in
           try ImageChunk.read(chunk, of: header, from: file, sealer, into: &bytes)
@@ -148,18 +146,17 @@ package final class Image: Sendable {
   }
 }
 
-/// Reading one chunk of an image.
+/// Reads one chunk of an image: data, then a tag if it is encrypted, then a checksum of both.
 enum ImageChunk {
-  /// Fills `bytes`, of the chunk's length, and checks it.
-  /// - Parameter sealer: decrypts it, where it is encrypted.
+  /// Fills `bytes`, which has the length of the chunk's data, and checks it.
+  /// - Parameter sealer: decrypts the chunk of an encrypted image; without it the chunk is damaged.
   static func read(
     _ chunk: Int, of header: ImageHeader, from file: any File, _ sealer: BlockSealer?,
     into bytes: inout MutableRawSpan
   ) throws(IndexError) {
     guard header.tagBytes == 0 else {
       let stored = try readSealed(chunk, of: header, from: file, count: bytes.byteCount)
-      guard let sealer,
-        let opened = try? sealer.open(stored.rawSpan, .image(chunk: chunk)),
+      guard let sealer, let opened = try? sealer.open(stored.rawSpan, .image(chunk: chunk)),
         opened.count == bytes.byteCount
       else { throw IndexError.imageDamaged(chunk: chunk) }
       return bytes.store(copying: opened.rawSpan, at: 0)
@@ -169,9 +166,7 @@ enum ImageChunk {
     do throws(FileSystemError) {
       count = try file.readFully(into: &bytes, at: offset)
       sum = try file.read(ImageLayout.checksumBytes, at: offset + bytes.byteCount)
-    } catch {
-      throw IndexError.fileSystem(error)
-    }
+    } catch { throw IndexError.fileSystem(error) }
     let seed = ImageLayout.checksumSeed(imageID: header.imageID, chunk: chunk)
     guard count == bytes.byteCount, let stored = try? sum.rawSpan.u64(at: 0),
       stored == XXH64.hash(bytes.bytes, seed: seed)
@@ -188,9 +183,7 @@ enum ImageChunk {
       stored = try file.read(
         sealed + ImageLayout.checksumBytes,
         at: ImageLayout.fileOffset(ofChunk: chunk, tagBytes: header.tagBytes))
-    } catch {
-      throw IndexError.fileSystem(error)
-    }
+    } catch { throw IndexError.fileSystem(error) }
     let seed = ImageLayout.checksumSeed(imageID: header.imageID, chunk: chunk)
     guard let sum = try? stored.rawSpan.u64(at: sealed),
       sum == XXH64.hash(stored.rawSpan.extracting(0..<sealed), seed: seed)

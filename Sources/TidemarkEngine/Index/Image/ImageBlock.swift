@@ -1,4 +1,6 @@
-/// A block of an image: up to 16 records and their front-coded keys. See ``ImageLayout``.
+/// A block of an image (a sorted run on the disk): up to 16 records, which are slots, then the keys
+/// in the same order. A key is stored as the number of bytes it shares with the key before, and the
+/// rest of its bytes. See ``ImageLayout``.
 ///
 /// Any bytes may stand here: walking them ends and either yields keys of 1 to 65,535 bytes or
 /// throws.
@@ -42,9 +44,9 @@ struct ImageBlock: ~Escapable {
   struct Walk: ~Escapable {
     private var reader: ByteReader
     private var isFirst: Bool
-    /// Bytes that the key has in common with the one before.
+    /// How many bytes the key has in common with the one before.
     private(set) var shared = 0
-    /// Where the other bytes stand in the block.
+    /// Where the rest of the key's bytes stand in the block.
     private(set) var restOffset = 0
     private(set) var restCount = 0
 
@@ -66,7 +68,6 @@ struct ImageBlock: ~Escapable {
     /// Where the next key begins in the block.
     var end: Int { reader.offset }
 
-    /// Goes to the next key.
     @inline(__always)
     mutating func next() throws(FormatError) {
       let before = length
@@ -88,14 +89,14 @@ struct ImageBlock: ~Escapable {
   func position(of key: RawSpan) throws(FormatError) -> Int? {
     var keys = Match(self)
     for position in 0..<count {
-      // A key that has less in common with a smaller one than the wanted one has lies behind it.
+      // No later key is the wanted one: they ascend.
       guard try keys.next(key) else { return nil }
       if keys.isEqual(to: key) { return position }
     }
     return nil
   }
 
-  /// How many keys from the front are not behind `cut`.
+  /// How many keys of the block lie before `cut`.
   func rank(_ cut: KeyCut) throws(FormatError) -> Int {
     let key = cut.key.rawSpan
     var walk = self.walk
@@ -103,6 +104,7 @@ struct ImageBlock: ~Escapable {
     var order = 0
     for position in 0..<count {
       try walk.next()
+      // Else the key differs from the wanted one at the same byte as the key before: same `order`.
       if walk.shared <= matched {
         matched = walk.shared
         let wanted = key.extracting(droppingFirst: matched)
@@ -116,7 +118,7 @@ struct ImageBlock: ~Escapable {
     return count
   }
 
-  /// How a key compares with the wanted one, given the rest of both and what these share.
+  /// How two keys compare, given what is left of both and how many bytes of that they share.
   private static func order(_ rest: RawSpan, _ wanted: RawSpan, _ common: Int) -> Int {
     guard common < rest.byteCount, common < wanted.byteCount else {
       return rest.byteCount - wanted.byteCount
@@ -125,10 +127,11 @@ struct ImageBlock: ~Escapable {
       .compare(to: wanted.extracting(droppingFirst: common))
   }
 
-  /// Follows how many bytes each key has in common with a wanted one; no key is put together.
+  /// Follows how many bytes each key has in common with a wanted one; keys are not put together.
   private struct Match: ~Escapable {
     private let bytes: RawSpan
     private var offset: Int
+    /// Of the present key: its length, and how many bytes it has in common with the wanted one.
     private var length = 0
     private var matched = 0
     private var isFirst = true
@@ -141,8 +144,9 @@ struct ImageBlock: ~Escapable {
     }
 
     /// Goes to the next key.
-    /// - Returns: false when it surely lies behind the wanted one, given that those before did not;
-    ///   true tells nothing.
+    /// - Returns: false if the key surely sorts behind the wanted one; true tells nothing. False
+    ///   means that the key before, which sorts before the wanted one, has more in common with the
+    ///   wanted key than with this one: so this key is greater where those two are still equal.
     @inline(__always)
     mutating func next(_ wanted: RawSpan) throws(FormatError) -> Bool {
       let shared = isFirst ? 0 : try bytes.shortNumber(&offset)

@@ -1,24 +1,27 @@
 // SAFETY: keys lie in a buffer that the cursor keeps; a span ends before the next call that
 // decodes, since nobody keeps one over a step of the walk.
 
-/// Walks keys of an image by ordinal: all of a range, or the union of some posting lists.
+/// Walks keys of an image (a sorted run on the disk) by ordinal, which is a key's rank in byte
+/// order: all keys of a range, or the union of some labels' posting lists. For one thread.
 ///
-/// Keys are put together only when asked for, so that passing over a key costs its ordinal.
+/// A walk over lists puts a key together only when it is asked for; one over all, block by block.
 final class ImageCursor {
-  /// So many keys ahead of the present one the processor is asked for their blocks.
+  /// How many keys ahead of the present one the processor is asked for a key's block.
   private static let keysAhead = 6
 
   private let image: Image
   private let descending: Bool
   private let range: Range<Int>
-  /// Whether all keys of the range count; else those in `lists` do.
+  /// Whether the cursor visits all keys of the range; else only those in `lists`.
   let isAll: Bool
   private var lists: [PostingCursor] = []
   /// The ordinal that the cursor stands at; nil at the end.
   private(set) var ordinal: Int?
 
+  /// The first keys of `block`; all of them, with their slots, if `isAll`.
   private let buffer = KeyBuffer()
   private var block = -1
+  /// Where in the block the key behind the last one in `buffer` stands.
   private var nextKeyOffset = 0
 
   /// A cursor over a range of keys.
@@ -29,7 +32,7 @@ final class ImageCursor {
   }
 
   /// A cursor over the keys of a range that stand in the posting lists of some labels.
-  /// - Parameter former: also in the lists of keys that used to carry a label.
+  /// - Parameter former: whether keys that have lost a label are visited, too.
   convenience init(
     _ image: Image, labels: [UInt32], former: Bool, _ range: KeyRange
   ) throws(IndexError) {
@@ -41,7 +44,7 @@ final class ImageCursor {
         if cursor.ordinal != nil { lists.append(cursor) }
       }
     }
-    choose()
+    chooseOrdinal()
   }
 
   private init(_ image: Image, _ range: KeyRange, isAll: Bool) throws(IndexError) {
@@ -52,7 +55,6 @@ final class ImageCursor {
     self.range = first..<max(first, try image.rank(range.upper))
   }
 
-  /// Goes to the next key.
   @inline(__always)
   func advance() throws(IndexError) {
     guard let current = ordinal else { return }
@@ -64,12 +66,10 @@ final class ImageCursor {
     }
   }
 
-  /// Calls `body` with the keys from here on, up to the first that it does not take, which the
-  /// cursor then stands at. Does nothing where posting lists choose the keys.
+  /// Calls `body` with the keys from here on, up to the first for which it returns false; the
+  /// cursor then stands at that key. Does nothing where posting lists choose the keys.
   @inline(__always)
-  func takeAll(
-    _ body: (RawSpan, Slot) throws(IndexError) -> Bool
-  ) throws(IndexError) {
+  func takeWhile(_ body: (RawSpan, Slot) throws(IndexError) -> Bool) throws(IndexError) {
     guard isAll else { return }
     let buffer = buffer
     while let ordinal {
@@ -95,7 +95,7 @@ final class ImageCursor {
     }
   }
 
-  /// The key at an ordinal; decodes what of its block is needed for that.
+  /// The key at an ordinal, good until the next call. Decodes its block up to there.
   @_lifetime(borrow self)
   func key(_ ordinal: Int) throws(IndexError) -> RawSpan {
     let number = ordinal / ImageLayout.keysPerBlock
@@ -106,8 +106,9 @@ final class ImageCursor {
     return unsafe _overrideLifetime(buffer.key(position), borrowing: self)
   }
 
-  /// Goes to a block; puts it together at once if all keys count.
+  /// Goes to a block; puts its keys together at once if all are visited.
   private func decode(_ number: Int) throws(IndexError) {
+    // Stays so on an error: the buffer must not pass for the block's.
     block = -1
     buffer.removeAll()
     if isAll {
@@ -123,17 +124,14 @@ final class ImageCursor {
     do throws(FormatError) {
       var walk =
         buffer.count == 0
-        ? coded.walk
-        : coded.walk(from: nextKeyOffset, previousLength: buffer.lastLength)
+        ? coded.walk : coded.walk(from: nextKeyOffset, previousLength: buffer.lastLength)
       let end = min(position, coded.count - 1)
       while buffer.count <= end {
         try walk.next()
         buffer.append(shared: walk.shared, rest: walk.rest)
       }
       nextKeyOffset = walk.end
-    } catch {
-      throw image.blockDamage(block)
-    }
+    } catch { throw image.blockDamage(block) }
   }
 
   private func advanceLists(_ current: Int) throws(IndexError) {
@@ -146,10 +144,11 @@ final class ImageCursor {
       return
     }
     for i in lists.indices where lists[i].ordinal == current { try lists[i].advance() }
-    choose()
+    chooseOrdinal()
   }
 
-  private func choose() {
+  /// Goes to the first ordinal, in walk order, that any list stands at. Lists may share keys.
+  private func chooseOrdinal() {
     ordinal = nil
     for list in lists {
       guard let head = list.ordinal else { continue }

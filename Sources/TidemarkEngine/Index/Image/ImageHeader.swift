@@ -1,4 +1,4 @@
-/// The header page of an image, decoded. See ``ImageLayout``.
+/// The header page of an image (a sorted run of the index), decoded. See ``ImageLayout``.
 package struct ImageHeader: Sendable {
   struct Section: Sendable, Equatable {
     var offset = 0
@@ -10,26 +10,28 @@ package struct ImageHeader: Sendable {
   package var storeID: [UInt8]
   /// Names the image; part of every checksum in it.
   package var imageID: UInt64
-  /// The image covers all entries behind `base`, up to and including this sequence.
+  /// The run covers all entries behind `base`, up to and including this sequence.
   package var sequence: UInt64
-  /// The sequence of the run beneath; 0 if there is none.
+  /// Up to which sequence the run beneath reaches; 0 if there is none.
   package var base: UInt64 = 0
   /// The seed of the hashes of keys.
   package var seed: UInt64
   /// How many keys there are, deleted ones too.
   package var keys = 0
-  /// How many keys are not deleted, but for derived ones.
+  /// How many keys are not deleted; derived keys (rows of collections' indexes) do not count.
   package var liveKeys = 0
-  /// How many keys are deleted and kept nevertheless.
+  /// How many keys are tombstones: deleted, and here because a run beneath or the log has them.
   package var deletedKeys = 0
-  /// How many keys are not deleted in this run and all beneath, but for derived ones.
+  /// The same as `liveKeys`, for this run and all beneath together.
   package var totalLiveKeys = 0
-  /// Ids of labels and of sets from here on were never given out.
+  /// The next ids for a new label and for a new set of labels; ids are never given out twice.
   var nextLabel = 0
   var nextSet = 0
+  /// Of all sections together.
   var dataBytes = 0
+  /// How many buckets behind its own one a key of the hash table stands at most.
   var longestProbe = 0
-  /// The image's key, encrypted; nil when the image is not.
+  /// The image's key, encrypted with the user's; nil when the image is not encrypted.
   package var seal: FileSeal?
   var sections = [Section](repeating: Section(), count: ImageLayout.Section.allCases.count)
 
@@ -48,7 +50,6 @@ package struct ImageHeader: Sendable {
   /// The bytes that encryption adds to a chunk.
   var tagBytes: Int { seal == nil ? 0 : BlockSealer.tagBytes }
 
-  /// The header page.
   func encoded() -> [UInt8] {
     var page = prefix(isSealed: seal != nil)
     seal?.encode(into: &page)
@@ -57,11 +58,12 @@ package struct ImageHeader: Sendable {
     return page.bytes
   }
 
-  /// Adds the key that the image is encrypted with; nothing of the header may change after that.
+  /// Adds the image's key. Its seal authenticates the fields before it: none may change any more.
   mutating func seal(with key: NewFileKey?) throws(FormatError) {
     seal = try key?.seal(fileID: imageID, prefix: prefix(isSealed: true).bytes)
   }
 
+  /// The fields before the seal.
   private func prefix(isSealed: Bool) -> ByteWriter {
     var page = ByteWriter(capacity: ImageLayout.headerBytes)
     page.u64(ImageLayout.magic)
@@ -109,7 +111,7 @@ package struct ImageHeader: Sendable {
     imageID = try page.u64(at: 56)
     sequence = try page.u64(at: 64)
     seed = try page.u64(at: 72)
-    // Small enough that no product below overflows.
+    // Small enough that no product in `checkCounts` overflows.
     let most = 1 << 48
     var reader = ByteReader(page, at: 80)
     keys = try reader.size(atMost: ImageLayout.mostKeys)
@@ -130,7 +132,7 @@ package struct ImageHeader: Sendable {
     try checkCounts()
   }
 
-  /// The sizes of sections and their counts must fit each other.
+  /// Checks that the sizes of sections fit their counts, so that readers need not look again.
   private func checkCounts() throws(FormatError) {
     let blocks = ImageLayout.blocks(keys: keys)
     let samples = ImageLayout.samples(blocks: blocks)
@@ -150,7 +152,7 @@ package struct ImageHeader: Sendable {
     let labels = self[.labels].count
     guard liveKeys + deletedKeys <= keys, sequence <= Slot.maxSequence, base <= sequence,
       base > 0 || totalLiveKeys == liveKeys,
-      // Runs above take a base of 0 to mean that nothing is below.
+      // A run above this one would have base 0, which says that no run is beneath.
       sequence > 0 || keys == 0,
       self[.blocks].count == keys,
       has(.blockOffsets, count: blocks, bytes: (blocks + 1) * ImageLayout.offsetBytes),

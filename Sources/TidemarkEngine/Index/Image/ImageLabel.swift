@@ -1,12 +1,13 @@
-/// A label in an image: how many keys carry it, and which of the image's keys. See ``ImageLayout``.
+/// A label in an image (a sorted run of the index): how many keys carry it, and which of the
+/// image's keys. The bytes are told at ``ImageLayout``.
 struct ImageLabel {
   let id: UInt32
   /// How many live keys of this run and all beneath carry the label.
   let count: Int
-  /// Keys of this run that carry it.
+  /// Keys of this run that carry the label.
   let current: ImagePostings
-  /// Keys of this run that do not carry it, though what they replaced may have: a run beneath may
-  /// name them as carriers, and a view of the past may find that they were.
+  /// Keys of this run that do not carry the label, but of which an older slot may have: a run
+  /// beneath may list them as carriers, and in a view of the past they may carry it.
   let former: ImagePostings
 
   /// - Parameter place: where `entry` stands in the section of labels.
@@ -17,9 +18,7 @@ struct ImageLabel {
       guard count <= image.header.totalLiveKeys, Int(id) < image.header.nextLabel else {
         throw FormatError("label out of bounds")
       }
-    } catch {
-      throw image.damage(.labels, place)
-    }
+    } catch { throw image.damage(.labels, place) }
     let lists = 8..<(8 + ImageLayout.listBytes)
     current = try ImagePostings(image, entry: entry.extracting(lists), at: place)
     former = try ImagePostings(
@@ -28,17 +27,16 @@ struct ImageLabel {
 }
 
 extension Image {
-  /// How many labels keys of this image carry or have lost.
+  /// How many labels have a `current` or `former` list here.
   var labelCount: Int { header[.labels].count }
 
   /// A label by its place among those of the image.
   func label(at number: Int) throws(IndexError) -> ImageLabel {
     let place = number * ImageLayout.labelBytes
-    return try ImageLabel(
-      self, entry: try bytes(.labels, place, ImageLayout.labelBytes), at: place)
+    return try ImageLabel(self, entry: try bytes(.labels, place, ImageLayout.labelBytes), at: place)
   }
 
-  /// The image's answer for a label; nil if no key of it carries or has lost that.
+  /// A label by its id; nil if no key of the image carries it or has lost it.
   func label(_ id: UInt32) throws(IndexError) -> ImageLabel? {
     let index = try (0..<labelCount).partitioningIndex { (number) throws(IndexError) in
       try labelID(at: number) >= id

@@ -1,8 +1,8 @@
-/// An index image, or run: a file with the newest slot of every key that was written in a range of
-/// sequences. Runs lie over each other; the newest that knows a key decides.
+/// An index image, or sorted run: a file with the newest slot of every key that was written in a
+/// range of sequences. Runs lie over each other; the newest that has a key decides.
 ///
-/// All numbers are little-endian. A varint is an unsigned LEB128 number. Offsets of sections
-/// count from the start of the data; offsets inside a section from the section's start.
+/// All numbers are little-endian. A varint is an unsigned LEB128 number. Offsets of sections count
+/// from the start of the data; offsets inside a section from the section's start.
 ///
 /// ```
 /// file      header page (4096) | chunk 0 | checksum 0 | chunk 1 | checksum 1 | …
@@ -20,7 +20,7 @@
 ///   24 u64 features to know to write   120 u64 live keys of this run and all beneath
 ///   32 u64 features to know to read    128 sections: u64 offset, u64 bytes, u64 count each
 ///   40 16  store id                    440 u64 sequence behind which it begins
-///   56 u64 image id                    448 u64, u64 ids of labels, of sets not given out yet
+///   56 u64 image id                    448 u64, u64 next id of a label, of a set of labels
 ///   64 u64 sequence that it covers     488 key of an encrypted image: `FileSeal`, else zeros
 ///   72 u64 hash seed                  4088 u64 XXH64 of 0..<4088
 ///
@@ -63,8 +63,7 @@ enum ImageLayout {
   static let sectionTableOffset = 128
   static let sealOffset = 488
 
-  /// So little that the first look-up in a run waits for few pages, and keeps few that nobody asks
-  /// for.
+  /// Chunks of 16 KiB: a first look-up reads little, and keeps little that nobody asks for.
   static let chunkShift = 14
   static let chunkBytes = 1 << chunkShift
   static let checksumBytes = 8
@@ -72,13 +71,14 @@ enum ImageLayout {
   static let keysPerBlock = 16
   static let recordBytes = 11
   static let blocksPerSample = 16
-  /// No block is longer: sixteen of the longest keys with their records and lengths.
+  /// The longest block: sixteen of the longest keys with their records and two lengths each.
   static let longestBlock = keysPerBlock * (recordBytes + 6 + Limits.keyBytes)
   /// Bytes of an offset in the sections that hold u40.
   static let offsetBytes = 5
 
   static let bucketBytes = 64
   static let entriesPerBucket = 12
+  // Where in a bucket these stand.
   static let bucketOrdinals = 12
   static let bucketCount = 60
   static let bucketRunsOver = 61
@@ -88,7 +88,7 @@ enum ImageLayout {
   static let listBytes = 16
   /// Bytes of a label in the section of labels: id and count, and two lists.
   static let labelBytes = 8 + 2 * listBytes
-  /// Bytes that lead to a string: its id and where it begins.
+  /// Bytes of an entry that leads to a string: its id and where it begins.
   static let stringBytes = 4 + offsetBytes
 
   static let longestUserInfo = 1 << 20

@@ -1,9 +1,10 @@
-/// A posting list of an image: ordinals of keys, ascending. See ``ImageLayout``.
+/// A posting list of an image (a sorted run of the index): the ordinals, ascending, of keys with a
+/// label, in blocks of 128. A skip tells a block's first ordinal and place. See ``ImageLayout``.
 struct ImagePostings {
   let image: Image
   /// Where the list stands in the section of postings.
   let offset: Int
-  /// How long it is.
+  /// The length of the list.
   let bytes: Int
   /// How many ordinals there are.
   let count: Int
@@ -20,9 +21,7 @@ struct ImagePostings {
         bytes >= Self.leastBytes(count)
       else { throw FormatError("list out of bounds") }
       offset = Int(start)
-    } catch {
-      throw image.damage(.labels, place)
-    }
+    } catch { throw image.damage(.labels, place) }
   }
 
   /// How many blocks hold this many ordinals.
@@ -30,8 +29,8 @@ struct ImagePostings {
     (count + ImageLayout.ordinalsPerPosting - 1) / ImageLayout.ordinalsPerPosting
   }
 
-  /// No list of so many ordinals is shorter: a difference takes at least one byte. So what is
-  /// set aside for the ordinals of a list is bounded by the file.
+  /// The least length of a list: a block has a skip, and a byte for each ordinal but the first. So
+  /// the length of the file bounds the memory that is set aside for ordinals.
   private static func leastBytes(_ count: Int) -> Int {
     count + blocks(count) * (ImageLayout.skipBytes - 1)
   }
@@ -43,8 +42,7 @@ struct ImagePostings {
     ordinals.removeAll(keepingCapacity: true)
     let skip = try skip(block)
     let end = block + 1 < blockCount ? try self.skip(block + 1).offset : bytes
-    let wanted = min(
-      ImageLayout.ordinalsPerPosting, count - block * ImageLayout.ordinalsPerPosting)
+    let wanted = min(ImageLayout.ordinalsPerPosting, count - block * ImageLayout.ordinalsPerPosting)
     // A difference takes at most five bytes.
     guard skip.offset <= end, end - skip.offset <= 5 * ImageLayout.ordinalsPerPosting else {
       throw image.damage(.postings, offset)
@@ -59,12 +57,10 @@ struct ImagePostings {
         ordinals.append(UInt32(truncatingIfNeeded: ordinal))
       }
       guard reader.remaining == 0 else { throw FormatError("block too long") }
-    } catch {
-      throw image.damage(.postings, offset + skip.offset)
-    }
+    } catch { throw image.damage(.postings, offset + skip.offset) }
   }
 
-  /// Calls `body` with all ordinals of a list given as bytes.
+  /// Calls `body` with all ordinals of the list, whose bytes the caller has read.
   func forEach(in list: RawSpan, _ body: (UInt32) -> Void) throws(IndexError) {
     do throws(FormatError) {
       var reader = ByteReader(list)
@@ -80,23 +76,17 @@ struct ImagePostings {
         }
         body(UInt32(truncatingIfNeeded: ordinal))
       }
-    } catch {
-      throw image.damage(.postings, offset)
-    }
+    } catch { throw image.damage(.postings, offset) }
   }
 
   @inline(__always)
-  private func nextOrdinal(
-    _ reader: inout ByteReader, _ ordinal: Int
-  ) throws(FormatError) -> Int {
+  private func nextOrdinal(_ reader: inout ByteReader, _ ordinal: Int) throws(FormatError) -> Int {
     let step = try reader.varint(atMost: image.count)
-    guard step > 0, ordinal + step < image.count else {
-      throw FormatError("ordinal out of bounds")
-    }
+    guard step > 0, ordinal + step < image.count else { throw FormatError("ordinal out of bounds") }
     return ordinal + step
   }
 
-  /// The first ordinal of a block, and where in the list the others stand.
+  /// The skip of a block: its first ordinal, and where in the list the others stand.
   fileprivate func skip(_ block: Int) throws(IndexError) -> (ordinal: Int, offset: Int) {
     let place = offset + block * ImageLayout.skipBytes
     let entry = try image.bytes(.postings, place, ImageLayout.skipBytes)
@@ -107,7 +97,7 @@ struct ImagePostings {
   }
 }
 
-/// Walks a posting list between two ordinals, in either direction.
+/// Walks the ordinals of a posting list that lie in a range, in either direction.
 struct PostingCursor {
   private let list: ImagePostings
   private let range: Range<Int>
@@ -123,7 +113,7 @@ struct PostingCursor {
     self.range = range
     self.descending = descending
     guard list.count > 0, !range.isEmpty else { return }
-    // The last block that begins before the place where the walk begins.
+    // The walk begins in the last block whose first ordinal is below `start`.
     let start = descending ? range.upperBound : range.lowerBound
     let end = try (0..<list.blockCount).partitioningIndex { (number) throws(IndexError) in
       try list.skip(number).ordinal >= start
@@ -131,11 +121,11 @@ struct PostingCursor {
     block = max(0, end - 1)
     try list.decode(block, into: &ordinals)
     let before = ordinals.count { $0 < start }
+    // May lie outside of the block: then the walk begins in the next one.
     position = descending ? before - 1 : before
-    try settle()
+    try enterBlock()
   }
 
-  /// Goes to the next ordinal.
   @inline(__always)
   mutating func advance() throws(IndexError) {
     position += descending ? -1 : 1
@@ -143,19 +133,20 @@ struct PostingCursor {
       let next = Int(ordinals[position])
       ordinal = range.contains(next) ? next : nil
     } else {
-      try settle()
+      try enterBlock()
     }
   }
 
-  /// An ordinal that comes so many later, if it was decoded already.
+  /// The ordinal `count` steps ahead; nil if it is not in the present block.
   @inline(__always)
   func ordinal(after count: Int) -> Int? {
     let place = position + (descending ? -count : count)
     return ordinals.indices.contains(place) ? Int(ordinals[place]) : nil
   }
 
-  /// Decodes the block that a position outside the present one means.
-  private mutating func settle() throws(IndexError) {
+  /// Goes to the next block of the walk if `position` lies outside of the present one, and takes
+  /// the ordinal at `position`.
+  private mutating func enterBlock() throws(IndexError) {
     ordinal = nil
     if position < 0 {
       guard block > 0 else { return }

@@ -1,4 +1,5 @@
-/// A table of byte strings in an image: labels, or sets of labels. See ``ImageLayout``.
+/// A table of byte strings in an image (a sorted run of the index): labels, or sets of labels. They
+/// are numbered in the order of their ids, which may have gaps. See ``ImageLayout``.
 struct ImageStrings {
   let image: Image
   private let offsets: ImageLayout.Section
@@ -6,8 +7,7 @@ struct ImageStrings {
   private let hash: ImageLayout.Section
 
   static func labels(_ image: Image) -> ImageStrings {
-    ImageStrings(
-      image: image, offsets: .labelOffsets, content: .labelBytes, hash: .labelHash)
+    ImageStrings(image: image, offsets: .labelOffsets, content: .labelBytes, hash: .labelHash)
   }
 
   static func sets(_ image: Image) -> ImageStrings {
@@ -16,10 +16,10 @@ struct ImageStrings {
 
   var count: Int { image.header[offsets].count }
 
-  /// No label and no set of labels is longer.
+  /// The length of the longest label or set of labels.
   static let longest = max(Limits.labelBytes, 4 * Limits.labelsPerEntry)
 
-  /// Calls `body` with the string of an id; nil if it is not in here.
+  /// Calls `body` with the string of an id; nil if the image does not have the id.
   func withString<R>(
     _ id: UInt32, _ body: (RawSpan) throws(IndexError) -> R
   ) throws(IndexError) -> R? {
@@ -27,11 +27,13 @@ struct ImageStrings {
     return try withString(at: number, body)
   }
 
-  /// The id of a string.
+  /// The id of a string; nil if the image does not have the string.
+  /// - Parameter seed: the image's hash seed.
   func find(_ string: RawSpan, seed: UInt64) throws(IndexError) -> UInt32? {
     let capacity = image.header[hash].count
     guard capacity > 0 else { return nil }
     var position = Int(truncatingIfNeeded: KeyHash.hash(string, seed: seed)) & (capacity - 1)
+    // The bound ends the search in a damaged table that has no empty place.
     for _ in 0..<capacity {
       let bytes = try image.bytes(hash, 4 * position, 4)
       guard let entry = try? bytes.u32(at: 0), entry <= count else {
@@ -50,7 +52,7 @@ struct ImageStrings {
   /// The number of the string with an id.
   private func number(ofID id: UInt32) throws(IndexError) -> Int? {
     guard count > 0 else { return nil }
-    // Mostly no id is missing, so that the place can be told from the first one.
+    // Mostly no id is missing: the search begins where the string then is.
     let first = try self.id(at: 0)
     guard id >= first else { return nil }
     var low = 0

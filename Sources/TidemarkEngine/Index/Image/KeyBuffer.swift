@@ -2,7 +2,8 @@
 // lie beyond what was written; the span that `key` gives ends with the next change, which the
 // compiler enforces through exclusive access of whoever holds the buffer.
 
-/// The keys of one block, put together one after the other, and its slots.
+/// The keys of one block of a sorted run, put together one after the other from their coded form,
+/// and the block's slots. Used again for block after block.
 @safe
 final class KeyBuffer {
   private var base: UnsafeMutableRawPointer
@@ -28,7 +29,7 @@ final class KeyBuffer {
 
   func removeAll() { count = 0 }
 
-  /// The slots of a block, if they were loaded.
+  /// The slot at a position. Only ``load(_:)`` sets slots; `append` leaves them as they were.
   subscript(position: Int) -> Slot {
     @inline(__always)
     get {
@@ -49,9 +50,7 @@ final class KeyBuffer {
   }
 
   /// The length of the last key; 0 if there is none.
-  var lastLength: Int {
-    count == 0 ? 0 : unsafe ends[count] - ends[count - 1]
-  }
+  var lastLength: Int { count == 0 ? 0 : unsafe ends[count] - ends[count - 1] }
 
   /// Adds a key that begins with `shared` bytes of the last one.
   @inline(__always)
@@ -72,6 +71,7 @@ final class KeyBuffer {
     unsafe ends[count] = end
   }
 
+  /// The key at a position, good until the buffer changes.
   @_lifetime(borrow self)
   @inline(__always)
   func key(_ position: Int) -> RawSpan {

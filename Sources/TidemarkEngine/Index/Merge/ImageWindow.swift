@@ -1,5 +1,5 @@
-/// Reads an image from front to back without keeping it: a merge passes over all of it once,
-/// and should not fill the memory with what nobody looks up.
+/// Reads an image (a sorted run of the index) from front to back for a merge, which should not fill
+/// the memory with chunks that nobody looks up. Holds those of the last ``load(_:_:_:)`` only.
 struct ImageWindow {
   private let image: Image
   /// Whole chunks, from `firstChunk` on.
@@ -9,7 +9,7 @@ struct ImageWindow {
 
   init(_ image: Image) { self.image = image }
 
-  /// Brings bytes of a section into the window; cheap if they lie at or behind those before.
+  /// Moves the window to some bytes of a section; going forward reads each chunk once.
   mutating func load(
     _ section: ImageLayout.Section, _ offset: Int, _ count: Int
   ) throws(IndexError) {
@@ -36,7 +36,7 @@ struct ImageWindow {
     }
   }
 
-  /// Bytes that `load` brought in last.
+  /// The bytes that were loaded last, or a part of them.
   @_lifetime(borrow self)
   func bytes(_ section: ImageLayout.Section, _ offset: Int, _ count: Int) -> RawSpan {
     guard count > 0 else { return RawSpan() }

@@ -1,24 +1,24 @@
+// Deltas (memtables) become a sorted run: freeze, write the run from `mergeInput` without a lock,
+// publish. All calls here are under the lock of the index's owner.
 extension Index {
   /// How many keys were written since the newest run.
   package var deltaKeys: Int { (frozen?.count ?? 0) + active.count }
 
-  /// How many of them the next run takes up.
+  /// How many keys the frozen delta has, which the next run takes up.
   package var frozenKeys: Int { frozen?.count ?? 0 }
 
   /// Freezes the active delta and begins a new one. No delta may be frozen.
   package func freeze() {
     precondition(frozen == nil, "a frozen delta must be merged first")
-    // The merge takes a copy of the lists.
-    active.labels.handOut()
+    // The merge takes a copy of the label lists and expects all candidates in them.
+    active.labels.distributeWaiting()
     frozen = active
     active = Delta()
     labelTable.freeze()
   }
 
-  /// The input of the next run: the frozen delta and some of the newest runs. A delta must be
-  /// frozen.
-  ///
-  /// The result may be used on another thread without the owner's lock.
+  /// The input of the next run: the frozen delta, of which there must be one, and some of the
+  /// newest runs. May be used on another thread without the owner's lock.
   /// - Parameter count: how many of the newest runs the new one takes the place of.
   package func mergeInput(taking count: Int) -> MergeInput {
     guard let frozen else { preconditionFailure("freeze before a merge") }
@@ -28,7 +28,7 @@ extension Index {
   }
 
   /// Takes a run written from ``mergeInput(taking:)`` into use, in the place of the frozen delta
-  /// and the runs that were merged.
+  /// and the `count` runs that were merged. Not for an index made anew in between.
   /// - Returns: what is to be freed outside of locks, since that takes a while.
   /// - Throws: nothing has changed then.
   package func publish(_ run: Image, taking count: Int) throws(IndexError) -> Discarded {
@@ -41,7 +41,7 @@ extension Index {
     return Discarded(deltas: [frozen], runs: gone, strings: strings)
   }
 
-  /// Forgets everything and lets go of all files.
+  /// Forgets everything and lets go of all runs, whose files close when the result is freed.
   /// - Returns: what is to be freed outside of locks.
   package func removeAll() -> Discarded {
     let gone = Discarded(deltas: [active, frozen], runs: runs.runs, strings: [])
@@ -53,7 +53,7 @@ extension Index {
     return gone
   }
 
-  /// The labels that keys carry, in byte order, with the number of keys.
+  /// The labels that live keys carry, in byte order, each with the number of these keys.
   package func labelCounts() throws(IndexError) -> [(label: [UInt8], count: Int)] {
     var found: [(id: UInt32, count: Int)] = []
     var changes: [UInt32: Int] = [:]

@@ -1,11 +1,11 @@
-/// Reads the labels of a run and their lists, by ascending id, without keeping them.
+/// Reads the labels of a sorted run and their posting lists, by ascending id, for a merge.
 struct LabelReader {
   private let image: Image
   private var window: ImageWindow
   private var postings: ImageWindow
   private var number = 0
-  /// Bytes of the lists so far. Lists do not overlap, so they are no longer than their section;
-  /// otherwise a small image could ask for any amount of memory and time.
+  /// Bytes of all lists so far. Lists do not overlap, so together they fit into their section; else
+  /// a small damaged image could ask for any amount of memory and time.
   private var total = 0
   /// The present label; nil at the end.
   private(set) var label: ImageLabel?
@@ -17,13 +17,12 @@ struct LabelReader {
     try load()
   }
 
-  /// Goes to the next label.
   mutating func advance() throws(IndexError) {
     number += 1
     try load()
   }
 
-  /// Calls `body` with all ordinals that the present label lists.
+  /// Calls `body` with the ordinals of the keys that carry the present label, or have lost it.
   mutating func forEach(_ body: (UInt32) -> Void) throws(IndexError) {
     guard let label else { return }
     for list in [label.current, label.former] {
@@ -48,7 +47,7 @@ struct LabelReader {
   }
 }
 
-/// The labels of several layers by ascending id.
+/// The labels of a merge's layers (the frozen delta and the merged runs), by ascending id.
 struct MergedLabelReader {
   private let frozen: DeltaLabels
   private let frozenIDs: [UInt32]
@@ -65,7 +64,8 @@ struct MergedLabelReader {
     for run in input.runs { runs.append(try LabelReader(run)) }
   }
 
-  /// Goes to a label; from the first on, all are to be met.
+  /// Goes to the next label that any layer has.
+  /// - Parameter isFirst: whether this is the first call, which goes to the first label.
   /// - Returns: false at the end.
   mutating func next(_ isFirst: Bool) throws(IndexError) -> Bool {
     if !isFirst {
@@ -83,12 +83,11 @@ struct MergedLabelReader {
     return true
   }
 
-  /// How many live keys carry the present label, in the new run and all beneath.
+  /// How many live keys carry the present label, in the new run and all beneath. The newest run
+  /// that has the label counts its carriers beneath, too; the frozen delta has the change since.
   func count() throws(IndexError) -> Int {
     let change = frozen.change(of: id)
-    for run in runs {
-      if let label = run.label, label.id == id { return label.count + change }
-    }
+    for run in runs { if let label = run.label, label.id == id { return label.count + change } }
     return try beneath.count(ofLabel: id) + change
   }
 
@@ -99,7 +98,8 @@ struct MergedLabelReader {
     }
   }
 
-  /// Calls `body` with every place that some layer lists for the present label.
+  /// Calls `body` with every key, by layer and number in it, that a layer lists for the present
+  /// label: those that carry it there and those that have lost it. Some come more than once.
   mutating func forEachPlace(_ body: (MergeStream.Place) -> Void) throws(IndexError) {
     if let index = frozen.index(of: id) {
       frozen.candidates[index].forEach { body(MergeStream.Place(layer: 0, number: $0)) }

@@ -2,7 +2,8 @@
 // its order and its labels' candidates, is copied here while the owner's lock is held, and so are
 // the tables of strings. Runs are immutable.
 
-/// The frozen delta and the newest runs beneath, as a merge wants them.
+/// What a merge of the index reads: the frozen delta (a memtable) and the newest sorted runs, of
+/// which it makes one new run. The runs beneath stay as they are.
 ///
 /// May be used on any thread, without the lock of the index that it was taken from.
 package struct MergeInput: @unchecked Sendable {
@@ -17,9 +18,7 @@ package struct MergeInput: @unchecked Sendable {
   let sets: StringInterner
   let seed: UInt64
 
-  init(
-    frozen: Delta, over runs: RunList, taking count: Int, table: LabelTable, seed: UInt64
-  ) {
+  init(frozen: Delta, over runs: RunList, taking count: Int, table: LabelTable, seed: UInt64) {
     self.frozen = frozen
     frozenOrder = frozen.order
     frozenLabels = frozen.labels
@@ -30,13 +29,13 @@ package struct MergeInput: @unchecked Sendable {
     self.seed = seed
   }
 
-  /// The sequence behind which the new run begins.
+  /// The new run has the entries behind this sequence.
   package var base: UInt64 { beneath.sequence }
 
-  /// Whether the new run has all keys, so that it need not remember what it overrides.
+  /// Whether no run stays beneath the new one: tombstones and lost labels then hide nothing.
   var isWhole: Bool { beneath.runs.isEmpty }
 
-  /// How many keys the index has that are not deleted.
+  /// How many keys are not deleted in the new run and all beneath.
   var totalLiveKeys: Int {
     (runs.first?.header.totalLiveKeys ?? beneath.liveKeys) + frozen.liveChange
   }
@@ -45,8 +44,8 @@ package struct MergeInput: @unchecked Sendable {
   var mostKeys: Int { runs.reduce(frozen.count) { $0 + $1.count } }
 }
 
-/// Layers that an index needs no more. They are not `Sendable`: who takes them out of the lock
-/// frees them on the same thread.
+/// Layers that an index needs no more. Freeing them takes a while, so it is done once the owner's
+/// lock is released, on the same thread, since they are not `Sendable`.
 package struct Discarded {
   let deltas: [Delta?]
   let runs: [Image]

@@ -1,7 +1,8 @@
 // SAFETY: keys lie in the delta's store or in the buffers of the runs' readers, which the stream
 // keeps; a span ends before the next step.
 
-/// The keys of a merge's result in order, each from the newest layer that has it.
+/// The keys of a merge's result in byte order, each with the slot of the newest layer that has it.
+/// The layers are the frozen delta (a memtable) and the merged runs, newest first.
 struct MergeStream {
   /// A key in a layer: the number of its slot in the delta, which is layer 0, or its ordinal in a
   /// run.
@@ -43,16 +44,15 @@ struct MergeStream {
   /// Goes to the next key.
   /// - Returns: false if there is none.
   mutating func next() throws(IndexError) -> Bool {
+    // Every layer that had the last key; at first none.
     for place in places {
       if place.layer == 0 { position += 1 } else { runs[place.layer - 1].advance() }
     }
     places.removeAll(keepingCapacity: true)
     prefetch()
-    if position < order.count {
-      places.append(Place(layer: 0, number: Int(order[position])))
-    }
+    if position < order.count { places.append(Place(layer: 0, number: Int(order[position]))) }
     for layer in runs.indices {
-      guard let ordinal = try runs[layer].settle() else { continue }
+      guard let ordinal = try runs[layer].loadPresent() else { continue }
       let place = Place(layer: layer + 1, number: ordinal)
       let comparison = places.isEmpty ? -1 : compare(layer)
       if comparison < 0 { places.removeAll(keepingCapacity: true) }
@@ -63,14 +63,14 @@ struct MergeStream {
     return true
   }
 
-  /// How the key of a run compares with the least so far.
+  /// How the present key of a run compares with the least so far, that of `places`.
   @inline(__always)
   private func compare(_ run: Int) -> Int {
     let reader = runs[run]
     return reader.key.compare(to: key)
   }
 
-  /// Asks for keys of the delta ahead of their turn: in key order they lie anywhere in memory.
+  /// Asks the processor for keys of the delta ahead: in key order they lie all over the memory.
   private func prefetch() {
     guard position + Self.lookahead * 2 < order.count else { return }
     store.prefetchRecord(Int(order[position + Self.lookahead * 2]))
@@ -78,11 +78,12 @@ struct MergeStream {
   }
 }
 
-/// Reads the keys and slots of a run from front to back, without keeping them.
+/// Reads the keys and slots of a run from front to back, without keeping its chunks in memory.
 private final class RunReader {
   private let image: Image
   private var window: ImageWindow
   private var ordinal = 0
+  /// The block in `buffer`, and where the next one must begin.
   private var block = -1
   private var blockOffset = 0
   private let buffer = KeyBuffer()
@@ -92,7 +93,6 @@ private final class RunReader {
     window = ImageWindow(image)
   }
 
-  /// The present key.
   var key: RawSpan {
     @_lifetime(borrow self)
     get {
@@ -102,12 +102,11 @@ private final class RunReader {
     }
   }
 
-  /// The present key's slot.
   var slot: Slot { buffer[ordinal % ImageLayout.keysPerBlock] }
 
-  /// Makes sure that the present key was read.
-  /// - Returns: its ordinal; nil at the end.
-  func settle() throws(IndexError) -> Int? {
+  /// Reads the present key's block, if it has not been read.
+  /// - Returns: the key's ordinal; nil at the end.
+  func loadPresent() throws(IndexError) -> Int? {
     guard ordinal < image.count else { return nil }
     if ordinal / ImageLayout.keysPerBlock > block { try decodeNextBlock() }
     return ordinal
@@ -118,17 +117,17 @@ private final class RunReader {
   private func decodeNextBlock() throws(IndexError) {
     block += 1
     let (start, end) = try image.blockRange(block)
+    // Blocks must follow each other, lest damaged offsets name the same bytes again and again.
     guard start == blockOffset else { throw image.blockDamage(block) }
     blockOffset = end
+    // `window` is the only reference to its bytes meanwhile, so loading does not copy them.
     var window = self.window
     self.window = ImageWindow(image)
     try window.load(.blocks, start, end - start)
     let keys = min(ImageLayout.keysPerBlock, image.count - block * ImageLayout.keysPerBlock)
     do throws(FormatError) {
       try buffer.load(ImageBlock(window.bytes(.blocks, start, end - start), count: keys))
-    } catch {
-      throw image.blockDamage(block)
-    }
+    } catch { throw image.blockDamage(block) }
     self.window = window
   }
 }
