@@ -1,23 +1,24 @@
-/// Gives byte strings ids: over the tables of the runs, those of the deltas.
+/// Gives byte strings (labels, or encoded sets of labels) small ids, and finds either by the other.
 ///
-/// Each layer knows the strings of all ids that it names, so that a layer can be written, merged
-/// and dropped without a look at the others. An id is never given to another string.
-///
-/// A class, since look-ups should not copy it.
+/// Its layers are those of the index: the active delta (a memtable), the frozen delta (an immutable
+/// memtable, of which a new run is made) and the runs (sorted runs on disk). The table of a layer
+/// has the strings of all ids that the layer names, so that a layer can be written, merged and
+/// dropped without a look at the others. An id is never given to another string. Without a lock:
+/// the owner of the index lets one caller in at a time, or look-ups beside each other.
 final class StringInterner {
   /// The strings that the active delta names.
   private(set) var active: InternedStrings
   /// The strings that the frozen delta names, while there is one.
   private(set) var frozen: InternedStrings?
-  /// Newest first.
+  /// The tables of the runs, newest first.
   private(set) var runs: [ImageStrings]
-  /// Ids that were never given out begin here.
+  /// Ids from here on were never given out.
   private(set) var nextID: UInt32
   private let seed: UInt64
 
   /// - Parameters:
   ///   - runs: newest first.
-  ///   - nextID: the first that may be given out.
+  ///   - nextID: the first id that may be given out.
   init(_ runs: [ImageStrings], nextID: UInt32, seed: UInt64) {
     self.seed = seed
     self.runs = runs
@@ -25,22 +26,22 @@ final class StringInterner {
     active = InternedStrings(seed: seed)
   }
 
-  /// The strings that a merge may ask for.
-  /// - Parameter count: so many of the newest runs are merged.
+  /// A copy with the tables of merged layers only: a merge reads it without the owner's lock.
+  /// - Parameter count: how many of the newest runs are merged.
   func mergeInput(_ count: Int) -> StringInterner {
     let input = StringInterner(Array(runs.prefix(count)), nextID: nextID, seed: seed)
     input.frozen = frozen
     return input
   }
 
-  /// Freezes what the active delta names, and begins anew.
+  /// Makes the table of the active delta that of the frozen one, and begins an empty one.
   func freeze() {
     frozen = active
     active = InternedStrings(seed: seed)
   }
 
-  /// Goes over to other runs, which know what the frozen delta named.
-  /// - Returns: what is to be freed.
+  /// Replaces the runs. The newest was made of the frozen delta and has all strings that it named.
+  /// - Returns: the table of the frozen delta, to be freed outside of locks.
   func publish(_ runs: [ImageStrings]) -> InternedStrings? {
     self.runs = runs
     defer { frozen = nil }
@@ -49,21 +50,21 @@ final class StringInterner {
 
   var memoryBytes: Int { active.memoryBytes + (frozen?.memoryBytes ?? 0) }
 
-  /// The id of a string that is not empty.
+  /// The id of a string, which is not empty; nil where no layer names it.
   func find(_ content: RawSpan) throws(IndexError) -> UInt32? {
     if let id = active.find(content) { return id }
     if let id = frozen?.find(content) { return id }
-    for run in runs {
-      if let id = try run.find(content, seed: seed) { return id }
-    }
+    for run in runs { if let id = try run.find(content, seed: seed) { return id } }
     return nil
   }
 
-  /// The id of a string that is not empty, a new one if it has none; the active delta may name it.
+  /// The id of a string, which is not empty; a new id where no layer names the string. The active
+  /// delta's table gets it in any case, since the delta may name only ids that its table has.
   func intern(_ content: RawSpan) throws(IndexError) -> UInt32 {
     if let id = active.find(content) { return id }
     var id = try find(content)
     if id == nil {
+      // `UInt32.max` ends the table of a run.
       guard nextID < UInt32.max - 1 else { throw IndexError.limitExceeded }
       id = nextID
       nextID += 1
@@ -73,11 +74,11 @@ final class StringInterner {
     return id
   }
 
-  /// Whether the active delta may name an id.
+  /// Whether the active delta may name an id: its table has it.
   @inline(__always)
   func isActive(_ id: UInt32) -> Bool { active.contains(id) }
 
-  /// Lets the active delta name an id that another layer names.
+  /// Copies an id of another layer into the active delta's table, so that the delta may name it.
   func activate(_ id: UInt32) throws(IndexError) {
     guard !active.contains(id) else { return }
     let content = try string(id)
@@ -91,9 +92,7 @@ final class StringInterner {
   ) throws(IndexError) -> R {
     if let result = try active.withString(id, body) { return result }
     if let result = try frozen?.withString(id, body) { return result }
-    for run in runs {
-      if let result = try run.withString(id, body) { return result }
-    }
+    for run in runs { if let result = try run.withString(id, body) { return result } }
     throw IndexError.imageInvalid(FormatError("id of no label or set"))
   }
 

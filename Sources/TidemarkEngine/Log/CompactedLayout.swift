@@ -1,15 +1,16 @@
-/// Chooses how the values of a segment that is written anew are packed.
+/// Chooses how a compaction packs the values of the segment that it writes.
 ///
 /// The default keeps a cold get cheap: small blocks with a dictionary. Dense is for space: full
 /// blocks, a slow level, and a greater dictionary where that saves more than it takes.
 struct CompactedLayout {
   /// Some of the values, spread over all of them.
   let values: [UInt8]
-  /// Where each of these stands in `values`.
+  /// Where each of these values stands in `values`.
   let places: [Range<Int>]
   /// About how many bytes all values have.
   let total: Int
 
+  /// - Parameter bytes: values of fewer bytes get no dictionary; `.max` for never.
   func layout(dense: Bool, dictionaryFrom bytes: Int, contexts: ZstdContexts) -> SegmentLayout {
     guard total >= bytes else { return fullBlocks(dense: dense) }
     guard dense else {
@@ -36,7 +37,7 @@ struct CompactedLayout {
       historyLevel: dense ? FrameCodecs.denseHistoryLevel : FrameCodecs.historyLevel)
   }
 
-  /// A dictionary from values spread over the unit; none when there is too little to learn from.
+  /// A dictionary from some of the values; nil when there is too little to learn from.
   private func trainedDictionary(_ capacity: Int) -> [UInt8]? {
     var samples: [UInt8] = []
     var sizes: [Int] = []
@@ -52,13 +53,13 @@ struct CompactedLayout {
       capacity: min(capacity, total / Limits.dictionaryShare))
   }
 
-  /// Whether a dictionary saves more than its two copies take, as some of the blocks tell.
+  /// Whether a dictionary saves more than its two copies in the segment take, by trying it on some
+  /// blocks. A failure counts as no: without a dictionary only space is lost.
   private func pays(_ dictionary: [UInt8], _ contexts: ZstdContexts) -> Bool {
     let level = FrameCodecs.denseLevel
     guard let prepared = try? ZstdDictionary(dictionary, level: level) else { return false }
-    let (plain, with) = (
-      FrameCodecs(contexts: contexts), FrameCodecs(contexts: contexts, dictionary: prepared)
-    )
+    let plain = FrameCodecs(contexts: contexts)
+    let with = FrameCodecs(contexts: contexts, dictionary: prepared)
     var saved = 0
     var looked = 0
     for block in someBlocks() {
@@ -76,7 +77,7 @@ struct CompactedLayout {
     return Double(saved) * Double(total) / Double(looked) > Double(cost)
   }
 
-  /// Blocks spread over the values, about as they will be written.
+  /// Some blocks spread over the values, about as they will be written.
   private func someBlocks() -> [[UInt8]] {
     let blocks = values.count / Limits.blockBytes + 1
     let step = max(1, blocks / Limits.layoutSampleBlocks)

@@ -1,18 +1,18 @@
 /// Writes a compacted segment: entries sorted by (key, sequence), each with its sequence.
 ///
-/// Superseded entries stand apart, in frames of their own between the others: there the versions of
-/// a key stand beside each other and are compressed together, and reads of the newest ones pass
-/// them over. The frames of each kind are sorted. A key's entries in frames of history are older
-/// than those that it has elsewhere.
+/// Superseded entries (history) stand in frames of their own, between the others: the versions of a
+/// key are compressed together there, and reads of the newest ones pass these frames over. The
+/// frames of each kind are sorted. Readers of all entries read history first, so that a key's
+/// entries in frames of history must be older than its entries in the others.
 ///
-/// Nothing refers to the file before MANIFEST lists the row that `finish` gives; the caller
-/// syncs the directory in between.
+/// Nothing refers to the file before MANIFEST lists the row that `finish` gives; the caller syncs
+/// the directory in between. After an error the owner must call `discard`.
 package struct CompactedSegmentWriter {
   /// The bytes that are collected before they are written.
   private static let writeBytes = 1 << 20
-  /// Raw bytes of frames that wait to be compressed by two threads.
+  /// Frames of so many raw bytes are compressed together, by two threads.
   private static let waitingBytes = 4 << 20
-  /// The part of them that the thread compresses which also puts frames together.
+  /// The share of these bytes for the thread that calls: it also puts frames together.
   private static let ownShare = 0.45
 
   private let row: Manifest.Segment
@@ -26,24 +26,24 @@ package struct CompactedSegmentWriter {
   /// The last key of which `newest` has got an entry.
   private var newestKey: [UInt8] = []
   private var output: [UInt8] = []
-  /// Bytes of the file before `output`.
+  /// Bytes in the file; `output` follows them.
   private var written: Int
   private var table = LocatorTable()
   private var chain: UInt64 = 0
   /// Frames that are complete, and not compressed yet.
   private var waiting: [Waiting] = []
-  /// Raw bytes of them.
+  /// Raw bytes of the waiting frames.
   private var waitingBytes = 0
-  /// Frames that another thread compresses.
+  /// Frames that another thread compresses. They come before those in `waiting`.
   private var underWay: UnderWay?
-  /// Label sets met so far; the id that a frame knows a set by is its place here, less one.
+  /// Label sets met so far; a set's id is its place here plus one, since 0 is the empty set.
   private var labelSets: [[[UInt8]]] = []
   private var labelSetIDs: [[[UInt8]]: UInt32] = [:]
   package private(set) var entryCount = 0
   /// Raw bytes of the entries so far, counted the way that commits count them.
   package private(set) var rawBytes = 0
 
-  /// A frame that is complete.
+  /// A frame that is complete, and not compressed.
   private struct Waiting {
     var builder: FrameBuilder
     var sequences: [UInt64]
@@ -54,21 +54,20 @@ package struct CompactedSegmentWriter {
 
   private struct UnderWay {
     var frames: ArraySlice<Waiting>
-    /// Raw bytes of them.
+    /// Raw bytes of the frames.
     var bytes: Int
     var packed: Deferred<Packed>
-    /// Does what the thread was to do.
-    var again: @Sendable () -> Packed
+    /// Compresses the same frames on the thread that calls.
+    var packHere: @Sendable () -> Packed
   }
 
-  /// Frames of one kind.
+  /// The frames of one kind, of which one is being filled.
   private struct Stream {
     let codecs: FrameCodecs
     let level: Int32?
     let isHistory: Bool
     let blockTarget: Int
     var builder: FrameBuilder
-    /// Sequences of the entries in `builder`.
     var sequences: [UInt64] = []
 
     init(_ codecs: FrameCodecs, level: Int32?, isHistory: Bool, blockTarget: Int) {
@@ -80,7 +79,6 @@ package struct CompactedSegmentWriter {
         hasExplicitSequences: true, isHistory: isHistory, blockTarget: blockTarget)
     }
 
-    /// Begins the next frame.
     mutating func clear() {
       builder = FrameBuilder(
         hasExplicitSequences: true, isHistory: isHistory, blockTarget: blockTarget)
@@ -100,7 +98,7 @@ package struct CompactedSegmentWriter {
   ///   - storePath: the store's directory.
   ///   - layout: how values are packed.
   ///   - fileKey: drawn for this segment; nil when it is not to be encrypted.
-  ///   - usesThread: whether another thread compresses half of the frames.
+  ///   - usesThread: whether another thread compresses about half of the frames.
   package init(
     creating row: Manifest.Segment, storeID: [UInt8], storePath: String,
     fileSystem: any FileSystem, contexts: ZstdContexts, layout: SegmentLayout,
@@ -144,7 +142,7 @@ package struct CompactedSegmentWriter {
   }
 
   /// The dictionary without zeros at its end: should the header ever be lost, the zeros behind
-  /// it tell how long it is. One that is of no use is left out.
+  /// the dictionary tell how long it is. One that zstd refuses is left out.
   private static func dictionary(_ layout: SegmentLayout) -> ZstdDictionary? {
     guard var bytes = layout.dictionary else { return nil }
     while bytes.last == 0 { bytes.removeLast() }
@@ -182,7 +180,7 @@ package struct CompactedSegmentWriter {
     guard entry.sequence >= row.firstSequence else {
       throw .format(FormatError("a sequence before the segment's first"))
     }
-    // Frames of history are read before the others where the order of a key's entries counts.
+    // Once a key has an entry in the other frames, its later entries must follow it there.
     let isHistory = isSuperseded && !newestKey.rawSpan.isEqual(to: key)
     let isFull =
       isHistory
@@ -214,8 +212,7 @@ package struct CompactedSegmentWriter {
   ) throws(LogReadError) {
     var entry = entry
     entry.labelSetID = labelSetID(for: labels)
-    try add(
-      entry, key: key, value: value, attributes: attributes, isSuperseded: isSuperseded)
+    try add(entry, key: key, value: value, attributes: attributes, isSuperseded: isSuperseded)
   }
 
   private mutating func closeFrame(ofHistory isHistory: Bool) throws(LogReadError) {
@@ -224,18 +221,17 @@ package struct CompactedSegmentWriter {
     stream.builder.closeBlock()
     waitingBytes += stream.builder.rawBytes
     waiting.append(
-      Waiting(
-        builder: stream.builder, sequences: stream.sequences, isHistory: isHistory))
+      Waiting(builder: stream.builder, sequences: stream.sequences, isHistory: isHistory))
     stream.clear()
     if isHistory { history = stream } else { newest = stream }
     // A thread is worth starting for many frames.
     if !usesThread || waitingBytes >= Self.waitingBytes { try writeFrames() }
   }
 
-  /// Compresses the frames that are complete and takes them in.
+  /// Compresses the frames that are complete and appends them, in the order of their closing.
   ///
-  /// Where that may be, another thread compresses the last of them while this one goes on; they are
-  /// taken in the next time. To wait for it at once left one of two threads idle in turn.
+  /// With `usesThread` another thread compresses the last of them while this one goes on, and the
+  /// next call appends them first: to wait at once would leave each thread idle in turn.
   private mutating func writeFrames() throws(LogReadError) {
     let frames = waiting
     waiting.removeAll()
@@ -259,33 +255,33 @@ package struct CompactedSegmentWriter {
     }
     let (first, second) = (frames[..<middle], frames[middle...])
     let before = underWay
-    // The new thread is noted before anything can fail, so that `discard` waits for it.
+    // Set before anything can fail, so that `discard` waits for the new thread.
     underWay =
       second.isEmpty
       ? nil
       : UnderWay(
         frames: second, bytes: waitingBytes - bytes,
         packed: Deferred(name: "tidemark-blocks", usesThread: true) { pack(second) },
-        again: { pack(second) })
+        packHere: { pack(second) })
     waitingBytes = 0
     let own = pack(first)
-    if let before { try takeIn(before) }
-    try takeIn(first, own)
+    if let before { try append(before) }
+    try append(first, own)
   }
 
-  /// Takes in the frames that another thread has compressed.
-  private mutating func takeInFrames() throws(LogReadError) {
+  /// Waits for the frames that another thread compresses and appends them.
+  private mutating func appendUnderWay() throws(LogReadError) {
     guard let others = underWay else { return }
     underWay = nil
-    try takeIn(others)
+    try append(others)
   }
 
-  private mutating func takeIn(_ others: UnderWay) throws(LogReadError) {
-    // Where the thread ended early this one does its work.
-    try takeIn(others.frames, (try? others.packed.value()) ?? others.again())
+  private mutating func append(_ others: UnderWay) throws(LogReadError) {
+    // Where the thread ended early, which is all that `value` throws for, this one does its work.
+    try append(others.frames, (try? others.packed.value()) ?? others.packHere())
   }
 
-  private mutating func takeIn(
+  private mutating func append(
     _ frames: ArraySlice<Waiting>, _ result: Packed
   ) throws(LogReadError) {
     let packed: [PackedFrame]
@@ -298,7 +294,7 @@ package struct CompactedSegmentWriter {
 
   private mutating func append(_ frame: Waiting, _ packed: PackedFrame) throws(LogReadError) {
     let offset = written + output.count
-    // An uncompressed block takes its own length, and each block a tag and a row of the table.
+    // The most that the frame may take, with a checksum, a tag and a row of the table per block.
     let most = frame.builder.rawBytes + (frame.builder.blockLengths.count + 2) * 64
     guard offset + most < Int(UInt32.max) else {
       throw .format(FormatError("a segment would get longer than places in it can say"))
@@ -323,10 +319,10 @@ package struct CompactedSegmentWriter {
     output.removeAll(keepingCapacity: true)
   }
 
-  /// Writes and syncs the frames so far: for who is slow, so that no long sync comes at the end.
+  /// Writes and syncs the complete frames: for a slow compaction, whose last sync is to be short.
   package mutating func syncSoFar() throws(LogReadError) {
     try writeFrames()
-    try takeInFrames()
+    try appendUnderWay()
     try writeOut()
     try sync()
   }
@@ -344,7 +340,7 @@ package struct CompactedSegmentWriter {
     try closeFrame(ofHistory: false)
     try closeFrame(ofHistory: true)
     try writeFrames()
-    try takeInFrames()
+    try appendUnderWay()
     var footer = SegmentFooter(
       segmentID: row.id, firstSequence: row.firstSequence, lastSequence: lastSequence,
       locatorOffset: written + output.count, chain: chain, latestTime: latestTime,
@@ -375,7 +371,8 @@ package struct CompactedSegmentWriter {
     do { try file.sync() } catch { throw .system(error) }
   }
 
-  /// Closes and removes the file, after an error or when it is not wanted any more.
+  /// Closes and removes the file, after an error or when it is not wanted any more, also after
+  /// `finish`. A file that cannot be removed is cleared away by the next opening.
   package mutating func discard() {
     _ = try? underWay?.packed.value()
     underWay = nil

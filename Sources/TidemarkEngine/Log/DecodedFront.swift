@@ -1,6 +1,7 @@
 // SAFETY: the spans point into `heads`, which never changes and is kept by the front.
 
-/// A frame's heads, decoded; what every read of entries without their values goes through.
+/// A frame's front, decoded: what stands between its header and its values, which is the block
+/// table and the heads, a header for each entry. Immutable: caches and threads share it.
 package final class DecodedFront: Sendable {
   package let header: FrameHeader
   /// Where the frame stands in its segment.
@@ -22,8 +23,7 @@ package final class DecodedFront: Sendable {
   ///   - header: the frame's header.
   ///   - offset: where the frame stands.
   ///   - codecs: the segment's.
-  ///   - only: which of the heads to decode, in ascending order, if all others are of no interest:
-  ///     these are its entries then.
+  ///   - only: which heads to decode, in ascending order; `entries` has no others. Nil for all.
   package init(
     _ front: RawSpan, header: FrameHeader, offset: Int, codecs: FrameCodecs, only: [Int]? = nil
   ) throws(FormatError) {
@@ -41,6 +41,7 @@ package final class DecodedFront: Sendable {
       labelSets = []
       return
     }
+    // With some heads only, the sum of the values' lengths below cannot be checked.
     var decoder = try HeadsDecoder(raw.rawSpan, header: header)
     if let only {
       (entries, labelSets) = try Self.decode(only, &decoder)
@@ -66,7 +67,6 @@ package final class DecodedFront: Sendable {
     }
   }
 
-  /// The block table.
   private static func blocks(
     _ reader: inout ByteReader, _ header: FrameHeader, _ codecs: FrameCodecs
   ) throws(FormatError) -> [BlockEntry] {
@@ -107,7 +107,7 @@ package final class DecodedFront: Sendable {
       opened.rawSpan, codec: header.headsCodec, rawLength: header.headsRawLength)
   }
 
-  /// Decodes some heads and passes over the others.
+  /// Decodes some heads and passes over the others; sets of labels that these name are left out.
   private static func decode(
     _ wanted: [Int], _ decoder: inout HeadsDecoder
   ) throws(FormatError) -> ([EntryHead], labelSets: [[[UInt8]]]) {
@@ -131,8 +131,8 @@ package final class DecodedFront: Sendable {
     return (entries, labelSets)
   }
 
-  /// Heads that were gathered from several frames of a segment, whose sequences are explicit; of
-  /// values it knows nothing.
+  /// A front of heads from several frames of a segment that carry their sequences. It has no
+  /// blocks, so that no value can be read through it.
   /// - Parameters:
   ///   - entries: their places are those in `heads`, their label sets those in `labelSets`.
   ///   - frame: one of the frames.
@@ -148,17 +148,15 @@ package final class DecodedFront: Sendable {
     self.labelSets = labelSets
   }
 
-  /// Bytes that it holds in memory, about.
+  /// About how many bytes of memory the front takes.
   package var memoryBytes: Int {
     heads.count + entries.count * MemoryLayout<EntryHead>.stride + blocks.count * 24 + 256
   }
 
   @_lifetime(borrow self)
-  package func key(of entry: EntryHead) -> RawSpan {
-    slice(entry.keyStart, entry.keyLength)
-  }
+  package func key(of entry: EntryHead) -> RawSpan { slice(entry.keyStart, entry.keyLength) }
 
-  /// Some of the raw heads; the decoder has checked that it lies within them.
+  /// A part of the raw heads; the decoder has checked that an entry's parts lie within them.
   @_lifetime(borrow self)
   private func slice(_ start: Int, _ count: Int) -> RawSpan {
     let bytes = unsafe UnsafeRawBufferPointer(rebasing: heads.buffer[start..<(start + count)])
@@ -182,13 +180,14 @@ package final class DecodedFront: Sendable {
     return try EntryAttributes(decoding: attributeBytes(of: entry))
   }
 
-  /// Whether an entry is of cached data; a touch need not say that of itself, a delete never is.
+  /// Whether an entry is marked as cached data, a copy of what a server has. A touch of cached data
+  /// may lack the mark; a delete never is cached data.
   package func isCached(_ entry: EntryHead) -> Bool {
     entry.attributesLength > 0 && entry.kind != .delete
       && EntryAttributes.tellCached(attributeBytes(of: entry))
   }
 
-  /// Where values stand, for the locator.
+  /// Where each entry's value begins (block and place in it), for the locator.
   package func places() throws(FormatError) -> [ValuePlace] {
     try LocatorTable.places(lengths: entries.map(\.valueLength), blocks: blocks)
   }

@@ -1,4 +1,4 @@
-/// Goes over a segment's frames in whatever state they are, from the first to the end.
+/// Walks a segment's frames in whatever state the file is, for verify and repair.
 ///
 /// Where no valid frame stands it searches forward for the next one. A frame's header holds
 /// the segment's salt and its own offset under a checksum, so nothing that a value holds can
@@ -12,7 +12,7 @@ package struct FrameScan {
 
   package struct Damage {
     package var range: Range<Int>
-    /// The header, where it is intact and only what follows it is not.
+    /// The frame's header, where that is intact and only what follows it is not.
     package var header: FrameHeader?
     package var reason: FormatError
   }
@@ -45,23 +45,21 @@ package struct FrameScan {
     switch try walker.next() {
     case .frame(let front): return .frame(front)
     case .invalid(let reason):
+      // A header with a right checksum tells how long its frame is, whatever follows in it.
       if let header = try header(at: start), start + header.totalLength <= walker.end {
         walker.jump(to: start + header.totalLength)
-        return .damage(
-          Damage(range: start..<walker.offset, header: header, reason: reason))
+        return .damage(Damage(range: start..<walker.offset, header: header, reason: reason))
       }
-      // Sequence 1: any frame counts, whatever its sequence.
-      let found = try walker.search(
-        from: start + FormatConstants.frameAlignment, sequence: 1)
+      // From sequence 1 on: any frame counts.
+      let found = try walker.search(from: start + FormatConstants.frameAlignment, sequence: 1)
       walker.jump(to: found?.offset ?? walker.end)
       return .damage(Damage(range: start..<walker.offset, header: nil, reason: reason))
     }
   }
 
+  /// The header at an offset; nil where no valid one stands there.
   private func header(at offset: Int) throws(FileSystemError) -> FrameHeader? {
-    do throws(LogReadError) {
-      return try reader.header(at: offset, salt: salt)
-    } catch {
+    do throws(LogReadError) { return try reader.header(at: offset, salt: salt) } catch {
       guard case .system(let error) = error else { return nil }
       throw error
     }
@@ -69,8 +67,8 @@ package struct FrameScan {
 }
 
 extension DecodedFront {
-  /// The sequences of all entries; nil for a frame without any. Of one that is encrypted with an
-  /// unknown key (`isOpaque`) only the header tells them, and nil if they are not dense.
+  /// From the least to the greatest sequence of the entries; nil for a frame without entries. Of a
+  /// frame encrypted with an unknown key (`isOpaque`) only a header of dense sequences tells them.
   package var sequences: ClosedRange<UInt64>? {
     if isOpaque, !header.hasExplicitSequences, header.entryCount > 0 {
       return header.firstSequence...(header.nextSequence - 1)

@@ -1,8 +1,9 @@
-/// Walks a segment's frames from one offset on, checking every header and front.
+/// Walks a segment's frames from one offset on, checking every header and every front (the block
+/// table and the heads, which are the entries without their values).
 package struct FrameWalker {
   package enum Step {
     case frame(DecodedFront)
-    /// No valid frame begins here.
+    /// No valid frame begins here; the walker has not moved.
     case invalid(reason: FormatError)
   }
 
@@ -13,7 +14,7 @@ package struct FrameWalker {
   package private(set) var offset: Int
   /// Where the frames end: the locator of a sealed segment, else the end of the file.
   package let end: Int
-  /// Chained checksum of the headers passed so far.
+  /// Chained checksum of the headers passed so far; of no use after a jump.
   package private(set) var chain: UInt64 = 0
 
   package init(
@@ -110,6 +111,7 @@ package struct FrameWalker {
         }
         if let found { return found }
       } catch {
+        // `.format` does not occur: all reads above stay within `bytes`.
         guard case .system(let error) = error else { return nil }
         throw error
       }

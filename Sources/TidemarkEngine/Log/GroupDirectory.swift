@@ -1,9 +1,9 @@
-/// Where the groups of a packed column begin, by ranges of numbers of equal length: a look-up that
-/// would guess its way through the groups asks for one.
+/// Narrows the search for a number in a packed column (see ``PackedColumns``), whose numbers
+/// ascend: cuts them into ranges of equal length and knows for each how many groups begin below it.
 final class GroupDirectory: Sendable {
   private let base: UInt64
   private let shift: UInt64
-  /// For each range how many groups begin below it, and their number at the end.
+  /// For each range how many groups begin below the range; at the end, how many there are.
   private let counts: [UInt32]
 
   /// - Parameter firsts: the first number of each group, ascending; at least one.
@@ -26,11 +26,12 @@ final class GroupDirectory: Sendable {
     self.counts = counts
   }
 
-  /// Bytes of memory that it takes, about.
+  /// About how many bytes of memory the directory takes.
   var memoryBytes: Int { counts.count * 4 }
 
-  /// The last group that is known to begin below a number, and the first, or the end, that is
-  /// known not to; nil when none begins below it.
+  /// Between which groups to look for a number.
+  /// - Returns: the last group that is known to begin below the number, and the first that is known
+  ///   not to, which may be the end; nil when no group begins below the number.
   func bounds(below number: UInt64) -> (low: Int, high: Int)? {
     guard number > base else { return nil }
     let range = Int(min((number - base) >> shift, UInt64(counts.count - 2)))

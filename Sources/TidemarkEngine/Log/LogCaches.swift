@@ -1,14 +1,18 @@
-/// The caches of reads of the log: decoded blocks, decoded heads and where slots are, all bounded
-/// in bytes. Stores may share them; each has a copy with a number of its own.
+/// The caches of reads of the log, all bounded in bytes: decoded value blocks; decoded fronts (a
+/// frame's block table and heads, which are the entries without values); the sequences of slots.
+///
+/// Stores may share them: the copy of each has a number of its own, which is in all its addresses.
 package struct LogCaches: Sendable {
   package let blocks: ClockCache<BlockAddress, [UInt8]>
   package let fronts: ClockCache<BlockAddress, DecodedFront>
-  /// By segment; out of the bytes for blocks.
+  /// By segment the sequence of each slot (an entry's place); takes its bytes from `blocks`.
   let sequences: ClockCache<BlockAddress, SlotSequences>
-  /// The frames of which one head alone was asked last, the newest at the end.
+  /// The frames of which a single head was asked for lately, the newest at the end.
   private let askedOnce: Lock<[BlockAddress]>
-  private let spare: Lock<Int>
-  /// The store that the addresses are of.
+  /// Most bytes of `blocks` and `sequences` together. Locked while `sequences` changes, so that the
+  /// limit of `blocks` is always what those leave.
+  private let budget: Lock<Int>
+  /// The number of the store that addresses name; 0 where only one store has these caches.
   let store: UInt32
   private let lastStore: Lock<UInt32>
 
@@ -16,7 +20,7 @@ package struct LogCaches: Sendable {
     blocks = ClockCache(limitBytes: blockBytes)
     fronts = ClockCache(limitBytes: frontBytes)
     sequences = ClockCache(limitBytes: blockBytes / 2)
-    spare = Lock(blockBytes)
+    budget = Lock(blockBytes)
     askedOnce = Lock([])
     store = 0
     lastStore = Lock(0)
@@ -33,7 +37,7 @@ package struct LogCaches: Sendable {
     blocks = shared.blocks
     fronts = shared.fronts
     sequences = shared.sequences
-    spare = shared.spare
+    budget = shared.budget
     askedOnce = shared.askedOnce
     lastStore = shared.lastStore
     store = lastStore.withLock { last in
@@ -42,7 +46,7 @@ package struct LogCaches: Sendable {
     }
   }
 
-  /// Most bytes of decoded blocks.
+  /// Most bytes of decoded blocks and sequences.
   /// - Parameters:
   ///   - bytes: of all caches together.
   ///   - hotBytes: how many of them the hot cache has.
@@ -55,8 +59,8 @@ package struct LogCaches: Sendable {
   /// Whether other stores keep something here, too.
   var isShared: Bool { store != 0 }
 
-  /// Where a block of a segment stands, and with that of an empty value what is known of the
-  /// segment as a whole.
+  /// The address of a block of a segment. That of `BlockRecord.none`, where no block can stand, is
+  /// the address of the segment's list of sequences.
   func address(of record: BlockRecord, in segment: Segment) -> BlockAddress {
     address(ofOffset: record.offset, in: segment)
   }
@@ -65,9 +69,9 @@ package struct LogCaches: Sendable {
     BlockAddress(segmentID: segment.id, salt: segment.salt, offset: offset, store: store)
   }
 
-  /// Whether nobody who asked for one head of a frame, which is not here, has lately asked for
-  /// another of the same frame: then all of it is likely to be of use.
-  func isAskedOnce(_ address: BlockAddress) -> Bool {
+  /// Whether no head of this frame, which is not in `fronts`, was asked for lately; notes that one
+  /// is now. The first time that head alone is decoded, the second time all, since more may follow.
+  func isFirstQuestion(about address: BlockAddress) -> Bool {
     askedOnce.withLock { asked in
       guard !asked.contains(address) else { return false }
       if asked.count == Self.mostAsked { asked.removeFirst() }
@@ -76,46 +80,46 @@ package struct LogCaches: Sendable {
     }
   }
 
-  /// As many as the versions of a key, or some threads, are likely to go back and forth between.
+  /// So many frames are noted: some threads, or the versions of a key, may alternate between them.
   private static let mostAsked = 16
 
-  /// Changes how many bytes decoded blocks and sequences may hold together, where no other store
-  /// counts on them.
+  /// Changes how many bytes decoded blocks and sequences may hold together. Does nothing where the
+  /// caches are shared: no single store decides for the others.
   func setBlockBytes(_ bytes: Int) {
     if isShared { return }
-    spare.withLock { spare in
-      spare = bytes
+    budget.withLock { budget in
+      budget = bytes
       sequences.setLimit(bytes / 2)
       blocks.setLimit(bytes - sequences.bytes)
     }
   }
 
-  /// Whether a list of sequences fits beside those that there are: who reads goes on to hold one
-  /// that is evicted.
+  /// Whether a list of sequences fits beside the others: none may be evicted for it, since a reader
+  /// may go on to hold that in memory.
   func hasRoom(forSequences bytes: Int) -> Bool {
-    spare.withLock { Self.hasRoom(bytes, sequences.bytes, $0) }
+    budget.withLock { Self.hasRoom(bytes, sequences.bytes, $0) }
   }
 
-  private static func hasRoom(_ bytes: Int, _ taken: Int, _ spare: Int) -> Bool {
-    bytes <= spare / 8 && taken + bytes <= spare / 2
+  private static func hasRoom(_ bytes: Int, _ taken: Int, _ budget: Int) -> Bool {
+    bytes <= budget / 8 && taken + bytes <= budget / 2
   }
 
-  /// Keeps the sequences of a segment's slots, for which blocks make room.
+  /// Keeps the sequences of a segment's slots; the limit of `blocks` sinks by as many bytes.
   /// - Returns: false when there is no room.
   func keep(_ list: SlotSequences, for address: BlockAddress, bytes: Int) -> Bool {
-    spare.withLock { spare in
-      guard Self.hasRoom(bytes, sequences.bytes, spare) else { return false }
+    budget.withLock { budget in
+      guard Self.hasRoom(bytes, sequences.bytes, budget) else { return false }
       sequences.insert(list, for: address, bytes: bytes)
-      blocks.setLimit(spare - sequences.bytes)
+      blocks.setLimit(budget - sequences.bytes)
       return true
     }
   }
 
-  /// Forgets the sequences of slots: the segments may be gone.
+  /// Forgets the sequences of the store's slots: a compaction may have replaced their segments.
   func removeSequences() {
-    spare.withLock { spare in
+    budget.withLock { budget in
       sequences.removeAll(of: store)
-      blocks.setLimit(spare - sequences.bytes)
+      blocks.setLimit(budget - sequences.bytes)
     }
   }
 

@@ -1,13 +1,14 @@
 /// Reads and updates the two copies of MANIFEST.
 ///
-/// An update goes to both, one after the other, each synced: whenever the machine stops, at
-/// least one of them is whole, and a reader takes the valid one of the higher generation.
+/// An update counts the generation up and goes to both, one after the other, each synced: whenever
+/// the machine stops at least one of them is whole. A reader takes the valid one of the higher
+/// generation. Updates of a store run one at a time: their callers hold the lock of its writer.
 package final class ManifestStore: Sendable {
   private let fileSystem: any FileSystem
   private let storePath: String
-  /// The copy to write first: one that may be broken, never the only good one.
+  /// The copy to write first: that which a failed write may have broken, never the only whole one.
   private let suspect = Lock(0)
-  /// How long the copies are, as far as known: that much can be written in place.
+  /// How long the copies are, 0 where unknown: so much can be written without space of the disk.
   private let lengths = Lock([0, 0])
 
   package init(_ fileSystem: any FileSystem, storePath: String) {
@@ -20,9 +21,9 @@ package final class ManifestStore: Sendable {
     package var manifest: Manifest
     /// The copy that won.
     package var winner: Int
-    /// Whether both are whole and equal.
+    /// Whether both copies are whole and equal.
     package var areEqual: Bool
-    /// The fault of the other copy; nil when nothing is.
+    /// The fault of the other copy; nil when it has none.
     package var otherProblem: FormatError?
   }
 
@@ -66,8 +67,7 @@ package final class ManifestStore: Sendable {
     }
     var areEqual = false
     if case .valid(let other) = copies[1 - winner] { areEqual = other == manifest }
-    return Loaded(
-      manifest: manifest, winner: winner, areEqual: areEqual, otherProblem: problem)
+    return Loaded(manifest: manifest, winner: winner, areEqual: areEqual, otherProblem: problem)
   }
 
   /// The error that a copy of another version of the format is refused with; nil for all others.
@@ -85,8 +85,8 @@ package final class ManifestStore: Sendable {
       file: file, cause: problem)
   }
 
-  /// - Parameter decoded: the copy that was read before, if it is whole: mostly both are equal, so
-  ///   that one is decoded.
+  /// - Parameter decoded: the copy that was read before, if it is whole. One with the same bytes,
+  ///   as most have, is not decoded again.
   private func read(
     _ copy: Int, _ decoded: inout (bytes: [UInt8], manifest: Manifest)?
   ) throws(TidemarkError) -> Copy {
@@ -111,11 +111,10 @@ package final class ManifestStore: Sendable {
     }
   }
 
-  /// Makes sure that an update needs no more space on the disk, so that it cannot stop midway
-  /// for want of it.
+  /// Makes both copies long enough for an update, so that none stops midway on a full disk.
   /// - Parameters:
-  ///   - next: about what is to be written.
-  ///   - current: what stands in both copies now.
+  ///   - next: about what is to be written; it may grow by a few fields until then.
+  ///   - current: what stands in both copies now, and is written again with zeros behind it.
   /// - Throws: the current state still stands in both copies then, or in one if the disk failed.
   package func reserve(for next: Manifest, current: Manifest) throws(TidemarkError) {
     let count = next.encoded(sparing: 512).count
@@ -134,7 +133,7 @@ package final class ManifestStore: Sendable {
     do throws(ManifestUpdateError) { try advance(&manifest) } catch { throw error.cause }
   }
 
-  /// Like ``update(_:)``, for those to whom it matters how far a failed one came.
+  /// Like ``update(_:)``, with an error that says whether a copy may have changed.
   package func advance(_ manifest: inout Manifest) throws(ManifestUpdateError) {
     if let excess = manifest.excess {
       throw ManifestUpdateError(
@@ -151,14 +150,16 @@ package final class ManifestStore: Sendable {
     let first = suspect.withLock { $0 }
     try write(bytes, to: first)
     if PlantedBug.isOn(.oneManifestCopy) { return }
+    // The first copy is on the disk by now, so that the other may be broken.
     suspect.withLock { $0 = 1 - first }
     do throws(ManifestUpdateError) { try write(bytes, to: 1 - first) } catch {
       throw ManifestUpdateError(cause: error.cause, hasBegun: true)
     }
   }
 
-  /// Makes both copies equal after an opening that found them otherwise: the winner is written
-  /// over itself first, since a failed sync may have left it in memory only.
+  /// Makes both copies equal, and durable, after an opening that may have found them otherwise. The
+  /// winner is written over itself first, since a failed sync may have left it in the kernel's
+  /// memory only. That is safe: either the disk gets equal bytes, or the other copy is whole.
   package func heal(_ loaded: Loaded) throws(TidemarkError) {
     let bytes = loaded.manifest.encoded()
     suspect.withLock { $0 = 1 - loaded.winner }
@@ -175,7 +176,7 @@ package final class ManifestStore: Sendable {
       let isNew = try fileSystem.kind(path) == nil
       let file = try fileSystem.open(path, isNew ? .create : .readWrite)
       defer { file.close() }
-      // Until it is written whole, nothing is known of its length.
+      // Until the copy is written whole, nothing is known of its length.
       let length = lengths.withLock { lengths in
         defer { lengths[copy] = 0 }
         return isNew ? 0 : lengths[copy]

@@ -1,8 +1,9 @@
-/// The findings of a walk over the segment that was open for appending.
+/// The findings of ``TailRecovery``; all but `remainder` are about the frames before `end`.
 package struct RecoveredTail: Sendable {
   /// Where the log ends: behind the last frame that ends a batch.
   package var end = FormatConstants.segmentHeaderBytes
   package var table = LocatorTable()
+  /// Chained checksum of the frame headers, which the footer of a sealed segment holds.
   package var chain: UInt64 = 0
   package var entryCount = 0
   package var rawBytes = 0
@@ -15,16 +16,16 @@ package struct RecoveredTail: Sendable {
   package var remainder = Remainder.clean
 
   package enum Remainder: Sendable {
-    /// Nothing but zeros.
+    /// Nothing but zeros: space that was allocated ahead.
     case clean
-    /// Bytes that were never acknowledged as a whole: up to this offset.
+    /// A torn tail up to this offset: bytes that nobody was told to be durable.
     case torn(upTo: Int)
     /// Acknowledged data that cannot be read.
     case damage(Damage)
   }
 
   package struct Damage: Sendable {
-    /// Where the damage begins and where the next valid frame stands.
+    /// Where the damage begins; `nextFrame` is where the next valid frame stands.
     package var offset: Int
     package var nextFrame: Int?
     package var firstSequence: UInt64

@@ -1,15 +1,16 @@
+/// Look-ups in packed columns, the format of a locator's tables: rows in groups of 128, and for
+/// each group and column a record with a line that tells about what the numbers are. A damaged
+/// locator may give any number, and never a read out of bounds or an endless search.
 extension SealedLocator {
-  /// A number of packed columns.
+  /// The number of a row in a column.
   @inline(__always)
-  func number(
-    _ table: Packed, _ row: Int, column: Int
-  ) throws(LogReadError) -> UInt64 {
+  func number(_ table: Packed, _ row: Int, column: Int) throws(LogReadError) -> UInt64 {
     guard row >= 0, row < table.rows else { throw Self.outOfBounds }
     let group = try group(table, row &>> PackedColumns.groupShift, column: column)
     return try number(table, group, row & (PackedColumns.groupRows &- 1))
   }
 
-  /// The numbers of a row and of the next one.
+  /// The numbers of a row and of the next row.
   @inline(__always)
   func numbers(
     _ table: Packed, from row: Int, column: Int
@@ -22,10 +23,9 @@ extension SealedLocator {
     return (try number(table, group, index), try number(table, group, index &+ 1))
   }
 
+  /// The record of a group for a column.
   @inline(__always)
-  func group(
-    _ table: Packed, _ group: Int, column: Int
-  ) throws(LogReadError) -> PackedGroup {
+  func group(_ table: Packed, _ group: Int, column: Int) throws(LogReadError) -> PackedGroup {
     let place = group &* table.recordBytes &+ column &* PackedColumns.recordBytes
     let offset = try load(table.records, place)
     let memory = self.memory
@@ -34,12 +34,11 @@ extension SealedLocator {
     }
   }
 
+  /// The number at an index of a group.
   @inline(__always)
-  func number(
-    _ table: Packed, _ group: PackedGroup, _ index: Int
-  ) throws(LogReadError) -> UInt64 {
+  func number(_ table: Packed, _ group: PackedGroup, _ index: Int) throws(LogReadError) -> UInt64 {
     guard group.bits > 0 else { return group.number(index) & Self.mask }
-    // A read beyond a chunk's last byte meets the gap that memory has behind it.
+    // Eight bytes may reach beyond a chunk: in memory there is a gap behind each.
     let offset = try load(table.remainders, group.byte(of: index))
     let memory = self.memory
     do {
@@ -53,10 +52,10 @@ extension SealedLocator {
   /// Most guesses before a search only halves.
   private static let guesses = 8
 
-  /// In how many rows the first column's number is below another one. Numbers lie about evenly, so
-  /// that guesses from the bounds find most groups with few looks: W. W. Peterson, "Addressing
-  /// for random-access storage", 1957.
-  /// - Parameter directory: of the table, where there is one.
+  /// How many rows have less than `number` in the first column, which ascends. Numbers lie about
+  /// evenly, so that guesses from the bounds find most groups with few looks: W. W. Peterson,
+  /// "Addressing for random-access storage", 1957.
+  /// - Parameter directory: the table's, where there is one; takes the place of guesses.
   func rows(
     _ table: Packed, below number: UInt64, _ directory: GroupDirectory? = nil
   ) throws(LogReadError) -> Int {
@@ -97,10 +96,8 @@ extension SealedLocator {
     return try rows(table, inGroup: low, below: number)
   }
 
-  /// The same within a group, whose line guesses rows from numbers.
-  func rows(
-    _ table: Packed, inGroup number: Int, below limit: UInt64
-  ) throws(LogReadError) -> Int {
+  /// How many rows have less than `limit`, where group `number` is the last that begins below it.
+  func rows(_ table: Packed, inGroup number: Int, below limit: UInt64) throws(LogReadError) -> Int {
     let start = number << PackedColumns.groupShift
     let group = try group(table, number, column: 0)
     // Number `low - 1` is below the limit, and number `high` is not.
@@ -109,8 +106,7 @@ extension SealedLocator {
     var middle = group.index(of: limit, from: 0, group.first)
     var guesses = 0
     while low < high {
-      middle =
-        guesses < Self.guesses ? min(max(middle, low), high - 1) : (low + high) / 2
+      middle = guesses < Self.guesses ? min(max(middle, low), high - 1) : (low + high) / 2
       let found = try self.number(table, group, middle)
       if found < limit { low = middle + 1 } else { high = middle }
       middle = group.index(of: limit, from: middle, found)

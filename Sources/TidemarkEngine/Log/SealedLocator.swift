@@ -1,12 +1,13 @@
-/// The locator of a sealed segment: the index at its end that leads from a sequence to a slot, and
-/// from a slot to the frame, the block and the place of its value. Read by chunk on first touch;
-/// looking up what was read before takes no lock.
+/// The locator of a sealed segment: the index at its end that leads from a sequence to a slot (the
+/// entry's place in file order), and from a slot to the frame, the block and the place of its
+/// value. Read by chunk on first touch; looking up what was read before takes no lock.
 package final class SealedLocator: Sendable {
   package let footer: SegmentFooter
   private let file: any File
   private let codecs: FrameCodecs
   /// Every chunk's bytes, chunk n at n << `chunkShift`.
   let memory: ReservedMemory
+  /// Held while a chunk is read, so that each is read once.
   private let loading = Lock(())
   /// The directory of the sequences, once all of their groups were read.
   private let directory = OnceReference<GroupDirectory>()
@@ -15,12 +16,12 @@ package final class SealedLocator: Sendable {
   private let values: Packed
   private let frames: Packed
   private let sequences: Packed
-  /// How many times scans have looked for the slot behind the one before.
+  /// How many times scans have searched for the slot of a sequence that lay beside the last slot.
   private let searches = Lock(0)
 
   private static let chunkShift = 14
 
-  /// A run of chunks.
+  /// A part of the locator that begins with a chunk of its own.
   struct Section {
     var firstChunk: Int
     var offset: Int
@@ -32,7 +33,7 @@ package final class SealedLocator: Sendable {
     }
   }
 
-  /// Packed columns, see ``PackedColumns``.
+  /// A table of packed columns in two sections, see ``PackedColumns``.
   struct Packed {
     var records: Section
     var remainders: Section
@@ -76,13 +77,12 @@ package final class SealedLocator: Sendable {
     sequences = Packed(
       sections[6], sections[7], rows: footer.sequenceCount,
       columns: LocatorLayout.sequenceColumns)
-    // The file is as long, which bounds the address space that is reserved.
+    // What a damaged footer claims is bounded by the file, and so is the space that is reserved.
     guard offset + FormatConstants.segmentFooterBytes == length else {
       throw .format(FormatError("locator does not fill the space before the footer"))
     }
     do throws(FileSystemError) {
-      memory = try ReservedMemory(
-        byteCount: chunk << Self.chunkShift, chunkShift: Self.chunkShift)
+      memory = try ReservedMemory(byteCount: chunk << Self.chunkShift, chunkShift: Self.chunkShift)
     } catch { throw .system(error) }
   }
 
@@ -132,8 +132,8 @@ package final class SealedLocator: Sendable {
     return try self.sequence(place).slot
   }
 
-  /// Takes note that scans have searched for slots that lay one behind the other.
-  /// - Returns: whether that has cost about as much as to list the sequences of all slots.
+  /// Notes that scans have searched for slots that lay beside the last ones.
+  /// - Returns: whether these searches have cost as much as to list the sequences of all slots.
   func noteSearches(_ count: Int) -> Bool {
     searches.withLock { searches in
       searches += count
@@ -146,15 +146,13 @@ package final class SealedLocator: Sendable {
   /// A search takes as long as to list so many slots.
   private static let searchCost = 16
 
-  /// How many of a compacted segment's sequences are below one.
+  /// How many of a compacted segment's sequences are below `sequence`.
   package func sequences(below sequence: UInt64) throws(LogReadError) -> Int {
     try rows(sequences, below: sequence, directory.object)
   }
 
-  // MARK: Values
-
-  /// Where a slot's value begins in the raw values of the segment; that of the slot behind the
-  /// last one is where they end.
+  /// Where a slot's value begins in the raw values of the segment, one behind the other. The slot
+  /// behind the last one gives where the last value ends.
   package func valueStart(ofSlot slot: Int) throws(LogReadError) -> UInt64 {
     guard slot == footer.slotCount else { return try number(values, slot, column: 0) }
     return blocks.rows == 0 ? 0 : try number(blocks, blocks.rows - 1, column: 0)
@@ -166,16 +164,12 @@ package final class SealedLocator: Sendable {
       slot + 1 < footer.slotCount
       ? try numbers(values, from: slot, column: 0)
       : (try valueStart(ofSlot: slot), try valueStart(ofSlot: slot + 1))
-    guard end >= start, end - start <= UInt64(Limits.recordBytes) else {
-      throw Self.contradiction
-    }
+    guard end >= start, end - start <= UInt64(Limits.recordBytes) else { throw Self.contradiction }
     return start..<end
   }
 
   /// Where a slot's value stands.
-  package func location(
-    ofSlot slot: Int, segmentID: UInt64
-  ) throws(LogReadError) -> ValueLocation {
+  package func location(ofSlot slot: Int, segmentID: UInt64) throws(LogReadError) -> ValueLocation {
     try location(of: try valueRange(ofSlot: slot), segmentID: segmentID)
   }
 
@@ -197,7 +191,8 @@ package final class SealedLocator: Sendable {
     return (found, record, range)
   }
 
-  /// Where a value stands of which it is known where it lies in the raw values.
+  /// Where a value stands.
+  /// - Parameter value: where it lies in the raw values, see ``valueRange(ofSlot:)``.
   package func location(
     of value: Range<UInt64>, segmentID: UInt64
   ) throws(LogReadError) -> ValueLocation {
@@ -211,6 +206,7 @@ package final class SealedLocator: Sendable {
     location.first = record
     location.position = Int(start - range.lowerBound)
     guard range.upperBound < end else { return location }
+    // A value longer than one block has whole blocks of its own.
     while range.upperBound < end, location.more.count <= Limits.frameBlocks {
       let reached = range.upperBound
       row += 1
@@ -222,7 +218,6 @@ package final class SealedLocator: Sendable {
     return location
   }
 
-  /// A block of the segment.
   package func block(_ row: Int) throws(LogReadError) -> BlockRecord {
     try blockAndRange(row).record
   }
@@ -231,6 +226,7 @@ package final class SealedLocator: Sendable {
   private func blockAndRange(
     _ row: Int
   ) throws(LogReadError) -> (record: BlockRecord, range: Range<UInt64>) {
+    // The next row tells where a block ends; behind a frame's last block a row without one does.
     guard row >= 0, row + 1 < blocks.rows else { throw Self.outOfBounds }
     let (start, end) = try numbers(blocks, from: row, column: 0)
     let (word, nextWord) = try numbers(blocks, from: row, column: 1)
@@ -243,18 +239,13 @@ package final class SealedLocator: Sendable {
     guard stored > UInt64(added), stored <= end - start + UInt64(added) else {
       throw Self.contradiction
     }
-    let entry = BlockEntry(
-      storedLength: Int(stored), rawLength: Int(end - start), codec: codec)
+    let entry = BlockEntry(storedLength: Int(stored), rawLength: Int(end - start), codec: codec)
     return (BlockRecord(offset: Int(offset), entry: entry), start..<end)
   }
 
-  static let outOfBounds = LogReadError.format(
-    FormatError("locator record out of bounds"))
-  private static let contradiction = LogReadError.format(
-    FormatError("locator contradicts itself"))
+  static let outOfBounds = LogReadError.format(FormatError("locator record out of bounds"))
+  private static let contradiction = LogReadError.format(FormatError("locator contradicts itself"))
 }
-
-// MARK: Chunks
 
 extension SealedLocator {
   /// Reads and checks every chunk.
@@ -264,9 +255,9 @@ extension SealedLocator {
     }
   }
 
-  /// Reads a chunk if nobody did so yet.
-  /// - Parameter byte: of the section.
-  /// - Returns: where in `memory` it stands.
+  /// Makes sure that the chunk of a byte was read.
+  /// - Parameter byte: the byte's place in the section.
+  /// - Returns: the byte's place in `memory`.
   @inline(__always)
   func load(_ section: Section, _ byte: Int) throws(LogReadError) -> Int {
     guard byte >= 0, byte < section.bytes else { throw Self.outOfBounds }
@@ -276,9 +267,7 @@ extension SealedLocator {
     return (section.firstChunk &+ chunk) &<< Self.chunkShift &+ rest
   }
 
-  private static func check(
-    _ bytes: RawSpan, _ count: Int, _ seed: UInt64
-  ) throws(FormatError) {
+  private static func check(_ bytes: RawSpan, _ count: Int, _ seed: UInt64) throws(FormatError) {
     if PlantedBug.isOn(.locatorChecksumIgnored) { return }
     guard XXH64.hash(try bytes.slice(0, count), seed: seed) == (try bytes.u64(at: count)) else {
       throw FormatError("locator does not match its checksum")
@@ -302,6 +291,8 @@ extension SealedLocator {
     }
   }
 
+  /// Makes the directory of the sequences once all that it needs is loaded. Called with `loading`
+  /// held, which `group` therefore does not take again. Look-ups do without it if it fails.
   private func makeDirectory() {
     let records = sequences.records
     let chunks = records.firstChunk..<(records.firstChunk + records.chunkCount)

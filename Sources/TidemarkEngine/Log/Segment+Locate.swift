@@ -1,3 +1,5 @@
+/// Finds entries by sequence: in the locator in memory while the segment is appended to, else in
+/// the one at the end of its file. A slot is an entry's place in the segment, in file order.
 extension Segment {
   /// Where the value of a sequence stands.
   /// - Returns: nil when the segment does not hold the sequence (compaction dropped it).
@@ -26,7 +28,7 @@ extension Segment {
     return location
   }
 
-  /// The locator of a sealed segment; nil of one that is appended to.
+  /// The locator of a sealed segment; nil while the segment is appended to.
   func sealedLocator() throws(TidemarkError) -> SealedLocator? {
     try withLocator(
       active: { (_) throws(TidemarkError) in nil },
@@ -65,7 +67,7 @@ extension Segment {
     try allFrames().filter { $0.isHistory == isHistory }
   }
 
-  /// Whether it is told that no entry is a record of the engine's own.
+  /// Whether the locator says that no entry is a record, which the engine writes for itself.
   func isRecordless() throws(TidemarkError) -> Bool {
     try withLocator(
       active: { (table) throws(TidemarkError) in !table.holdsRecords },
@@ -82,12 +84,13 @@ extension Segment {
       })
   }
 
+  /// The slot of a sequence in a segment that was appended, whose sequences are dense.
   private func slot(of sequence: UInt64, count: Int) -> Int? {
     guard sequence >= firstSequence, sequence - firstSequence < UInt64(count) else { return nil }
     return Int(sequence - firstSequence)
   }
 
-  /// The first sequence that the segment holds at or after one.
+  /// The first sequence that the segment holds at or after `sequence`.
   package func sequence(atOrAfter sequence: UInt64) throws(TidemarkError) -> UInt64? {
     try nearest { (count) in
       let slot = sequence > firstSequence ? sequence - firstSequence : 0
@@ -98,7 +101,7 @@ extension Segment {
     }
   }
 
-  /// The last sequence that the segment holds at or before one.
+  /// The last sequence that the segment holds at or before `sequence`.
   package func sequence(atOrBefore sequence: UInt64) throws(TidemarkError) -> UInt64? {
     try nearest { (count) in
       guard sequence >= firstSequence, count > 0 else { return nil }
@@ -111,8 +114,8 @@ extension Segment {
   }
 
   /// - Parameters:
-  ///   - appended: what holds where the sequences of so many slots are dense.
-  ///   - compacted: what holds where some may be missing.
+  ///   - appended: finds it where the sequences of so many slots are dense.
+  ///   - compacted: finds it where some sequences may be missing.
   private func nearest(
     _ appended: (_ count: Int) -> UInt64?,
     compacted: (SealedLocator) throws(LogReadError) -> UInt64?

@@ -1,3 +1,5 @@
+/// Reads of values and of fronts (a frame's block table and heads, which are the entries without
+/// their values), through the caches where these are passed.
 extension Segment {
   /// Calls `body` with a value's bytes.
   /// - Parameters:
@@ -15,15 +17,15 @@ extension Segment {
     let raw =
       location.more.isEmpty
       ? try block(location.first, sequence: sequence, caches: caches)
-      : try run(location, sequence: sequence)
+      : try wholeBlocks(location, sequence: sequence)
     let start = location.more.isEmpty ? location.position : 0
     // `location.length` was worked out from the same block lengths that were just checked.
     try body(raw.rawSpan.extracting(start..<(start + location.length)))
   }
 
   /// A block's raw bytes.
-  /// - Parameter keepsRaw: whether the caches also keep one that is stored as it is. The system's
-  ///   cache of pages has the same bytes, but a walk over many small blocks asks it for each.
+  /// - Parameter keepsRaw: whether the caches also keep a block that is stored raw. The system's
+  ///   page cache has the same bytes, but a walk over many small blocks would ask it for each.
   package func block(
     _ record: BlockRecord, sequence: UInt64, caches: LogCaches, keepsRaw: Bool = false
   ) throws(TidemarkError) -> [UInt8] {
@@ -49,12 +51,12 @@ extension Segment {
     }
     let codecs = try codecs()
     do {
-      return try codecs.decodeChecked(
-        stored.rawSpan, block: record.entry, salt: salt, at: offset)
+      return try codecs.decodeChecked(stored.rawSpan, block: record.entry, salt: salt, at: offset)
     } catch { throw damage(.format(error), offset: offset, sequences: sequence...sequence) }
   }
 
-  private func run(
+  /// The value of more than one block, which fills its blocks. It would fill caches, too.
+  private func wholeBlocks(
     _ location: ValueLocation, sequence: UInt64
   ) throws(TidemarkError) -> [UInt8] {
     var bytes: [UInt8] = []
@@ -70,7 +72,7 @@ extension Segment {
     return bytes
   }
 
-  /// A frame's heads.
+  /// A frame's front.
   package func front(
     _ record: FrameRecord, caches: LogCaches
   ) throws(TidemarkError) -> DecodedFront {
@@ -81,13 +83,13 @@ extension Segment {
     return front
   }
 
-  /// The heads of some of a frame's entries, which are not kept.
-  /// - Parameter entries: which, in ascending order.
-  /// - Returns: nil where those of all are at hand, or better decoded together.
+  /// Decodes the heads of some of a frame's entries, and keeps them in no cache.
+  /// - Parameter entries: which of the frame's entries, in ascending order.
+  /// - Returns: nil where all heads are cached, or are better decoded together by `front`.
   func heads(
     of entries: [Int], in record: FrameRecord, caches: LogCaches
   ) throws(TidemarkError) -> DecodedFront? {
-    // To pass over a head costs a fraction of decoding it.
+    // To pass over the other heads costs a fraction of decoding them.
     guard entries.count <= Int(record.entryCount) / 2,
       caches.fronts.value(for: caches.address(ofOffset: record.offset, in: self)) == nil
     else { return nil }
@@ -120,12 +122,10 @@ extension Segment {
       throw damage(.system(error), offset: offset)
     } catch let error as TidemarkError {
       throw error
-    } catch {
-      throw TidemarkError(.inputOutput, "the log cannot be read", cause: error)
-    }
+    } catch { throw TidemarkError(.inputOutput, "the log cannot be read", cause: error) }
   }
 
-  /// Compares a frame with what the locator says of it.
+  /// Compares a frame with what the locator says of it. Without the key it has no entries at all.
   func check(_ front: DecodedFront, _ record: FrameRecord) throws(FormatError) {
     guard front.header.hasExplicitSequences == (kind == .compacted) else {
       throw FormatError("a frame of another kind of segment")
@@ -138,14 +138,12 @@ extension Segment {
     }
   }
 
-  /// The head of a sequence, with the front that it lies in.
+  /// The head of a sequence, with a front that has it.
   /// - Returns: nil when the segment does not hold the sequence.
-  package func head(
-    of sequence: UInt64, caches: LogCaches
-  ) throws(TidemarkError) -> LogEntry? {
+  package func head(of sequence: UInt64, caches: LogCaches) throws(TidemarkError) -> LogEntry? {
     guard let (record, entry) = try frame(holding: sequence) else { return nil }
     let address = caches.address(ofOffset: record.offset, in: self)
-    let isAlone = caches.fronts.value(for: address) == nil && caches.isAskedOnce(address)
+    let isAlone = caches.fronts.value(for: address) == nil && caches.isFirstQuestion(about: address)
     let front = isAlone ? try readFront(record, only: [entry]) : try front(record, caches: caches)
     let index = isAlone ? 0 : entry
     guard index < front.entries.count, front.entries[index].sequence == sequence else {

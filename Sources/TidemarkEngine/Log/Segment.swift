@@ -1,7 +1,9 @@
-/// A segment of the log, for reading; opened on first use.
+/// A segment file of the log, for reading on any thread; opened on first use. While it is the
+/// active segment its ``SegmentAppender`` adds to the locator in memory what it has written.
 ///
-/// Readers hold on to it: a segment that compaction has replaced stays readable until the last
-/// of them lets go.
+/// Readers hold on to it: a segment that compaction has replaced and unlinked stays readable until
+/// the last of them lets go. If it was not opened before, its reads fail as `damaged`; a reader
+/// then sees that the segment is not in the log any more and looks for its entry in the new one.
 package final class Segment: Sendable {
   package let id: UInt64
   package let firstSequence: UInt64
@@ -16,14 +18,15 @@ package final class Segment: Sendable {
   /// The user's key with which the segment is encrypted; nil when it is not.
   package let keyID: Encryption.KeyID?
   private let keys: KeyRing
+  /// Not reentrant: what gets a `State` must not call what locks, as `file()` and `range` do.
   private let state: Lock<State>
-  /// Once the segment is sealed and was asked for something: readers find them without the lock.
+  /// Locator of the sealed file, and codecs: set by the first reader, then read without the lock.
   private let sealed = OnceReference<SealedLocator>()
   private let readyCodecs = OnceReference<FrameCodecs>()
 
   private struct State {
     var file: (any File)?
-    /// While the segment is appended to.
+    /// The locator while the segment is appended to; nil once it is sealed.
     var table: LocatorTable?
     var sealedLength: Int?
     var lastSequence: UInt64
@@ -57,7 +60,7 @@ package final class Segment: Sendable {
 
   deinit { state.withLock { $0.file?.close() } }
 
-  /// The highest sequence in it; below `firstSequence` when there is none.
+  /// The highest sequence that the segment covers; below `firstSequence` when there is none.
   package var lastSequence: UInt64 { state.withLock { $0.lastSequence } }
 
   package var isSealed: Bool { state.withLock { $0.sealedLength != nil } }
@@ -67,7 +70,6 @@ package final class Segment: Sendable {
     state.withLock { $0.table?.memoryBytes } ?? sealed.object?.memoryBytes ?? 0
   }
 
-  /// The open file.
   package func file() throws(TidemarkError) -> any File {
     try state.withLock { (state: inout State) throws(TidemarkError) in try open(&state) }
   }
@@ -115,15 +117,16 @@ package final class Segment: Sendable {
     }
   }
 
-  /// The sequences that it covers, for messages.
+  /// The sequences that the segment covers, for messages.
   package var range: ClosedRange<UInt64> { state.withLock { range($0) } }
 
-  /// The same for those who hold the lock already.
+  /// Like `range`, for callers that hold the lock.
   private func range(_ state: State) -> ClosedRange<UInt64> {
     firstSequence...max(firstSequence, state.lastSequence)
   }
 
   /// Turns what a read met into an error that says where.
+  /// - Parameter sequences: those concerned; nil for all, which takes the lock.
   package func damage(
     _ error: LogReadError, offset: Int, sequences: ClosedRange<UInt64>? = nil
   ) -> TidemarkError {
@@ -139,9 +142,7 @@ package final class Segment: Sendable {
     }
   }
 
-  // MARK: Growing
-
-  /// Adds frames that were just written.
+  /// Adds frames to the locator in memory. They are in the file already: readers may come at once.
   package func append(_ frames: [(BuiltFrame, offset: Int)], lastSequence: UInt64) {
     state.withLock { state in
       for (frame, offset) in frames {
@@ -153,7 +154,7 @@ package final class Segment: Sendable {
     }
   }
 
-  /// Adds a frame of one entry that was just written.
+  /// Like ``append(_:lastSequence:)``, for a frame of one entry.
   func append(_ frame: borrowing SingleFrame, offset: Int) {
     let (header, block) = (frame.header, frame.block)
     state.withLock { state in
@@ -173,7 +174,7 @@ package final class Segment: Sendable {
   /// The locator in memory, for sealing.
   package func table() -> LocatorTable? { state.withLock { $0.table } }
 
-  /// Switches from the locator in memory to the one in the file.
+  /// Switches from the locator in memory to the one in the file, once MANIFEST calls it sealed.
   package func seal(length: Int) {
     state.withLock { state in
       state.sealedLength = length
@@ -181,13 +182,11 @@ package final class Segment: Sendable {
     }
   }
 
-  /// Bytes of the file that are in use: the sealed length, or where the frames end so far.
+  /// Bytes of the file in use: of an active segment but for the heads of a frame without values.
   package func usedLength() -> Int {
     state.withLock { state in
       if let sealed = state.sealedLength { return sealed }
-      guard let frame = state.table?.frames.last else {
-        return FormatConstants.segmentHeaderBytes
-      }
+      guard let frame = state.table?.frames.last else { return FormatConstants.segmentHeaderBytes }
       guard let last = state.table?.blocks.last else {
         return Int(frame.offset) + FormatConstants.frameHeaderBytes
       }
@@ -195,9 +194,8 @@ package final class Segment: Sendable {
     }
   }
 
-  // MARK: Finding
-
   /// Calls one of two bodies with the locator, whichever kind it is.
+  /// - Parameter active: runs while the lock is held, so that it must not call the segment.
   @inline(__always)
   package func withLocator<R>(
     active: (LocatorTable) throws(TidemarkError) -> R,
@@ -205,7 +203,7 @@ package final class Segment: Sendable {
   ) throws(TidemarkError) -> R {
     var locator = self.sealed.object
     if locator == nil {
-      // In one hold: the segment may be sealed at any time, and then the table is gone.
+      // In one hold of the lock: the table is gone as soon as the segment is sealed.
       let answer = try state.withLock { (state: inout State) throws(TidemarkError) -> R? in
         if let table = state.table { return try active(table) }
         locator = try self.locator(&state)
@@ -235,8 +233,8 @@ package final class Segment: Sendable {
 }
 
 extension [Segment] {
-  /// The one, of segments in the order of their sequences, that covers a sequence; nil for what a
-  /// compaction has dropped with its segment.
+  /// The last segment, of those in order, that begins at or before a sequence; nil where none does.
+  /// It need not hold the sequence, which a compaction may have dropped.
   func covering(_ sequence: UInt64) -> Segment? {
     // Every read comes by here: a generic search allocates where nothing specializes it.
     var low = 0

@@ -1,4 +1,5 @@
-/// Appends frames to the active segment and seals it.
+/// Appends frames to the active segment and seals it. Its owner, the log's writer, makes one call
+/// at a time, under its lock; only ``sync()`` may run beside others.
 package final class SegmentAppender {
   package let segment: Segment
   package let row: Manifest.Segment
@@ -9,15 +10,17 @@ package final class SegmentAppender {
   /// Up to here the file has space on the disk.
   private var allocated: Int
   private var growth: Int
+  /// The first failure of a sync; none is believed after it.
   private let syncFailure = Lock<FileSystemError?>(nil)
+  /// Chained checksum of the frame headers, for the footer.
   private var chain: UInt64 = 0
   private var entryCount = 0
-  /// The raw length of the entries that it holds, those still to be written among them.
+  /// The raw length of the segment's entries, with those that are still to be written.
   private(set) var rawBytes = 0
   private var latestTime: Timestamp?
   private var latestCommitTime: UInt64 = 0
   package private(set) var lastSequence: UInt64
-  /// The frame of a single put, whose memory is kept.
+  /// The frame of a put or delete that is written by itself; its memory is used again.
   private var single = SingleFrame()
 
   /// Creates the file of a new segment, with its header, and syncs it; MANIFEST must list the
@@ -101,7 +104,7 @@ package final class SegmentAppender {
       try file.allocate(to: needed)
       allocated = needed
     }
-    // Little beside what is there: a cache may be all that a small disk has room for.
+    // Growth stays little beside what is there: a small disk may have room for no more.
     growth = min(growth * 2, max(Limits.firstGrowthBytes, allocated / 8), Limits.growthBytes)
   }
 
@@ -117,6 +120,7 @@ package final class SegmentAppender {
   ///   - builders: the frames.
   ///   - durableThrough: the highest sequence known to be synced.
   ///   - level: zstd's level; nil stores raw.
+  /// - Throws: nothing counts as written then, but the file may hold a part: write no more to it.
   package func write(
     _ builders: [FrameBuilder], durableThrough: UInt64, level: Int32?
   ) throws(LogReadError) {
@@ -144,7 +148,7 @@ package final class SegmentAppender {
     segment.append(frames, lastSequence: last)
   }
 
-  /// Whether single frames are what it writes: encrypted ones are made in another way.
+  /// Whether ``fillSingle`` may be used: a frame of one entry is never encrypted.
   var takesSingleFrames: Bool { codecs.tagBytes == 0 }
 
   /// Puts together the frame of one entry; ``writeSingle()`` comes next.
@@ -188,9 +192,8 @@ package final class SegmentAppender {
 
   /// Makes everything written so far durable.
   ///
-  /// The kernel tells of a failure once: whoever syncs beside or after the one who heard of it
-  /// would be told that all is well. So syncs go one at a time, and none is believed after one
-  /// that failed.
+  /// The kernel tells of a failure once: a sync beside or after the one that heard of it would be
+  /// told that all is well. So syncs go one at a time, and after a failed one all of them fail.
   package func sync() throws(FileSystemError) {
     if PlantedBug.isOn(.segmentNotSynced) { return }
     try syncFailure.withLock { (failure: inout FileSystemError?) throws(FileSystemError) in
@@ -203,7 +206,7 @@ package final class SegmentAppender {
     }
   }
 
-  /// Makes sure that locator and footer fit.
+  /// Makes sure that locator and footer fit on the disk.
   /// - Returns: both, for ``seal(_:)``.
   /// - Throws: `ENOSPC` and its like; then nothing has changed.
   package func reserveTrailer() throws(LogReadError) -> [UInt8] {
@@ -226,13 +229,12 @@ package final class SegmentAppender {
     try sync()
   }
 
-  /// Writes locator and footer, trims the file and syncs it.
+  /// Writes locator and footer, trims the file and syncs it. Readers go on with the locator in
+  /// memory until MANIFEST has the row and ``Segment/seal(length:)`` is called.
   /// - Returns: the row for MANIFEST.
-  package func seal() throws(LogReadError) -> Manifest.Segment {
-    try seal(try reserveTrailer())
-  }
+  package func seal() throws(LogReadError) -> Manifest.Segment { try seal(try reserveTrailer()) }
 
-  /// The same for which space was made before.
+  /// Like ``seal()``, where space was made before.
   /// - Parameter trailer: what ``reserveTrailer()`` gave.
   package func seal(_ trailer: [UInt8]) throws(LogReadError) -> Manifest.Segment {
     let sealedLength = length + trailer.count

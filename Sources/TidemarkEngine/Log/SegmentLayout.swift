@@ -1,4 +1,4 @@
-/// How a segment that is written anew packs its values.
+/// How a compaction packs values into a segment. History: superseded versions, in frames apart.
 package struct SegmentLayout: Sendable, Hashable {
   /// A block is closed once it holds this many raw bytes; at most `Limits.blockBytes`.
   package var blockTarget: Int
@@ -6,9 +6,9 @@ package struct SegmentLayout: Sendable, Hashable {
   package var level: Int32?
   /// A trained dictionary that everything but history is compressed with.
   package var dictionary: [UInt8]?
-  /// The same as `blockTarget` for history; at most `Limits.historyBlockBytes`.
+  /// Like `blockTarget`, for blocks of history; at most `Limits.historyBlockBytes`.
   package var historyTarget: Int
-  /// The same as `level` for history.
+  /// Like `level`, for history.
   package var historyLevel: Int32?
 
   package init(

@@ -8,7 +8,7 @@ package enum SegmentReader {
       do throws(FileSystemError) {
         let bytes = try file.read(page, at: copy * page)
         do { return try SegmentHeader(decodingPage: bytes.rawSpan) } catch {
-          // A copy that could not be read may have been whole, which the other's damage hides.
+          // A copy that the disk cannot read may be whole: that error counts before damage.
           if case .format = failure { failure = .format(error) }
         }
       } catch {
@@ -46,7 +46,7 @@ package enum SegmentReader {
     throw failure
   }
 
-  /// A dictionary from its stored bytes, for reading only, which is prepared faster.
+  /// A dictionary from its stored bytes, prepared for decompression only, which is faster.
   package static func dictionary(
     _ stored: [UInt8], _ sealer: BlockSealer?
   ) throws(FormatError) -> ZstdDictionary {
@@ -57,7 +57,7 @@ package enum SegmentReader {
   /// The footer of a sealed segment.
   /// - Parameters:
   ///   - length: the length that the segment was sealed with.
-  ///   - isCut: whether the file may have another length now.
+  ///   - isCut: whether the file may have another length now, and is read all the same.
   package static func footer(
     _ file: any File, length: Int, salt: UInt32, isCut: Bool = false
   ) throws(LogReadError) -> SegmentFooter {
@@ -78,6 +78,8 @@ package enum SegmentReader {
     }
   }
 
+  /// The locator of a sealed segment, whose footer must be that of the segment.
+  /// - Parameter length: the length that the segment was sealed with.
   package static func locator(
     _ file: any File, segment: Segment, length: Int, codecs: FrameCodecs
   ) throws(LogReadError) -> SealedLocator {

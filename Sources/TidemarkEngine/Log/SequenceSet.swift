@@ -3,7 +3,6 @@ package struct SequenceSet: Sendable, Hashable {
   package private(set) var ranges: [ClosedRange<UInt64>] = []
 
   package init() {}
-
   package init(_ range: ClosedRange<UInt64>) { ranges = [range] }
 
   /// - Parameter sequences: ascending; repetitions do not matter.
@@ -16,7 +15,7 @@ package struct SequenceSet: Sendable, Hashable {
   package var last: UInt64? { ranges.last?.upperBound }
   package var count: UInt64 { ranges.reduce(0) { $0 + ($1.upperBound - $1.lowerBound + 1) } }
 
-  /// The first range that ends at or behind a sequence.
+  /// The index of the first range that ends at or behind a sequence.
   private func index(endingFrom sequence: UInt64) -> Int {
     ranges.partitioningIndex { $0.upperBound >= sequence }
   }
@@ -26,9 +25,9 @@ package struct SequenceSet: Sendable, Hashable {
     return index < ranges.count && ranges[index].contains(sequence)
   }
 
-  /// Adds a range; cheap at the end.
+  /// Adds a range; cheap where it lies behind all others.
   package mutating func insert(_ range: ClosedRange<UInt64>) {
-    // Neighbours that merely touch are joined, too.
+    // A range that ends right before this one, or begins right behind it, is joined, too.
     let before = range.lowerBound == 0 ? 0 : range.lowerBound - 1
     let start = index(endingFrom: before)
     var joined = range
@@ -54,7 +53,7 @@ package struct SequenceSet: Sendable, Hashable {
     return true
   }
 
-  /// Takes a sequence away.
+  /// Removes a sequence.
   /// - Returns: whether it was there.
   @discardableResult
   package mutating func remove(_ sequence: UInt64) -> Bool {
@@ -68,7 +67,7 @@ package struct SequenceSet: Sendable, Hashable {
     return true
   }
 
-  /// Takes all sequences up to one away.
+  /// Removes all sequences up to and including `sequence`.
   package mutating func removeAll(through sequence: UInt64) {
     ranges.removeFirst(index(endingFrom: sequence))
     guard let range = ranges.first, range.lowerBound <= sequence else { return }
@@ -109,9 +108,7 @@ package struct SequenceSet: Sendable, Hashable {
     return result
   }
 
-  package func intersection(_ other: SequenceSet) -> SequenceSet {
-    subtracting(subtracting(other))
-  }
+  package func intersection(_ other: SequenceSet) -> SequenceSet { subtracting(subtracting(other)) }
 
   /// The sequences that are in one of the two sets and not in the other.
   package func symmetricDifference(_ other: SequenceSet) -> SequenceSet {
@@ -126,7 +123,7 @@ package struct SequenceSet: Sendable, Hashable {
       if isTheirs { theirs.advance() }
       if isOwn && isTheirs { continue }
       if let first = start {
-        // The last number that there is has no successor; no entry has it.
+        // The greatest UInt64 has no successor; no entry has it.
         if edge > first { result.ranges.append(first...edge - 1) }
         start = nil
       } else {
@@ -136,7 +133,7 @@ package struct SequenceSet: Sendable, Hashable {
     return result
   }
 
-  /// Where ranges begin and where the first sequence behind them is, one after the other.
+  /// The edges of ranges, ascending: the first sequence of each, and the first one behind it.
   private struct Edges {
     private let ranges: [ClosedRange<UInt64>]
     private var position = 0
@@ -152,7 +149,7 @@ package struct SequenceSet: Sendable, Hashable {
     mutating func advance() { position += 1 }
   }
 
-  /// At most `limit` ranges which hold at least the same sequences: the closest are joined.
+  /// At most `limit` ranges, which hold all these sequences: the least gaps between them close.
   package func coarsened(to limit: Int) -> SequenceSet {
     guard ranges.count > max(limit, 1) else { return self }
     let gaps = ranges.indices.dropFirst()
@@ -171,6 +168,4 @@ package struct SequenceSet: Sendable, Hashable {
   }
 }
 
-extension UInt64 {
-  fileprivate var saturatingSuccessor: UInt64 { self == .max ? .max : self + 1 }
-}
+extension UInt64 { fileprivate var saturatingSuccessor: UInt64 { self == .max ? .max : self + 1 } }

@@ -1,7 +1,8 @@
-/// The sequence of every slot of a compacted segment, the other way round than its locator has
-/// them: a scan by key goes from slot to slot, and asks of each only whether it is the right one.
+/// The sequence of every slot (an entry's place in file order) of a compacted segment. Its locator
+/// leads the other way, by a search; a scan by key only asks whether the next slot is the one.
 package final class SlotSequences: Sendable {
   private let first: UInt64
+  /// By slot the sequence less `first`; `UInt32.max` for a slot that the locator leaves out.
   private let offsets: [UInt32]
 
   /// Reads all sequences of a segment.
@@ -19,11 +20,11 @@ package final class SlotSequences: Sendable {
     self.offsets = offsets
   }
 
-  /// Bytes of memory of such a list.
+  /// How many bytes of memory such a list takes.
   /// - Parameter slots: how many slots the segment has.
   static func memoryBytes(slots: Int) -> Int { slots * 4 + 64 }
 
-  /// Whether an entry is the one at a slot.
+  /// Whether the entry at a slot has this sequence.
   @inline(__always)
   func holds(_ sequence: UInt64, at slot: Int) -> Bool {
     slot >= 0 && slot < offsets.count && first &+ UInt64(offsets[slot]) == sequence

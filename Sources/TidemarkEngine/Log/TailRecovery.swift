@@ -1,4 +1,5 @@
-/// Walks the segment that was open for appending and finds where the log ends.
+/// Walks the segment that was open for appending and finds where the log ends: behind its last
+/// whole batch. What follows is a torn tail, which nobody was told to be durable, or damage.
 package struct TailRecovery {
   private let row: Manifest.Segment
   private let reader: WindowReader
@@ -24,6 +25,7 @@ package struct TailRecovery {
     var tail = RecoveredTail(firstSequence: row.firstSequence)
     var walker = FrameWalker(
       reader, salt: row.salt, codecs: codecs, from: FormatConstants.segmentHeaderBytes)
+    // The frames of a batch whose last frame has not come yet.
     var open: [DecodedFront] = []
     var failure: FormatError?
     // Every turn moves the walker forward or ends the loop.
@@ -45,7 +47,7 @@ package struct TailRecovery {
         guard failure == nil else { continue }
         open.append(front)
         guard Self.endsBatch(front, isFirst: open.count == 1) else { continue }
-        do { try Self.take(open, into: &tail) } catch {
+        do { try Self.add(open, to: &tail) } catch {
           failure = error
           continue
         }
@@ -61,13 +63,14 @@ package struct TailRecovery {
     return .success(tail)
   }
 
+  /// Whether a frame ends a batch; one without entries does, unless a batch is not complete yet.
   private static func endsBatch(_ front: DecodedFront, isFirst: Bool) -> Bool {
     if PlantedBug.isOn(.halfBatchKept) { return true }
     return front.entries.last?.endsBatch ?? isFirst
   }
 
-  private static func take(
-    _ fronts: [DecodedFront], into tail: inout RecoveredTail
+  private static func add(
+    _ fronts: [DecodedFront], to tail: inout RecoveredTail
   ) throws(FormatError) {
     for front in fronts {
       // The locator's offsets have 32 bits.
@@ -93,15 +96,15 @@ package struct TailRecovery {
     }
   }
 
-  /// Tells a torn tail from damage to acknowledged data.
-  private func classify(
-    _ tail: inout RecoveredTail, reason: FormatError
-  ) throws(FileSystemError) {
+  /// Tells a torn tail from damage, by valid frames beyond the first invalid place. A crash of the
+  /// machine may lose writes before later ones, so that only a frame that says what was synced
+  /// (`durableThrough`) proves damage. If the process was killed (`sameBoot`) any frame does.
+  private func classify(_ tail: inout RecoveredTail, reason: FormatError) throws(FileSystemError) {
     let walker = FrameWalker(reader, salt: row.salt, codecs: codecs, from: tail.end)
+    // Space that was allocated ahead: the remainder stays `clean`.
     if try walker.isZero(from: tail.end) { return }
     let expected = tail.lastSequence + 1
-    // A valid frame directly at the end belongs to a batch that was never finished; the search
-    // looks for anything beyond the first place that is not valid.
+    // Valid frames directly at the end are of a batch that was never finished: they prove nothing.
     let firstInvalid = try firstInvalidOffset(from: tail.end, expecting: expected)
     var found: (offset: Int, header: FrameHeader)?
     var provenThrough: UInt64 = 0
@@ -124,6 +127,7 @@ package struct TailRecovery {
         lastSequence: max(expected, found.header.firstSequence - 1), reason: reason))
   }
 
+  /// Where the first frame behind whole batches stands that is not valid, and its sequence.
   private func firstInvalidOffset(
     from start: Int, expecting sequence: UInt64
   ) throws(FileSystemError) -> (offset: Int, sequence: UInt64) {

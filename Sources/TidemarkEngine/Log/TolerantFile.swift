@@ -21,6 +21,7 @@ package final class TolerantFile: File {
     do { return try file.read(into: &buffer, at: offset) } catch {
       guard error.number == ErrorNumber.inputOutput, buffer.byteCount > 0 else { throw error }
     }
+    // One page at a time from here on: a short read makes the caller ask for the rest.
     let pageEnd = (offset / Self.pageBytes + 1) * Self.pageBytes
     let count = min(buffer.byteCount, pageEnd - offset, max(0, try file.length() - offset))
     var page = buffer._mutatingExtracting(first: count)

@@ -1,4 +1,4 @@
-/// Where a value stands: one block, or a run of blocks of its own.
+/// Where a value stands: in one block, beside others, or in several blocks of its own.
 package struct ValueLocation: Sendable, Hashable {
   package var segmentID: UInt64
   package var first: BlockRecord
@@ -10,7 +10,8 @@ package struct ValueLocation: Sendable, Hashable {
 }
 
 extension ValueLocation {
-  /// Works out a value's length and blocks from where it and the next one begin.
+  /// Works out a value's length and blocks from where it and the next value begin; nil where these
+  /// contradict each other, as those of a damaged locator may.
   /// - Parameters:
   ///   - place: where the value begins.
   ///   - next: where the next slot's value begins.
@@ -46,7 +47,7 @@ extension ValueLocation {
 }
 
 extension BlockRecord {
-  /// The location of an empty value, which has no block.
+  /// Stands for the block of an empty value, which has none.
   package static let none = BlockRecord(
     offset: 0, entry: BlockEntry(storedLength: 0, rawLength: 0, codec: .raw))
 }

@@ -1,10 +1,11 @@
-/// Reads a file through one buffer that moves forward: for walks over frames.
+/// Reads a file through one buffer that moves forward: for walks over frames, on one thread.
 package final class WindowReader {
   private let file: any File
   /// The file's length when the walk began.
   package let length: Int
   private let windowBytes: Int
   private var buffer: [UInt8] = []
+  /// Where in the file `buffer` begins.
   private var start = 0
 
   package init(_ file: any File, windowBytes: Int = 256 << 10) throws(FileSystemError) {
@@ -33,16 +34,14 @@ package final class WindowReader {
 
   /// The header of a frame.
   /// - Parameter end: where frames end; nothing is read from there on.
-  func header(
-    at offset: Int, salt: UInt32, end: Int = .max
-  ) throws(LogReadError) -> FrameHeader {
+  func header(at offset: Int, salt: UInt32, end: Int = .max) throws(LogReadError) -> FrameHeader {
     try withBytes(at: offset, count: min(FormatConstants.frameHeaderBytes, end - offset)) {
       (bytes) throws(FormatError) in
       try FrameHeader(decoding: bytes, salt: salt, offset: offset)
     }
   }
 
-  /// The heads of a frame.
+  /// The front of a frame: its block table and heads, which are the entries without values.
   func front(
     of header: FrameHeader, at offset: Int, _ codecs: FrameCodecs
   ) throws(LogReadError) -> DecodedFront {

@@ -5,9 +5,7 @@
 
 extension [UInt8] {
   /// The array's bytes.
-  package var rawSpan: RawSpan {
-    @_lifetime(borrow self) get { unsafe span.bytes }
-  }
+  package var rawSpan: RawSpan { @_lifetime(borrow self) get { unsafe span.bytes } }
 
   /// Calls `body` with the array's bytes for writing.
   package mutating func withMutableRawSpan<R, E: Error>(
@@ -18,7 +16,6 @@ extension [UInt8] {
     return try body(&bytes)
   }
 
-  /// A copy of a span.
   package init(copying bytes: RawSpan) {
     self = unsafe bytes.withUnsafeBytes { unsafe [UInt8]($0) }
   }
@@ -28,9 +25,7 @@ extension [UInt8] {
   ///   - capacity: the length of the space.
   ///   - body: writes to the space from its beginning on and returns how much.
   @unsafe
-  mutating func append(
-    atMost capacity: Int, _ body: (UnsafeMutableRawBufferPointer) -> Int
-  ) {
+  mutating func append(atMost capacity: Int, _ body: (UnsafeMutableRawBufferPointer) -> Int) {
     guard capacity > 0 else {
       // The library's call below writes a zero into the empty array that all threads share.
       _ = unsafe body(UnsafeMutableRawBufferPointer(start: nil, count: 0))
@@ -43,13 +38,12 @@ extension [UInt8] {
     }
   }
 
-  /// Appends a span's bytes.
   package mutating func append(copying bytes: RawSpan) {
     unsafe bytes.withUnsafeBytes { unsafe append(contentsOf: $0) }
   }
 }
 
-/// Calls `body` with bytes behind others, which takes memory of the heap only where they are long.
+/// Calls `body` with `first` and `second` as one span; takes heap memory only where they are long.
 @inlinable
 @inline(__always)
 package func withJoined<R, E: Error>(
@@ -76,7 +70,7 @@ extension RawSpan {
     }
   }
 
-  /// Byte order: below zero when this sorts first, zero when equal.
+  /// Compares in byte order: below zero when this sorts before `other`, zero when both are equal.
   package func compare(to other: RawSpan) -> Int {
     let common = Swift.min(byteCount, other.byteCount)
     let order = unsafe withUnsafeBytes { a in

@@ -1,6 +1,6 @@
 internal import Synchronization
 
-/// A flag that threads set and look at without a lock, in any order.
+/// A flag that threads set and look at without a lock; relaxed, so that it orders no other memory.
 final class AtomicFlag: Sendable {
   private let flag = Atomic<Bool>(false)
 

@@ -1,8 +1,7 @@
 internal import Synchronization
 
-/// A signal that many threads raise and one takes, without a lock.
-///
-/// The taker sees what was done before it was raised.
+/// A signal that many threads raise and one takes, without a lock. The taker sees what was done
+/// before the signal was raised.
 package final class AtomicSignal: Sendable {
   private let flag = Atomic<Bool>(false)
 
@@ -10,9 +9,10 @@ package final class AtomicSignal: Sendable {
 
   package var isRaised: Bool { flag.load(ordering: .acquiring) }
 
-  /// - Returns: whether it was down before.
+  /// - Returns: whether the signal was down before: of several callers one gets true.
   package func raise() -> Bool { !flag.exchange(true, ordering: .acquiringAndReleasing) }
 
+  /// Puts the signal down.
   /// - Returns: whether it was raised.
   @discardableResult
   package func take() -> Bool { flag.exchange(false, ordering: .acquiringAndReleasing) }

@@ -13,7 +13,7 @@ internal import Synchronization
 // to its caller: `unmap` comes last of all, and whoever takes `plainBytes` has them alone.
 
 /// Words of memory that threads read and write at the same time, in pages that come when they
-/// are first touched.
+/// are first touched. Only single words are atomic: a reader of more checks a version of its own.
 ///
 /// A handle that counts no references, since threads that only read would wait for the count:
 /// the memory is there until its owner calls ``unmap()``.
@@ -34,7 +34,7 @@ struct AtomicWords: @unchecked Sendable {
     unsafe base = memory.bindMemory(to: Atomic<UInt64>.self, capacity: count)
   }
 
-  /// Gives the words back.
+  /// Gives the words back; called once, by the owner, when nobody reads any more.
   @unsafe
   func unmap() { unsafe releaseMemory(UnsafeMutableRawPointer(base), count * Self.wordBytes) }
 
@@ -99,7 +99,7 @@ struct AtomicWords: @unchecked Sendable {
   @inline(__always)
   static func fence() { atomicMemoryFence(ordering: .sequentiallyConsistent) }
 
-  /// Replaces a word if it is the expected one.
+  /// Replaces a word if it is the expected one. A lock taken so is released by `storeReleasing`.
   @inline(__always)
   func replace(_ index: Int, _ expected: UInt64, with value: UInt64) -> Bool {
     precondition(index >= 0 && index < count)
@@ -124,8 +124,7 @@ struct AtomicWords: @unchecked Sendable {
     check(source, words)
     check(target, words)
     for i in 0..<words {
-      unsafe base[target + i].store(
-        base[source + i].load(ordering: .relaxed), ordering: .relaxed)
+      unsafe base[target + i].store(base[source + i].load(ordering: .relaxed), ordering: .relaxed)
     }
   }
 
@@ -134,8 +133,7 @@ struct AtomicWords: @unchecked Sendable {
     let whole = bytes.byteCount &>> 3
     check(index, Self.words(forBytes: bytes.byteCount))
     for i in 0..<whole {
-      let word = unsafe bytes.unsafeLoadUnaligned(
-        fromUncheckedByteOffset: i &<< 3, as: UInt64.self)
+      let word = unsafe bytes.unsafeLoadUnaligned(fromUncheckedByteOffset: i &<< 3, as: UInt64.self)
       unsafe base[index &+ i].store(word, ordering: .relaxed)
     }
     if bytes.byteCount & 7 != 0 {
@@ -149,8 +147,7 @@ struct AtomicWords: @unchecked Sendable {
     let whole = bytes.byteCount &>> 3
     check(index, Self.words(forBytes: bytes.byteCount))
     for i in 0..<whole {
-      let word = unsafe bytes.unsafeLoadUnaligned(
-        fromUncheckedByteOffset: i &<< 3, as: UInt64.self)
+      let word = unsafe bytes.unsafeLoadUnaligned(fromUncheckedByteOffset: i &<< 3, as: UInt64.self)
       if unsafe base[index &+ i].load(ordering: .relaxed) != word { return false }
     }
     if bytes.byteCount & 7 == 0 { return true }
@@ -171,7 +168,7 @@ struct AtomicWords: @unchecked Sendable {
     }
   }
 
-  /// A range for one user, who takes turns with others by a word of its own.
+  /// A range as plain memory. Its users take turns by a word that one of them has by `replace`.
   @unsafe
   func plainBytes(_ index: Int, _ words: Int) -> UnsafeMutableRawBufferPointer {
     check(index, words)

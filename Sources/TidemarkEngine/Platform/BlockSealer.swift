@@ -8,17 +8,18 @@
 /// Encrypts and authenticates pieces of one file, each with a nonce of its own.
 ///
 /// AES-256-GCM, by swift-crypto where the trait `Encryption` is on; without it nothing can be
-/// sealed or opened. The caller makes sure that a nonce is never used for two different pieces.
+/// sealed or opened. The caller makes sure that no two pieces under one key get the same nonce.
 @safe
 package final class BlockSealer: Sendable {
   /// The bytes that sealing adds to a piece's length: the tag behind it.
   package static let tagBytes = 16
   package static let nonceBytes = 12
 
-  /// The number that tells the pieces of a file apart: a u32 for the kind and number of the piece,
-  /// and a u64 for its place.
+  /// Tells the pieces of a file apart.
   package struct Nonce: Sendable, Hashable {
+    /// The kind of piece in the highest byte; below it some kinds have a number.
     package var kind: UInt32
+    /// Where the piece stands, or its number.
     package var place: UInt64
 
     package init(kind: UInt32, place: Int) {
@@ -80,7 +81,7 @@ package final class BlockSealer: Sendable {
   ///   - stored: the piece and its tag.
   ///   - nonce: the one it was sealed with.
   ///   - more: what was authenticated besides the file's number.
-  /// - Throws: when anything of these is not as it was.
+  /// - Throws: when any of these differs from what was sealed.
   package func open(
     _ stored: RawSpan, _ nonce: Nonce, authenticating more: [UInt8] = []
   ) throws(FormatError) -> [UInt8] {
@@ -94,10 +95,9 @@ package final class BlockSealer: Sendable {
     return writer.bytes
   }
 
-  // MARK: The cipher
-
   #if Encryption
-    /// A piece and its tag.
+    /// Encrypts a piece with exactly this associated data; ``seal`` adds the file's number to it.
+    /// - Returns: the encrypted piece and its tag.
     package func sealed(
       _ piece: RawSpan, _ nonce: [UInt8], authenticating associated: [UInt8]
     ) throws(FormatError) -> [UInt8] {
@@ -115,7 +115,8 @@ package final class BlockSealer: Sendable {
       } catch { throw FormatError("encryption failed") }
     }
 
-    /// The piece, if it is authentic.
+    /// Decrypts what ``sealed`` gave.
+    /// - Throws: when piece, nonce or associated data are not those that were sealed.
     package func opened(
       _ stored: RawSpan, _ nonce: [UInt8], authenticating associated: [UInt8]
     ) throws(FormatError) -> [UInt8] {
@@ -141,15 +142,11 @@ package final class BlockSealer: Sendable {
   #else
     package func sealed(
       _ piece: RawSpan, _ nonce: [UInt8], authenticating associated: [UInt8]
-    ) throws(FormatError) -> [UInt8] {
-      throw FormatError("this build has no encryption")
-    }
+    ) throws(FormatError) -> [UInt8] { throw FormatError("this build has no encryption") }
 
     package func opened(
       _ stored: RawSpan, _ nonce: [UInt8], authenticating associated: [UInt8]
-    ) throws(FormatError) -> [UInt8] {
-      throw FormatError("this build has no encryption")
-    }
+    ) throws(FormatError) -> [UInt8] { throw FormatError("this build has no encryption") }
 
     package static func fingerprint(of key: [UInt8]) -> [UInt8] { [] }
   #endif

@@ -52,6 +52,7 @@ extension RawSpan {
     return unsafe extracting(unchecked: offset..<(offset + count))
   }
 
+  /// Whether all bytes are zero.
   package var isZero: Bool {
     var offset = 0
     while offset <= byteCount - 8 {
@@ -145,9 +146,7 @@ package struct ByteReader: ~Escapable {
   /// Passes over `count` bytes and returns where they began.
   @inline(__always)
   package mutating func skip(_ count: Int) throws(FormatError) -> Int {
-    guard count >= 0, count <= bytes.byteCount - offset else {
-      throw FormatError("ends too early")
-    }
+    guard count >= 0, count <= bytes.byteCount - offset else { throw FormatError("ends too early") }
     let start = offset
     offset += count
     return start
@@ -173,7 +172,7 @@ package struct ByteReader: ~Escapable {
     return text
   }
 
-  /// A byte that no other version has.
+  /// Reads a version byte; any other than `version` counts as one of a later version.
   package mutating func version(_ version: UInt8) throws(FormatError) {
     if try u8() != version { throw FormatError("written by another version", isNewer: true) }
   }

@@ -97,7 +97,7 @@ extension Reader {
           storeID: plan.manifest.storeID, imageID: plan.id, sequence: plan.sequence,
           userInfo: read.usage.encoded(), dropTombstonesThrough: 0, keepFormerMembers: true))
       info.fileKey = plan.fileKey
-      info.forgetsEvictionsThrough = LogSnapshot(read).neededFloor
+      info.dropEvictionsThrough = LogSnapshot(read).neededFloor
       let taken = plan.countToMerge(read.index)
       return RunJob(
         info: info, input: read.index.mergeInput(taking: taken), taken: taken,

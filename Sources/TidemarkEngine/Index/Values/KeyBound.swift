@@ -11,14 +11,14 @@ package enum KeyBound: Sendable, Hashable {
 
   /// The end of the range of all keys that begin with `prefix`.
   package static func afterPrefix(_ prefix: [UInt8]) -> KeyBound {
+    // A byte 0xff has no successor, so the byte before it is raised instead.
     var next = prefix
-    while let last = next.popLast() {
-      if last < 0xff { return .excluding(next + [last + 1]) }
-    }
+    while let last = next.popLast() { if last < 0xff { return .excluding(next + [last + 1]) } }
     return .end
   }
 
-  /// The place between keys where a range that begins here begins, or one that ends here ends.
+  /// The bound as a place between keys.
+  /// - Parameter isLower: whether a range begins at the bound; else a range ends there.
   func cut(isLower: Bool) -> KeyCut {
     switch self {
     case .start: KeyCut(key: [], place: .beforeAll)
@@ -29,16 +29,14 @@ package enum KeyBound: Sendable, Hashable {
   }
 }
 
-/// A place between two keys.
+/// A place between two keys: directly before or after `key`, whether or not that exists.
 struct KeyCut {
-  enum Place {
-    case beforeAll, before, after, afterAll
-  }
+  enum Place { case beforeAll, before, after, afterAll }
 
   var key: [UInt8]
   var place: Place
 
-  /// Whether the place lies before a key and does not touch it.
+  /// Whether this place lies before the one directly before `other`; false where both are the same.
   func lies(before other: [UInt8]) -> Bool {
     switch place {
     case .beforeAll: true
@@ -47,7 +45,7 @@ struct KeyCut {
     }
   }
 
-  /// Whether the place lies behind the one before a key.
+  /// Whether this place lies behind the one directly before `other`; false where both are the same.
   func lies(behind other: [UInt8]) -> Bool {
     switch place {
     case .beforeAll: false
@@ -57,13 +55,12 @@ struct KeyCut {
     }
   }
 
-  /// Whether a key lies behind this place.
+  /// Whether the key `other` lies behind this place.
   @inline(__always)
-  func precedes(_ other: RawSpan) -> Bool {
-    isBefore(order: other.compare(to: key.rawSpan))
-  }
+  func precedes(_ other: RawSpan) -> Bool { isBefore(order: other.compare(to: key.rawSpan)) }
 
-  /// Whether a key that compares so with this place's key lies behind the place.
+  /// Whether a key lies behind this place.
+  /// - Parameter order: that key's ``RawSpan/compare(to:)`` with `key`; 0 where both are equal.
   @inline(__always)
   func isBefore(order: Int) -> Bool {
     switch place {

@@ -1,5 +1,6 @@
 /// A range of keys with the order in which it is walked.
 struct KeyRange {
+  /// The ends in byte order, also where the walk is descending.
   var lower: KeyCut
   var upper: KeyCut
   var descending: Bool

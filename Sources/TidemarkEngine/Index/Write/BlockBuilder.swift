@@ -1,4 +1,5 @@
-/// Builds the blocks of an image key by key, with their offsets and the samples.
+/// Builds the sections that find keys of an image (a sorted run of the index) in byte order: blocks
+/// of keys and slots, their offsets, and samples, which sort between groups: see ``ImageLayout``.
 struct BlockBuilder {
   private var records: [UInt8] = []
   private var keys = ByteWriter(capacity: 4096)
@@ -9,7 +10,7 @@ struct BlockBuilder {
   private var samples: [UInt8] = []
   private var blocks = 0
 
-  /// Adds a key, which sorts behind the one before.
+  /// Adds a key, which sorts behind the key before it.
   mutating func add(
     _ key: RawSpan, _ slot: Slot, to writer: inout SectionWriter
   ) throws(IndexError) {
@@ -33,11 +34,10 @@ struct BlockBuilder {
     if keysInBlock == ImageLayout.keysPerBlock { try flush(&writer) }
   }
 
-  /// Ends the section of blocks and writes those that lead to them.
-  mutating func finish(
-    _ keyCount: Int, _ writer: inout SectionWriter
-  ) throws(IndexError) {
+  /// Ends the section of blocks and writes the sections of their offsets and of the samples.
+  mutating func finish(_ keyCount: Int, _ writer: inout SectionWriter) throws(IndexError) {
     if keysInBlock > 0 { try flush(&writer) }
+    // One offset more than there are blocks, and samples: where the last one ends.
     appendOffset(writer.sectionBytes)
     writer.end(.blocks, count: keyCount)
     try writer.write(.blockOffsets, offsets.rawSpan, count: blocks)
@@ -62,10 +62,11 @@ struct BlockBuilder {
     offsets.append(UInt64(offset), bytes: ImageLayout.offsetBytes)
   }
 
-  /// The shortest prefix of a key that sorts behind the key before.
+  /// Adds the shortest prefix of `key` that sorts behind the key before it; nothing for the first.
   private mutating func appendSample(before key: RawSpan) throws(IndexError) {
     try appendSampleOffset()
     guard blocks > 0 else { return }
+    // Keys ascend without repetition, so that `key` has a byte behind the shared ones.
     let shared = previous.rawSpan.commonPrefix(with: key)
     samples.append(copying: key.extracting(first: shared + 1))
   }

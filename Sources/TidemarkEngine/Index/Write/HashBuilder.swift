@@ -1,13 +1,13 @@
 // SAFETY: one allocation of `buckets` buckets, made and freed here alone; a bucket's number is
 // always below that, an entry's below twelve.
 
-/// Builds the hash table of an image. See ``ImageLayout``.
+/// Builds the hash table of an image (a sorted run of the index) from keys to their ordinals.
 @safe
 final class HashBuilder {
   private static let wordsPerBucket = ImageLayout.bucketBytes / 4
   private static let ordinalWord = ImageLayout.bucketOrdinals / 4
   private static let countWord = ImageLayout.bucketCount / 4
-  /// Entries on their way: their buckets are asked for from memory while others are placed.
+  /// So many entries wait while the processor fetches their buckets from memory.
   private static let waitingEntries = 16
 
   private struct Entry {
@@ -18,9 +18,10 @@ final class HashBuilder {
   /// Buckets as words whose bytes go to the file from the lowest to the highest.
   private let words: UnsafeMutablePointer<UInt32>
   private let buckets: Int
+  /// Entries that are not placed yet; once full a ring, from `oldest` on.
   private var waiting: [Entry] = []
   private var oldest = 0
-  /// How far from its bucket the farthest entry stands.
+  /// How far from its bucket the farthest entry stands; known after `write`.
   private(set) var longestProbe = 0
 
   /// A table for at most `keys` keys, at most four fifths full.
@@ -34,7 +35,7 @@ final class HashBuilder {
 
   deinit { unsafe words.deallocate() }
 
-  /// Adds an entry; there must be fewer than the table was made for.
+  /// Adds an entry; there may be as many as the table was made for.
   func insert(_ hash: UInt64, _ ordinal: UInt32) throws(IndexError) {
     guard buckets > 0 else { throw IndexError.limitExceeded }
     let bucket = ImageLayout.bucket(hash, of: buckets)
@@ -50,6 +51,7 @@ final class HashBuilder {
     try place(due)
   }
 
+  /// Places the entries that wait, and writes the section; to be called once, after all `insert`.
   func write(to writer: inout SectionWriter) throws(IndexError) {
     for entry in waiting { try place(entry) }
     waiting.removeAll()
@@ -78,6 +80,7 @@ final class HashBuilder {
         longestProbe = max(longestProbe, probe)
         return
       }
+      // Tells look-ups that entries of this full bucket stand in the next one.
       unsafe base[Self.countWord] |= 0x100
       bucket = bucket + 1 == buckets ? 0 : bucket + 1
     }

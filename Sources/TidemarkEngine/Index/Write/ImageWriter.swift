@@ -1,4 +1,4 @@
-/// The header's facts of a run, and what goes into it.
+/// What a new image is told: the facts for its header, and which keys it leaves out.
 package struct ImageInfo: Sendable {
   /// The store, 16 bytes.
   package var storeID: [UInt8]
@@ -8,14 +8,15 @@ package struct ImageInfo: Sendable {
   package var sequence: UInt64
   /// Bytes that the owner wants to keep beside the image; at most 1 MiB.
   package var userInfo: [UInt8]
-  /// Deleted keys whose delete is at or below this leave the index, but for those in `keptDeletes`.
+  /// Deleted keys whose delete is at or below this leave the index, but for those in `keptDeletes`:
+  /// a compaction lets these deletes go from the log.
   package var dropTombstonesThrough: UInt64
-  /// Keys whose cached value was given up at or below this leave the index.
-  package var forgetsEvictionsThrough: UInt64 = 0
-  /// Sequences of deletes that stay known, since the log keeps them.
+  /// Keys whose cached value was evicted at or below this leave the index: no view needs them.
+  package var dropEvictionsThrough: UInt64 = 0
+  /// Sequences of deletes that stay in the index, since the log keeps them.
   package var keptDeletes: Set<UInt64> = []
-  /// Whether keys that used to carry a label are kept for views of the past.
-  /// Runs over others keep them anyway, since they override what those say.
+  /// Whether the lists of a label also name keys that have lost it, for views of the past.
+  /// An image over other ones names them in any case, since it overrides the lists beneath.
   package var keepFormerMembers: Bool
   /// Drawn for this image; nil when it is not to be encrypted.
   package var fileKey: NewFileKey?
@@ -33,9 +34,10 @@ package struct ImageInfo: Sendable {
   }
 }
 
-/// Makes a run of a frozen delta and those runs that it shall take the place of.
+/// Writes an image, one sorted run of the index on disk: the merge of a frozen delta (an immutable
+/// memtable) and the newest images, whose place it takes. Its key count is at most `mostKeys`.
 package enum ImageWriter {
-  /// Writes a run into an empty file, the header last; does not sync.
+  /// Writes an image into an empty file, the header last; does not sync, which its caller must do.
   ///
   /// Streams keys and slots. In memory are the hash table (6.7 bytes a key), the ordinals per
   /// label (4 bytes each) and, where former members are kept, the new ordinals of the keys
@@ -59,6 +61,7 @@ package enum ImageWriter {
     var writer = SectionWriter(file, header, info.fileKey)
     var keys = try MergedKeys(input, info)
     try keys.write(to: &writer)
+    // An image over no other one has all keys, so that its count must be the one that was kept.
     guard !input.isWhole || keys.liveCount == input.totalLiveKeys else { throw Self.wrongCount }
     var labels = MergedLabels(input, keys)
     try labels.write(to: &writer)

@@ -1,10 +1,11 @@
-/// Collects which ordinals carry which label, in flat memory: how many each label will have at most
-/// is known before.
+/// Collects for each label the keys of a new run that carry it, by their ordinals (ranks in key
+/// order). All lists lie in one array: how long each may get is known before.
 struct MembershipBuilder {
   private var ordinals: [UInt32]
   private var byLabel = IDMap()
-  /// By place of the label where its ordinals begin; one more than there are labels.
+  /// Where in `ordinals` the list of each label of `init` begins, and one more for the end.
   private var starts: [Int] = [0]
+  /// How many ordinals each list has so far.
   private var filled: [UInt32]
 
   /// - Parameter labels: ids, each with the most keys that may carry it.
@@ -18,7 +19,8 @@ struct MembershipBuilder {
     ordinals = [UInt32](repeating: 0, count: starts[labels.count])
   }
 
-  var isEmpty: Bool { filled.isEmpty }
+  /// Whether no labels were announced.
+  var hasNoLabels: Bool { filled.isEmpty }
 
   /// Notes that a key carries a label; ordinals come in ascending order.
   mutating func add(_ ordinal: UInt32, to label: UInt32) throws(IndexError) {

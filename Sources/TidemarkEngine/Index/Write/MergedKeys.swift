@@ -1,25 +1,26 @@
-/// The part of a run that is about keys: blocks and hash table. Collects for the labels what only
-/// this pass sees.
+/// Writes the keys of a new run of the index (blocks and hash table) in one pass over the merged
+/// layers, and collects on the way what ``MergedLabels`` writes after it.
 struct MergedKeys {
-  /// Stands for a key that is not in the new run.
+  /// In the place of an ordinal: the key is not in the new run. Greater than all ordinals.
   static let dropped = UInt32.max
 
   private let input: MergeInput
   private let info: ImageInfo
   private var hash: HashBuilder
   private(set) var memberships: MembershipBuilder
-  /// Sets that some key has.
+  /// Sets of labels that some key of the new run has.
   private(set) var usedSets: [UInt32] = []
   private var knownSets = IDMap()
-  /// New ordinals by layer and number in it; empty if nobody needs them.
+  /// Ordinals in the new run by layer (0 is the frozen delta, then the merged runs) and by number
+  /// in the layer; empty where no former carriers of labels are kept.
   private(set) var newOrdinals: [[UInt32]] = []
   private(set) var count = 0
-  /// How many are not deleted, but for derived ones.
+  /// How many keys are not deleted, but for those of rows that the library derives from others.
   private(set) var liveCount = 0
   private(set) var deletedCount = 0
+  /// The labels of the set `idsSet`, which was decoded last.
   private var ids: [UInt32] = []
   private var idsSet: UInt32 = 0
-
   private(set) var longestProbe = 0
 
   init(_ input: MergeInput, _ info: ImageInfo) throws(IndexError) {
@@ -30,8 +31,9 @@ struct MergedKeys {
     var bounds: [(id: UInt32, most: Int)] = []
     while try labels.next(bounds.isEmpty) { bounds.append((labels.id, labels.mostCarriers)) }
     memberships = MembershipBuilder(bounds)
+    // A run over others must say of which labels its keys are rid: their lists still name them.
     let overrides = !PlantedBug.isOn(.lostLabelForgotten)
-    if !memberships.isEmpty, input.isWhole ? info.keepFormerMembers : overrides {
+    if !memberships.hasNoLabels, input.isWhole ? info.keepFormerMembers : overrides {
       for keys in [input.frozen.count] + input.runs.map(\.count) {
         newOrdinals.append([UInt32](repeating: Self.dropped, count: keys))
       }
@@ -64,16 +66,18 @@ struct MergedKeys {
     hash = HashBuilder(keys: 0)
   }
 
-  /// A delete is forgotten when the log has forgotten it, and no run beneath knows the key.
+  /// Whether a key leaves the index: a delete that the log has let go, or an eviction that no view
+  /// needs. Never over other runs: one may have an older slot, which would count again.
   private func isForgotten(_ slot: Slot) -> Bool {
     if PlantedBug.isOn(.deleteForgottenOverRuns), slot.isDeleted, !input.isWhole { return true }
-    if slot.size == .evicted, input.isWhole, slot.sequence <= info.forgetsEvictionsThrough {
+    if slot.size == .evicted, input.isWhole, slot.sequence <= info.dropEvictionsThrough {
       return true
     }
     return slot.isDeleted && input.isWhole && slot.sequence <= info.dropTombstonesThrough
       && !info.keptDeletes.contains(slot.sequence)
   }
 
+  /// Collects the labels of the key whose ordinal is `count`. Neighbours mostly have the same set.
   private mutating func noteLabels(_ set: UInt32) throws(IndexError) {
     if set != idsSet {
       var ids = self.ids

@@ -1,9 +1,11 @@
-/// The part of a run that is about labels: posting lists, labels and sets of labels.
+/// Writes the labels of a new run of the index: posting lists, labels and sets of labels. The keys
+/// were written before, and `keys` has what that pass has collected.
 struct MergedLabels {
   private let input: MergeInput
   private let keys: MergedKeys
+  /// Ordinals of keys that a layer lists for the present label and that do not carry it any more.
   private var former: [UInt32] = []
-  /// Labels that the run names.
+  /// Ids of the labels that the run names, ascending.
   private var used: [UInt32] = []
 
   init(_ input: MergeInput, _ keys: MergedKeys) {
@@ -14,8 +16,7 @@ struct MergedLabels {
   mutating func write(to writer: inout SectionWriter) throws(IndexError) {
     try writePostings(&writer)
     try write(used, of: input.labels, (.labelOffsets, .labelBytes, .labelHash), &writer)
-    try write(
-      keys.usedSets.sorted(), of: input.sets, (.setOffsets, .setBytes, .setHash), &writer)
+    try write(keys.usedSets.sorted(), of: input.sets, (.setOffsets, .setBytes, .setHash), &writer)
   }
 
   private func write(
@@ -31,7 +32,7 @@ struct MergedLabels {
     try table.finish(sections, &writer)
   }
 
-  /// Writes all lists.
+  /// Writes two lists for each label, its carriers and its former ones, and the section of labels.
   private mutating func writePostings(_ writer: inout SectionWriter) throws(IndexError) {
     var encoder = PostingEncoder()
     var entries = ByteWriter()
@@ -43,6 +44,7 @@ struct MergedLabels {
       let current = keys.memberships.ordinals(of: labels.id)
       try collectFormer(&labels, besides: current)
       let count = try labels.count()
+      // `count` has the carriers in runs beneath, too; a whole run has none beneath.
       guard count >= current.count, !input.isWhole || count == current.count else {
         throw MembershipBuilder.inconsistent
       }
@@ -57,7 +59,7 @@ struct MergedLabels {
     try writer.write(.labels, entries.bytes.rawSpan, count: used.count)
   }
 
-  /// Collects the keys that are listed for a label and do not carry it.
+  /// Collects into `former` the keys that are listed for a label and are not in `current`.
   private mutating func collectFormer(
     _ labels: inout MergedLabelReader, besides current: ArraySlice<UInt32>
   ) throws(IndexError) {
@@ -65,13 +67,12 @@ struct MergedLabels {
     guard !keys.newOrdinals.isEmpty else { return }
     var found = former
     former = []
-    try labels.forEachPlace { place in
-      found.append(keys.newOrdinals[place.layer][place.number])
-    }
+    try labels.forEachPlace { found.append(keys.newOrdinals[$0.layer][$0.number]) }
     found.sort()
     var kept = 0
     var next = current.startIndex
     for ordinal in found {
+      // Sorted last, as all that follow: keys that the new run does not have.
       if ordinal == MergedKeys.dropped { break }
       if kept > 0, found[kept - 1] == ordinal { continue }
       while next < current.endIndex, current[next] < ordinal { next += 1 }

@@ -1,12 +1,13 @@
-/// Codes posting lists. See ``ImageLayout``.
+/// Encodes posting lists: the ordinals (ranks in key order) of the keys of a run that carry a
+/// label. ``ImageLayout`` shows the bytes. Used for list after list, so that it keeps its buffers.
 struct PostingEncoder {
   private var skips = ByteWriter()
   private var blocks = ByteWriter()
 
-  /// Writes a list and its entry in the section of lists.
+  /// Writes a list into the section of lists, and appends its entry for the section of labels.
   /// - Parameters:
   ///   - ordinals: ascending.
-  ///   - entries: where the entry goes.
+  ///   - entries: gets where the list stands, how many ordinals and how many bytes it has.
   mutating func write(
     _ ordinals: ArraySlice<UInt32>, entries: inout ByteWriter, to writer: inout SectionWriter
   ) throws(IndexError) {

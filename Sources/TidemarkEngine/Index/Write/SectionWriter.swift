@@ -1,6 +1,6 @@
-/// Writes an image's data from front to back, chunk by chunk with checksums.
+/// Writes an image (a sorted run of the index) from front to back, in chunks with checksums.
 struct SectionWriter {
-  /// So much is collected before it is written.
+  /// Whole chunks are collected until they have so many bytes, then written with one call.
   private static let writeBytes = 256 << 10
 
   private let file: any File
@@ -23,7 +23,7 @@ struct SectionWriter {
     chunk.reserveCapacity(ImageLayout.chunkBytes + ImageLayout.checksumBytes)
   }
 
-  /// Bytes of data so far.
+  /// Bytes of data so far, without checksums and what encryption adds.
   private var dataBytes: Int { chunks << ImageLayout.chunkShift + chunk.count }
 
   /// Bytes of the present section so far.
@@ -45,7 +45,6 @@ struct SectionWriter {
       offset: sectionStart, bytes: dataBytes - sectionStart, count: count)
   }
 
-  /// A whole section.
   mutating func write(
     _ section: ImageLayout.Section, _ bytes: RawSpan, count: Int
   ) throws(IndexError) {
@@ -54,6 +53,7 @@ struct SectionWriter {
     end(section, count: count)
   }
 
+  /// Appends to the section begun last. `chunk` is never left full, so that there is always room.
   @inline(__always)
   mutating func append(_ bytes: RawSpan) throws(IndexError) {
     if bytes.byteCount < ImageLayout.chunkBytes - chunk.count {
@@ -75,6 +75,7 @@ struct SectionWriter {
 
   private mutating func flush() throws(IndexError) {
     let seed = ImageLayout.checksumSeed(imageID: header.imageID, chunk: chunks)
+    // Encryption comes first: the checksum can then be verified without the key.
     do throws(FormatError) {
       try sealer?.seal(&chunk, from: 0, .image(chunk: chunks))
     } catch { throw .imageInvalid(error) }
@@ -93,7 +94,8 @@ struct SectionWriter {
     output.removeAll(keepingCapacity: true)
   }
 
-  /// Writes what is left, and the header at last: until then the file is no image.
+  /// Writes what is left, and the header at last: until then the file is no image. Does not sync.
+  /// - Parameter change: completes the header before it is encrypted and written.
   mutating func finish(_ change: (inout ImageHeader) -> Void) throws(IndexError) {
     header.dataBytes = dataBytes
     if !chunk.isEmpty { try flush() }

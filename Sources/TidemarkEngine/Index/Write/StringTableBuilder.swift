@@ -1,10 +1,11 @@
-/// Writes the labels or the sets of labels that a run names.
+/// Writes the labels, or the sets of labels, that a run of the index names, to be found both ways.
 struct StringTableBuilder {
   typealias Sections = (
     offsets: ImageLayout.Section, bytes: ImageLayout.Section, hash: ImageLayout.Section
   )
 
   private var offsets: [UInt8] = []
+  /// The number of a string plus one, by the string's hash; 0 is empty. Linear probing.
   private var table: [UInt32]
   private let seed: UInt64
   private var count = 0
@@ -13,6 +14,7 @@ struct StringTableBuilder {
   /// A table for `count` strings.
   init(count: Int, seed: UInt64) {
     self.seed = seed
+    // A power of two, at most three quarters full, so that each search meets an empty place.
     var capacity = count == 0 ? 0 : 4
     while capacity * 3 < count * 4 { capacity *= 2 }
     table = [UInt32](repeating: 0, count: capacity)
@@ -32,9 +34,10 @@ struct StringTableBuilder {
     table[position] = UInt32(count)
   }
 
-  /// Ends the strings and writes what leads to them.
+  /// Ends the section of bytes and writes the two that lead to strings.
   mutating func finish(_ sections: Sections, _ writer: inout SectionWriter) throws(IndexError) {
     writer.end(sections.bytes, count: count)
+    // No string has this id: where the last one ends.
     appendOffset(UInt32.max)
     try writer.write(sections.offsets, offsets.rawSpan, count: count)
     try writer.begin()
