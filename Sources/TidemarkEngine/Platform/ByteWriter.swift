@@ -1,6 +1,6 @@
-// SAFETY: integers are stored from their own bytes.
+// SAFETY: `fixed` copies the bytes of an integer that lives until the copy is made.
 
-/// Appends a format's fields, little-endian.
+/// Builds the bytes of a file format: appends one field after the other, integers little-endian.
 package struct ByteWriter: Sendable {
   package var bytes: [UInt8]
 
@@ -12,20 +12,14 @@ package struct ByteWriter: Sendable {
   package var count: Int { bytes.count }
 
   package mutating func u8(_ value: UInt8) { bytes.append(value) }
-
   package mutating func u16(_ value: UInt16) { fixed(value.littleEndian) }
-
   package mutating func u32(_ value: UInt32) { fixed(value.littleEndian) }
-
   package mutating func u64(_ value: UInt64) { fixed(value.littleEndian) }
 
-  /// An unsigned LEB128 number.
+  /// An unsigned LEB128 number: seven bits a byte, the lowest first.
   @inline(__always)
   package mutating func varint(_ value: UInt64) {
-    if value < 0x80 {
-      bytes.append(UInt8(truncatingIfNeeded: value))
-      return
-    }
+    if value < 0x80 { return bytes.append(UInt8(truncatingIfNeeded: value)) }
     var rest = value
     while rest >= 0x80 {
       bytes.append(UInt8(truncatingIfNeeded: rest) | 0x80)
@@ -34,15 +28,15 @@ package struct ByteWriter: Sendable {
     bytes.append(UInt8(truncatingIfNeeded: rest))
   }
 
+  /// A count or length as an unsigned LEB128 number; a negative one traps.
   package mutating func varint(_ value: Int) { varint(UInt64(value)) }
 
-  /// A signed number, zigzag-coded.
+  /// A signed number, zigzag-coded, so that numbers near 0 are short on both sides.
   package mutating func zigzag(_ value: Int64) {
     varint(UInt64(bitPattern: (value << 1) ^ (value >> 63)))
   }
 
   package mutating func raw(_ more: [UInt8]) { bytes.append(contentsOf: more) }
-
   package mutating func raw(_ more: RawSpan) { bytes.append(copying: more) }
 
   /// Varint length and bytes.
@@ -58,12 +52,12 @@ package struct ByteWriter: Sendable {
     bytes.append(contentsOf: repeatElement(0, count: count))
   }
 
-  /// Overwrites four bytes that were appended before.
+  /// Overwrites four bytes that were appended before, with a number known only later.
   package mutating func patch(u32 value: UInt32, at offset: Int) {
     for i in 0..<4 { bytes[offset + i] = UInt8(truncatingIfNeeded: value >> (8 * UInt32(i))) }
   }
 
-  /// Overwrites eight bytes that were appended before.
+  /// Overwrites eight bytes that were appended before, with a number known only later.
   package mutating func patch(u64 value: UInt64, at offset: Int) {
     for i in 0..<8 { bytes[offset + i] = UInt8(truncatingIfNeeded: value >> (8 * UInt64(i))) }
   }
@@ -83,13 +77,13 @@ extension [UInt8] {
 }
 
 extension MutableRawSpan {
-  /// Puts a number into bytes that are there, little-endian.
+  /// Overwrites existing bytes with a number, little-endian.
   @inline(__always)
   mutating func put(_ value: some FixedWidthInteger & BitwiseCopyable, at offset: Int) {
     storeBytes(of: value.littleEndian, toByteOffset: offset, as: type(of: value))
   }
-  /// Puts an unsigned LEB128 number over bytes that are there.
-  /// - Returns: where it ends.
+  /// Overwrites existing bytes with an unsigned LEB128 number.
+  /// - Returns: the offset behind its last byte.
   @inline(__always)
   mutating func put(varint value: UInt64, at offset: Int) -> Int {
     var (rest, end) = (value, offset)

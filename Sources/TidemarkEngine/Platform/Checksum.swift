@@ -13,12 +13,10 @@ package enum CRC32C {
     unsafe bytes.withUnsafeBytes { unsafe ctidemark_crc32c(seed, $0.baseAddress, $0.count) }
   }
 
-  /// The checksum of a u32 and a u64 behind it, little-endian.
+  /// The checksum of 12 bytes: a u32, then a u64, both little-endian.
   static func checksum(_ first: UInt32, _ second: UInt64, seed: UInt32) -> UInt32 {
     let words = ((UInt64(first) | second &<< 32).littleEndian, (second &>> 32).littleEndian)
-    return unsafe withUnsafeBytes(of: words) {
-      unsafe ctidemark_crc32c(seed, $0.baseAddress, 12)
-    }
+    return unsafe withUnsafeBytes(of: words) { unsafe ctidemark_crc32c(seed, $0.baseAddress, 12) }
   }
 }
 
@@ -31,7 +29,6 @@ package enum XXH64 {
   private static let prime4: UInt64 = 0x85EB_CA77_C2B2_AE63
   private static let prime5: UInt64 = 0x27D4_EB2F_1656_67C5
 
-  /// The hash of some bytes.
   package static func hash(_ bytes: RawSpan, seed: UInt64 = 0) -> UInt64 {
     let count = bytes.byteCount
     var offset = 0
@@ -61,7 +58,7 @@ package enum XXH64 {
     return avalanche(hash)
   }
 
-  /// Runs the four accumulators over all whole stripes of 32 bytes.
+  /// Runs the four accumulators over all whole stripes of 32 bytes, and merges them.
   private static func stripes(_ bytes: RawSpan, seed: UInt64) -> UInt64 {
     var a = seed &+ prime1 &+ prime2
     var b = seed &+ prime2

@@ -1,7 +1,8 @@
-/// Days of the proleptic Gregorian calendar.
+/// A date of the Gregorian calendar, whose rules count for the years before 1582, too.
 ///
 /// After `days_from_civil` and `civil_from_days` in Howard Hinnant's "chrono-Compatible Low-Level
-/// Date Algorithms": years begin in March, so that the leap day is the last of its year.
+/// Date Algorithms": years begin in March, so that the leap day is the last of its year. An era is
+/// 400 years or 146,097 days; the first begins with 0000-03-01, 719,468 days before 1970-01-01.
 package struct CivilDate: Hashable {
   var year: Int
   /// 1 to 12.
@@ -9,13 +10,12 @@ package struct CivilDate: Hashable {
   /// 1 to 31.
   var day: Int
 
-  /// The date `days` after 1970-01-01.
+  /// The date that is so many days after 1970-01-01, or before it where `days` is negative.
   init(daysSince1970 days: Int) {
     let shifted = days + 719_468
     let era = (shifted >= 0 ? shifted : shifted - 146_096) / 146_097
     let dayOfEra = shifted - era * 146_097
-    let yearOfEra =
-      (dayOfEra - dayOfEra / 1460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
+    let yearOfEra = (dayOfEra - dayOfEra / 1460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
     let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
     let shiftedMonth = (5 * dayOfYear + 2) / 153
     day = dayOfYear - (153 * shiftedMonth + 2) / 5 + 1
@@ -33,7 +33,6 @@ package struct CivilDate: Hashable {
     self.day = day
   }
 
-  /// Days since 1970-01-01.
   package var daysSince1970: Int {
     let shifted = month <= 2 ? year - 1 : year
     let era = (shifted >= 0 ? shifted : shifted - 399) / 400
@@ -43,7 +42,6 @@ package struct CivilDate: Hashable {
     return era * 146_097 + dayOfEra - 719_468
   }
 
-  /// Whether a month ends with this day.
   var isLastOfMonth: Bool { day == Self.days(inMonth: month, of: year) }
 
   private static func days(inMonth month: Int, of year: Int) -> Int {

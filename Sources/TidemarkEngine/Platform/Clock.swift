@@ -1,6 +1,6 @@
-/// Where the engine takes the time from.
+/// The engine's source of the time; tests put a simulated one in its place.
 ///
-/// Named after what it gives, since Swift's own `Clock` measures durations only.
+/// It is not Swift's `Clock`, which measures durations and knows no time of day.
 package protocol WallClock: Sendable {
   /// The time of day.
   func now() -> Timestamp
@@ -8,7 +8,7 @@ package protocol WallClock: Sendable {
   func monotonicNanoseconds() -> UInt64
 }
 
-/// Where the engine takes chance from: store ids, salts, epochs, hash seeds.
+/// The engine's source of random numbers: for store ids, salts, epochs and hash seeds.
 package protocol RandomSource: Sendable {
   /// Eight unpredictable bytes.
   func next() -> UInt64

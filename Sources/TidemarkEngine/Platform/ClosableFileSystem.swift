@@ -1,7 +1,7 @@
-/// The file system of one store, which closes the store's files when these are let go of, whoever
-/// holds them.
+/// The file system of one store. Every file of the store is opened through it, so that suspending
+/// the store closes them all (closing it only those open for writing), whoever still holds one.
 ///
-/// Calls on an open file go to that file alone. Files of a former opening stay closed.
+/// Calls on an open file go to that file alone. What is closed stays so after ``reopen()``.
 final class ClosableFileSystem: FileSystem {
   /// The file system beneath, which is never closed.
   let base: any FileSystem
@@ -9,21 +9,21 @@ final class ClosableFileSystem: FileSystem {
 
   private struct State {
     var isClosed = false
-    /// The directory beneath which no file can be written, while those at work clear up behind
-    /// themselves.
+    /// The directory beneath which no file can be opened for writing; nil where none is. Files can
+    /// still be removed there: a compaction that is broken off takes its output away.
     var readOnlyRoot: String?
     var files: [ObjectIdentifier: OpenFile] = [:]
-    /// How many files there may be until those that nobody holds any more are forgotten.
-    var room = 64
+    /// At this many entries, `files` forgets those whose file nobody holds any more.
+    var pruneCount = 64
 
     func mayWrite(_ path: String) -> Bool {
       !isClosed && !(readOnlyRoot.map { path.hasPrefix($0) } ?? false)
     }
 
-    mutating func note(_ file: any File, _ path: String, _ mode: FileMode) {
-      if files.count >= room {
+    mutating func register(_ file: any File, _ path: String, _ mode: FileMode) {
+      if files.count >= pruneCount {
         files = files.filter { $0.value.file != nil }
-        room = max(64, 2 * files.count)
+        pruneCount = max(64, 2 * files.count)
       }
       files[ObjectIdentifier(file)] = OpenFile(file: file, path: path, mode: mode)
     }
@@ -37,9 +37,9 @@ final class ClosableFileSystem: FileSystem {
 
   init(_ base: any FileSystem) { self.base = base }
 
-  /// Closes the files that are open for writing, so that whoever writes for long ends soon, and
-  /// opens no more of them.
-  /// - Parameter root: the directory where that holds.
+  /// Closes the files that are open for writing and refuses to open more: a long rewrite, such as a
+  /// compaction, fails at its next write instead of being waited for to its end.
+  /// - Parameter root: only files beneath this directory; a backup elsewhere goes on.
   func stopWriting(beneath root: String) {
     let root = root + "/"
     close { state in
@@ -48,7 +48,7 @@ final class ClosableFileSystem: FileSystem {
     }
   }
 
-  /// Closes all files and refuses everything.
+  /// Closes all files; every call but ``freeBytes(_:)`` then throws `ErrorNumber.suspended`.
   func close() {
     close { state in
       state.isClosed = true
@@ -57,7 +57,7 @@ final class ClosableFileSystem: FileSystem {
     }
   }
 
-  /// Lets calls through again.
+  /// Lets calls through again. Files that were closed stay so.
   func reopen() {
     state.withLock { state in
       state.isClosed = false
@@ -77,17 +77,18 @@ final class ClosableFileSystem: FileSystem {
     let file = try base.open(path, mode)
     let isRefused = state.withLock { state in
       guard mode == .read ? !state.isClosed : state.mayWrite(path) else { return true }
-      state.note(file, path, mode)
+      state.register(file, path, mode)
       return false
     }
     guard isRefused else { return file }
-    // The store was let go of meanwhile.
+    // `close()` or `stopWriting` ran before the file was in `files`, so neither has closed it. A
+    // file that was created is taken away as far as that is possible.
     file.close()
     if mode == .create { try? base.remove(path) }
     throw FileSystemError(.open, path: path, number: ErrorNumber.suspended)
   }
 
-  /// Makes sure that calls are let through.
+  /// - Throws: `ErrorNumber.suspended` while the file system is closed.
   private func check(
     _ operation: FileSystemError.Operation, _ path: String
   ) throws(FileSystemError) {

@@ -1,14 +1,14 @@
-/// Something that is worked out on a thread of its own while its owner goes on, or at once where
-/// no thread is wanted or to be had.
+/// A result that a thread of its own computes while the owner goes on. Where no thread is wanted,
+/// or the system gives none, `init` computes it before it returns.
 final class Deferred<Output: Sendable>: Sendable {
   private let result = Lock<Result<Output, TidemarkError>?>(nil)
   private let thread: WorkerThread?
 
   /// - Parameters:
-  ///   - name: the thread's.
-  ///   - usesThread: whether to start one; else `body` is called before this returns.
-  ///   - yields: whether that lets others have the processor first.
-  ///   - body: works it out.
+  ///   - name: the thread's name.
+  ///   - usesThread: whether to start a thread; else `body` is called before this returns.
+  ///   - yields: whether the thread lets others have the processor first.
+  ///   - body: computes the result; called once.
   init(
     name: String, usesThread: Bool, yields: Bool = false,
     _ body: @escaping @Sendable () throws(TidemarkError) -> Output
@@ -25,7 +25,7 @@ final class Deferred<Output: Sendable>: Sendable {
     if thread == nil { work() }
   }
 
-  /// Waits for it.
+  /// Waits for the result, or throws what `body` threw. May be called again, from any thread.
   func value() throws(TidemarkError) -> Output {
     thread?.join()
     guard let result = result.withLock({ $0 }) else {

@@ -1,16 +1,15 @@
 /// The keys that a store is encrypted with.
 ///
-/// A store asks for a key of 32 bytes that only chance has made, not for a password. Every file
-/// of the store is encrypted with a key of its own, which the file holds in its header, encrypted
-/// with the key that is given here. The header also names that key, by a number that is worked
-/// out from its bytes and tells nothing about them.
+/// A store asks for a key of 32 random bytes, not for a password. Every file of the store is
+/// encrypted with a key of its own. The file's header holds that file key, encrypted with the key
+/// that is given here, and names the latter by its ``KeyID``, which tells nothing about its bytes.
 ///
 /// Needs a build with the package's trait `Encryption`; see ``isAvailable``.
 public struct Encryption: Sendable {
   /// Bytes of a key.
   public static let keyBytes = 32
 
-  /// Names a key: the first 16 bytes of a SHA-256.
+  /// Names a key: the first 16 bytes of a SHA-256 over a fixed text and the key.
   public struct KeyID: Sendable, Hashable, CustomStringConvertible {
     static let byteCount = 16
 
@@ -31,21 +30,20 @@ public struct Encryption: Sendable {
   /// Whether this build can encrypt and decrypt.
   public static var isAvailable: Bool { BlockSealer.isAvailable }
 
+  /// Looks up a key, see ``key(_:)``.
   package let find: @Sendable (KeyID?) throws -> [UInt8]?
 
   /// Keys that are looked up when a store is opened, for example in the system's keychain.
   ///
-  /// A program with a single key gives it whatever is asked for. One that changes its key gives
-  /// the new key when asked with nil, and old keys by their ids until ``Store`` has rewritten
+  /// A program with a single key returns it whatever the id. A program that changes its key
+  /// returns the new key for nil, and old keys by their ids until ``Store`` has rewritten
   /// everything; see the article on encryption.
   /// - Parameter find: gets the id of the key that a file was written with, or nil for the key
   ///   that new files are to be written with, and returns the key's 32 bytes; nil when there is
   ///   no such key. It is called on the thread that opens the store.
   public static func key(
     _ find: @escaping @Sendable (_ id: KeyID?) throws -> [UInt8]?
-  ) -> Encryption {
-    Encryption(find: find)
-  }
+  ) -> Encryption { Encryption(find: find) }
 
   /// The id of a key, under which a store will ask for it.
   /// - Returns: nil unless the key has 32 bytes, and in a build without encryption.

@@ -8,7 +8,7 @@
 
 // SAFETY: `strerror` gives a C string that is copied at once.
 
-/// The system's error numbers that the engine tells apart.
+/// The system's error numbers (`errno`) that the engine tells apart.
 package enum ErrorNumber {
   package static let noEntry = ENOENT
   package static let exists = EEXIST
@@ -26,7 +26,7 @@ package enum ErrorNumber {
   package static let badDescriptor = EBADF
   package static let invalidArgument = EINVAL
   package static let fileTooLarge = EFBIG
-  /// A number that no system has: the store has let go of its files.
+  /// A number that no system has: the store is suspended or closed, see ``ClosableFileSystem``.
   package static let suspended = Int32.min
 
   /// The system's words for an error number.
@@ -46,6 +46,7 @@ extension TidemarkError {
     switch error.number {
     case ErrorNumber.suspended:
       self.init(.suspended, "the store is suspended; call resume()", cause: error)
+    // Suspending or closing a store closes its files, and calls on a closed file give this number.
     case ErrorNumber.badDescriptor:
       self.init(
         .suspended,
@@ -60,36 +61,32 @@ extension TidemarkError {
       self.init(
         .permissionDenied,
         "the file system of \(error.path) is read-only; make it writable, or open the store "
-          + "read-only (while \(task): \(reason))",
-        cause: error)
+          + "read-only (while \(task): \(reason))", cause: error)
     case ErrorNumber.accessDenied, ErrorNumber.notPermitted:
       self.init(
         .permissionDenied,
         "no permission for \(error.path); grant it and open the store again "
-          + "(while \(task): \(reason))",
-        cause: error)
+          + "(while \(task): \(reason))", cause: error)
     case ErrorNumber.tooManyOpenFiles, ErrorNumber.tooManyOpenFilesInSystem:
       self.init(
         .inputOutput,
         "too many open files; raise the limit (ulimit -n) and try again "
-          + "(while \(task): \(reason) of \(error.path))",
-        cause: error)
+          + "(while \(task): \(reason) of \(error.path))", cause: error)
     default:
       self.init(
         .inputOutput,
         "the system failed at \(error.path); check the disk and open the store again "
-          + "(while \(task): \(reason))",
-        cause: error)
+          + "(while \(task): \(reason))", cause: error)
     }
   }
-  /// Whether what was read is damaged, or the disk cannot give its bytes: that is a fault of this
-  /// one thing, beside which everything else can be read.
+  /// Whether bytes are damaged or the disk cannot read them (`EIO`). Other bytes can still be read,
+  /// so verification and repair note the place and go on; any other error ends them.
   package var isDamage: Bool {
     code == .damaged || (cause as? FileSystemError)?.isUnreadable == true
   }
 }
 
 extension FileSystemError {
-  /// Whether the disk cannot give the bytes of something that is there.
+  /// Whether the disk cannot read bytes that it should have (`EIO`), unlike a missing file.
   package var isUnreadable: Bool { number == ErrorNumber.inputOutput }
 }

@@ -10,6 +10,7 @@ extension File {
       var rest = buffer._mutatingExtracting(droppingFirst: done)
       let count = try read(into: &rest, at: offset + done)
       if count == 0 { break }
+      // A file system that claims more than there was room for would spoil the offsets below.
       guard count > 0, count <= wanted - done else {
         throw FileSystemError(.read, path: "", number: ErrorNumber.inputOutput)
       }
@@ -20,13 +21,13 @@ extension File {
 
   /// Reads up to `count` bytes; fewer only at the end of the file.
   ///
-  /// Sets aside no more memory than ``Limits/readBytesUnasked`` or than the file is long, so that
-  /// an untrusted `count` does no harm.
+  /// Allocates no more than ``Limits/readBytesUnasked`` or the length of the file, so that a wrong
+  /// `count` from a damaged file does no harm.
   package func read(_ count: Int, at offset: Int) throws(FileSystemError) -> [UInt8] {
     guard count >= 0, offset >= 0 else {
       throw FileSystemError(.read, path: "", number: ErrorNumber.invalidArgument)
     }
-    // To ask for the length takes half as long as the read itself, so small counts do without.
+    // Asking for the length takes half as long as the read itself, so small reads do not ask.
     let most = count <= Limits.readBytesUnasked ? count : min(count, max(0, try length() - offset))
     var bytes = [UInt8](repeating: 0, count: most)
     let done = try bytes.withMutableRawSpan { (span) throws(FileSystemError) in
@@ -42,6 +43,7 @@ extension File {
     while done < bytes.byteCount {
       let rest = bytes.extracting(droppingFirst: done)
       let count = try write(rest, at: offset + done)
+      // A file system that writes nothing would keep this loop running for ever.
       guard count > 0, count <= rest.byteCount else {
         throw FileSystemError(.write, path: "", number: ErrorNumber.inputOutput)
       }

@@ -2,16 +2,15 @@
 ///
 /// The engine does all its input and output through this protocol, so that tests can put a
 /// simulated disk under it, cut the power at any call and look at what survives.
-/// Paths are plain strings with `/` between components. A call that a signal has interrupted is
-/// made again below it.
+/// Paths are plain strings with `/` between components. Implementations repeat a system call that a
+/// signal has interrupted.
 package protocol FileSystem: Sendable {
-  /// Opens a file.
   func open(_ path: String, _ mode: FileMode) throws(FileSystemError) -> any File
 
   /// Creates a directory whose parent exists; `EEXIST` when there is something already.
   func createDirectory(_ path: String) throws(FileSystemError)
 
-  /// Makes the names in a directory durable.
+  /// Makes the names in a directory durable: files that were created, renamed or removed there.
   func syncDirectory(_ path: String) throws(FileSystemError)
 
   /// The names in a directory, without `.` and `..`, in byte order.
@@ -20,8 +19,8 @@ package protocol FileSystem: Sendable {
   /// Removes a file or an empty directory.
   func remove(_ path: String) throws(FileSystemError)
 
-  /// Gives a file another name in the same directory; what has that name already is replaced. A
-  /// crash leaves it with the old name or the new one, until the directory is synced.
+  /// Gives a file another name in the same directory, and replaces a file that has that name. A
+  /// crash before the directory is synced leaves the file with the old name or the new one.
   func rename(_ path: String, to newPath: String) throws(FileSystemError)
 
   /// The kind of file at a path; nil when there is nothing.
@@ -29,14 +28,14 @@ package protocol FileSystem: Sendable {
 
   /// Takes the exclusive lock of a file, which is created when missing, and writes `owner` into it.
   ///
-  /// The lock goes when it is released or when the process ends. `owner` is a short text that
-  /// whoever finds the lock taken is shown.
+  /// The lock ends when it is released or when the process ends. `owner` is a short text for the
+  /// error message of whoever finds the lock taken.
   func lock(_ path: String, owner: [UInt8]) throws(FileSystemError) -> FileLockOutcome
 
   /// Sixteen bytes that stay the same until the machine starts again.
   func bootIdentifier() throws(FileSystemError) -> [UInt8]
 
-  /// How many bytes files in a directory may still take; nil where nobody can tell.
+  /// How many bytes files in a directory may still take; nil where that is not known.
   func freeBytes(_ path: String) -> Int?
 }
 
@@ -54,7 +53,6 @@ package enum FileMode: Sendable, Hashable {
   case create
 }
 
-/// The kind of file at a path.
 package enum FileKind: Sendable, Hashable {
   case file
   case directory
@@ -65,7 +63,7 @@ package enum FileKind: Sendable, Hashable {
 package enum FileLockOutcome: Sendable {
   /// The lock is ours until released.
   case acquired(any FileLock)
-  /// Somebody else has it; `owner` is what they wrote into the file.
+  /// Another process has it; `owner` is what it wrote into the file.
   case held(owner: [UInt8])
   /// This process has it already.
   case heldByThisProcess
@@ -84,8 +82,8 @@ package protocol FileLock: AnyObject, Sendable {
 /// An open file.
 ///
 /// Transfers may be short, like those of the system calls beneath; the engine's `readFully` and
-/// `writeFully` loop. It is a class, since a segment's file is shared by readers that run
-/// beside a compaction, and the last of them closes it.
+/// `writeFully` loop. It is a class, since readers share a segment's file, also while a compaction
+/// replaces the segment: the file stays open until the last reference is gone.
 package protocol File: AnyObject, Sendable {
   /// The length in bytes.
   func length() throws(FileSystemError) -> Int
@@ -98,14 +96,15 @@ package protocol File: AnyObject, Sendable {
   /// - Returns: how many were written, at least 1 unless `bytes` is empty.
   func write(_ bytes: RawSpan, at offset: Int) throws(FileSystemError) -> Int
 
-  /// Cuts or extends (with zeros, not allocated) the file.
+  /// Cuts the file, or extends it with zeros for which no disk space is allocated.
   func truncate(to length: Int) throws(FileSystemError)
 
   /// Makes the file at least `length` bytes long, with space on the disk behind every byte.
   /// New bytes read as zeros; existing bytes stay.
   func allocate(to length: Int) throws(FileSystemError)
 
-  /// Makes bytes and length durable. After an error nothing may be believed about unsynced bytes.
+  /// Makes bytes and length durable. After an error the unsynced bytes may be lost, even if a later
+  /// sync succeeds: the system may have dropped them from its cache.
   func sync() throws(FileSystemError)
 
   /// Closes the file. Further calls do nothing; any other call after it throws `EBADF`.

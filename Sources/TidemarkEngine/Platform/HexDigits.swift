@@ -11,7 +11,7 @@ extension [UInt8] {
     return digits
   }
 
-  /// The bytes of lower-case hexadecimal digits in ASCII; nil for anything else.
+  /// The bytes that lower-case hexadecimal digits in ASCII stand for; nil for any other text.
   package init?(hexDigits digits: [UInt8]) {
     guard digits.count % 2 == 0 else { return nil }
     self = []

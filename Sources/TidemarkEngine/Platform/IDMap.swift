@@ -1,9 +1,9 @@
 /// A hash table from 32-bit ids to small numbers, without removal.
 ///
-/// Ids are given by this process or by an image, in sequence; nobody chooses them, so the hash
-/// needs no seed.
+/// Ids are counted up by this process or come from a sorted run on disk. Nobody who writes keys can
+/// choose them, so the hash needs no seed. Linear probing; the size is a power of two.
 struct IDMap {
-  /// Key in the upper half, value plus one in the lower; zero is empty.
+  /// Id in the upper half, value plus one in the lower, so that zero is an empty place.
   private var entries: [UInt64] = []
   private(set) var count = 0
 
@@ -23,8 +23,9 @@ struct IDMap {
     }
   }
 
-  /// Adds an id that is not in here.
+  /// Adds an id that the map does not have; a second entry of an id would never be found.
   mutating func insert(_ id: UInt32, _ value: Int) {
+    // At least a quarter stays empty: probes end at an empty place.
     if count * 4 >= entries.count * 3 { grow() }
     place(UInt64(id) << 32 | UInt64(value + 1))
     count += 1

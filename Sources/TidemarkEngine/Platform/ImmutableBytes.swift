@@ -1,8 +1,8 @@
 // SAFETY: the memory is filled once in `init`, never written again and freed in `deinit`; whoever
 // takes the buffer keeps the object.
 
-/// Bytes in memory of their own that never change, so that spans into them need no access to
-/// an array.
+/// Bytes that never change, in memory of their own: a span into them lives as long as the object,
+/// while one into an array ends with the access to the array.
 @safe
 package final class ImmutableBytes: @unchecked Sendable {
   private let memory: UnsafeMutableRawBufferPointer
@@ -17,6 +17,6 @@ package final class ImmutableBytes: @unchecked Sendable {
 
   package var count: Int { unsafe memory.count }
 
-  /// The memory itself, for owners that hand out spans of their own lifetime.
+  /// The memory itself, for owners of this object that lend spans as long as they live themselves.
   @unsafe package var buffer: UnsafeRawBufferPointer { unsafe UnsafeRawBufferPointer(memory) }
 }

@@ -1,5 +1,6 @@
-/// A thread that does one job after another, for work that waits for the disk: the pool on which
-/// tasks run must not. The queue needs no limit, since whoever adds a job waits for it.
+/// A thread that does one job after another, for work that waits for disk or network, which would
+/// block the pool on which tasks run. The queue has no limit of its own: its owners have only a few
+/// jobs at a time.
 package final class JobThread: Sendable {
   private struct State {
     var jobs: [@Sendable () -> Void] = []
@@ -8,19 +9,19 @@ package final class JobThread: Sendable {
 
   private let state: Monitor<State>
 
-  /// Starts the thread.
   package init(name: String) throws(TidemarkError) {
     let state = Monitor(State())
     self.state = state
     _ = try WorkerThread(name: name) { Self.run(state) }
   }
 
+  /// Lets the thread end after the jobs that were added; it is not waited for.
   deinit {
     state.withLock { $0.isStopping = true }
     state.broadcast()
   }
 
-  /// Lets the thread do a job after those before it.
+  /// Adds a job; jobs run in the order in which they were added.
   package func add(_ job: @escaping @Sendable () -> Void) {
     state.withLock { $0.jobs.append(job) }
     state.signal()

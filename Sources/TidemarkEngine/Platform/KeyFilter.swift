@@ -1,30 +1,31 @@
-// SAFETY: the words are given back at the end, when nobody can ask any more.
+// SAFETY: the words are unmapped in `deinit`, when nobody has a reference to ask through.
 
-/// A set of hashes that is asked without a lock: it may say yes for one that is not in it.
+/// A set of hashes that is asked without a lock, as a Bloom filter with one bit for each hash: it
+/// may say yes for a hash that is not in it, and never no for one that is.
 ///
-/// One bit of 32,768 for each hash: of a thousand, three in a hundred others are taken for one of
-/// them.
+/// It has 32,768 bits: with a thousand hashes in it, 3 % of all others get a wrong yes.
 final class KeyFilter: Sendable {
   private static let wordCount = 512
-  /// Nil where the system has no address space left: then it says yes to all.
+  /// Nil where the system has no address space left: then the set says yes to every hash.
   private let words: AtomicWords?
 
   init() { words = AtomicWords(count: Self.wordCount) }
 
   deinit { if let words { unsafe words.unmap() } }
 
-  private static func place(_ hash: UInt64) -> (word: Int, bit: UInt64) {
+  private static func position(_ hash: UInt64) -> (word: Int, bit: UInt64) {
     (Int(truncatingIfNeeded: hash >> 6) & (wordCount - 1), 1 << (hash & 63))
   }
 
-  /// Puts a hash into the set; nobody else changes it meanwhile.
+  /// Puts a hash into the set. The caller holds a lock against other changes: a bit that another
+  /// thread sets between the load and the store would be lost.
   func insert(_ hash: UInt64) {
     guard let words else { return }
-    let (word, bit) = Self.place(hash)
+    let (word, bit) = Self.position(hash)
     words.store(word, words.load(word) | bit)
   }
 
-  /// Empties the set; nobody else changes it meanwhile.
+  /// Empties the set; under the same lock as ``insert(_:)``.
   func removeAll() {
     guard let words else { return }
     for word in 0..<words.count { words.store(word, 0) }
@@ -32,7 +33,7 @@ final class KeyFilter: Sendable {
 
   func mayContain(_ hash: UInt64) -> Bool {
     guard let words else { return true }
-    let (word, bit) = Self.place(hash)
+    let (word, bit) = Self.position(hash)
     return words.load(word) & bit != 0
   }
 }

@@ -1,15 +1,15 @@
 // SAFETY: loads are unchecked for speed; each lies within the length that its branch tested.
 
-/// A seeded 64-bit hash for short keys. Index images store it, so it never changes.
+/// A seeded 64-bit hash for short keys. The index's runs on disk store it, so it never changes.
 ///
 /// A multiply-and-fold hash after wyhash (Wang Yi and others,
 /// <https://github.com/wangyi-fudan/wyhash>): 16 bytes at a time, one 64 x 64 -> 128 bit
 /// multiplication, both halves folded into the state; the last step takes the last 16 bytes,
-/// which may overlap those before. Unlike there, both factors are masked by numbers that depend
+/// which may overlap those before. Unlike in wyhash, both factors are masked by numbers that depend
 /// on the seed: with a constant mask, whoever chooses the keys can make a factor zero and so
 /// make any number of keys collide under every seed.
 package enum KeyHash {
-  // Eight balanced bytes each, prime; from wyhash.
+  // Primes from wyhash, each of eight bytes with four bits set.
   private static let secret0: UInt64 = 0x2D35_8DCC_AA6C_78A5
   private static let secret1: UInt64 = 0x8BB8_4B93_962E_ACC9
   private static let secret2: UInt64 = 0x4B33_A62E_D433_D4A3
@@ -31,8 +31,7 @@ package enum KeyHash {
       var offset = 0
       let last = count &- 16
       while offset < last {
-        state = fold(
-          unsafe bytes.load64(offset) ^ mask, unsafe bytes.load64(offset &+ 8) ^ state)
+        state = fold(unsafe bytes.load64(offset) ^ mask, unsafe bytes.load64(offset &+ 8) ^ state)
         offset &+= 16
       }
       a = unsafe bytes.load64(last)
@@ -44,6 +43,7 @@ package enum KeyHash {
       a = unsafe UInt64(bytes.load32(0))
       b = unsafe UInt64(bytes.load32(count &- 4))
     } else if count > 0 {
+      // First, middle and last byte are all there is of one to three.
       a =
         unsafe UInt64(bytes.load8(0)) << 16 | UInt64(bytes.load8(count >> 1)) << 8
         | UInt64(bytes.load8(count &- 1))
@@ -53,8 +53,7 @@ package enum KeyHash {
       b = 0
     }
     let product = (a ^ mask).multipliedFullWidth(by: b ^ state)
-    return fold(
-      product.low ^ secret0 ^ UInt64(truncatingIfNeeded: count), product.high ^ start)
+    return fold(product.low ^ secret0 ^ UInt64(truncatingIfNeeded: count), product.high ^ start)
   }
 
   @inline(__always)

@@ -2,9 +2,9 @@ internal import Synchronization
 
 /// A file of the operating system.
 ///
-/// ``close()`` only makes further calls fail; the descriptor goes back to the system with the
-/// last reference. Whoever is in a call holds one, so no call can meet a descriptor that the
-/// system has meanwhile given to another file, and reads pay for no counting.
+/// ``close()`` only makes further calls fail; the descriptor is closed in `deinit`, with the last
+/// reference to the object. A call that runs holds a reference, so it never uses a descriptor that
+/// the system has meanwhile given to another file, and reads need no count of their own.
 final class LocalFile: File {
   private let path: String
   private let descriptor: Int32
@@ -60,12 +60,10 @@ final class LocalFile: File {
     if isClosed.load(ordering: .relaxed) {
       throw FileSystemError(operation, path: path, number: ErrorNumber.badDescriptor)
     }
-    // The optimiser may otherwise let go of the last reference before the system call.
+    // Otherwise the optimiser may release the last reference before the system call has ended.
     defer { withExtendedLifetime(self) {} }
     do throws(SystemError) {
       return try body(descriptor)
-    } catch {
-      throw FileSystemError(operation, path: path, number: error.number)
-    }
+    } catch { throw FileSystemError(operation, path: path, number: error.number) }
   }
 }

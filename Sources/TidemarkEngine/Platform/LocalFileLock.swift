@@ -1,7 +1,8 @@
 /// The lock of a file, held through `flock` and a table of this process.
 ///
-/// The table is needed where `flock` locks for the process as a whole, as on NFS: there a
-/// process would get its own lock a second time and lose it by closing either descriptor.
+/// The table is needed where `flock` locks for the process as a whole, as on NFS: there a process
+/// would get its own lock a second time, and closing either descriptor would end both. The table's
+/// lock is held while a file is locked or released, so that it and the system agree.
 final class LocalFileLock: FileLock {
   /// The files whose locks this process holds.
   private static let held = Lock<Set<FileIdentity>>([])
@@ -22,12 +23,10 @@ final class LocalFileLock: FileLock {
 
   deinit { release() }
 
-  static func acquire(
-    _ path: String, owner: [UInt8]
-  ) throws(SystemError) -> FileLockOutcome {
+  static func acquire(_ path: String, owner: [UInt8]) throws(SystemError) -> FileLockOutcome {
     try held.withLock { (held) throws(SystemError) in
       for _ in 0..<attempts {
-        // Asked before the file is opened, since closing it might already cost the lock.
+        // The table is asked before the file is opened: closing that descriptor might end the lock.
         if let identity = try SystemFiles.status(at: path)?.identity,
           held.contains(identity)
         {
@@ -39,17 +38,16 @@ final class LocalFileLock: FileLock {
     }
   }
 
-  /// - Returns: nil when the file was replaced meanwhile.
+  /// - Returns: nil when the file was replaced or removed meanwhile: try again.
   private static func attempt(
     _ path: String, owner: [UInt8], _ held: inout Set<FileIdentity>
   ) throws(SystemError) -> FileLockOutcome? {
     let descriptor = try SystemFiles.openOrCreate(path)
     var isKept = false
     defer { if !isKept { SystemFiles.close(descriptor) } }
-    guard try SystemFiles.lock(descriptor) else {
-      return .held(owner: try readOwner(descriptor))
-    }
+    guard try SystemFiles.lock(descriptor) else { return .held(owner: try readOwner(descriptor)) }
     let identity = try SystemFiles.status(descriptor).identity
+    // The lock is worth something only if the locked file is the one that others find at the path.
     guard try SystemFiles.status(at: path)?.identity == identity, !held.contains(identity) else {
       SystemFiles.unlock(descriptor)
       return nil
@@ -61,7 +59,7 @@ final class LocalFileLock: FileLock {
   }
 
   var isCurrent: Bool {
-    // A look that fails says nothing about the file.
+    // A failed look proves nothing, and `false` would end all writing to the store.
     do throws(SystemError) { return try SystemFiles.status(at: path)?.identity == identity } catch {
       return true
     }
@@ -88,8 +86,8 @@ final class LocalFileLock: FileLock {
     return Array(text.prefix(count))
   }
 
-  /// Writes the text over the one before, filled up with line feeds: cutting the file first takes
-  /// a step of the file system's journal, for which no opening should wait.
+  /// Overwrites the text of the owner before, filled up with line feeds to its length: cutting the
+  /// file would make every opening wait for the file system's journal.
   private static func writeOwner(_ owner: [UInt8], _ descriptor: Int32) throws(SystemError) {
     let before = try readOwner(descriptor)
     let filling = max(0, before.count - owner.count)
@@ -104,7 +102,7 @@ final class LocalFileLock: FileLock {
         offset += count
       }
     } catch {
-      // The text is a courtesy; a full disk must not keep anyone from opening the store.
+      // The text is for people only; a full disk must not keep anyone from opening the store.
       guard error.number == ErrorNumber.noSpace || error.number == ErrorNumber.quotaExceeded
       else { throw error }
     }

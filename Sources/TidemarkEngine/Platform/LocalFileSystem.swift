@@ -1,7 +1,7 @@
 /// The operating system's files.
 ///
-/// Files are created for their owner only (mode 0600, directories 0700). `sync()` reaches the
-/// drive's platters or cells, not just its cache, as far as the system offers that.
+/// Files are created for their owner only (mode 0600, directories 0700). `sync()` empties the
+/// drive's own cache, too, as far as the system offers that.
 package struct LocalFileSystem: FileSystem {
   package init() {}
 
@@ -41,9 +41,7 @@ package struct LocalFileSystem: FileSystem {
     }
   }
 
-  package func lock(
-    _ path: String, owner: [UInt8]
-  ) throws(FileSystemError) -> FileLockOutcome {
+  package func lock(_ path: String, owner: [UInt8]) throws(FileSystemError) -> FileLockOutcome {
     try perform(.lock, path) { (path) throws(SystemError) in
       try LocalFileLock.acquire(path, owner: owner)
     }
@@ -52,9 +50,7 @@ package struct LocalFileSystem: FileSystem {
   package func bootIdentifier() throws(FileSystemError) -> [UInt8] {
     try perform(.bootIdentifier, "") { (_) throws(SystemError) in
       let text = try SystemFiles.bootIdentifierText()
-      guard let bytes = parseUUID(text) else {
-        throw SystemError(number: ErrorNumber.inputOutput)
-      }
+      guard let bytes = parseUUID(text) else { throw SystemError(number: ErrorNumber.inputOutput) }
       return bytes
     }
   }
@@ -67,13 +63,12 @@ package struct LocalFileSystem: FileSystem {
   ) throws(FileSystemError) -> R {
     do throws(SystemError) {
       return try body(path)
-    } catch {
-      throw FileSystemError(operation, path: path, number: error.number)
-    }
+    } catch { throw FileSystemError(operation, path: path, number: error.number) }
   }
 }
 
-/// The sixteen bytes of a UUID's text form; nil when it is none.
+/// The sixteen bytes of a UUID as text, with the line feed of Linux or the zero bytes of Darwin
+/// behind it; nil when the text is no UUID.
 func parseUUID(_ text: [UInt8]) -> [UInt8]? {
   let upperCase = UInt8(ascii: "A")...UInt8(ascii: "F")
   let digits = text.filter { ![UInt8(ascii: "-"), UInt8(ascii: "\n"), 0].contains($0) }

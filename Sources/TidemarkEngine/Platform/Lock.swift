@@ -7,11 +7,11 @@
 
 /// State behind a mutex.
 ///
-/// Built on `Synchronization.Mutex`; with ThreadSanitizer on a mutex of the C library, since
-/// the sanitizer does not see how `Mutex` orders memory on Linux and reports races that are none.
-/// A state that must not leave the lock is best not copyable: then the compiler refuses it.
+/// Built on `Synchronization.Mutex`. With ThreadSanitizer it is built on a mutex of the C library,
+/// since the sanitizer does not see how `Mutex` orders memory on Linux and reports false races.
+/// A state that must not leave the lock is best not copyable: then the compiler refuses a copy.
 ///
-/// `withLock` is inlinable, since its unspecialized generic code, which other modules would call,
+/// `withLock` is inlinable: other modules would else call its unspecialized generic code, which
 /// takes several times as long as the mutex.
 @usableFromInline
 package final class Lock<State: ~Copyable>: @unchecked Sendable {
@@ -20,11 +20,12 @@ package final class Lock<State: ~Copyable>: @unchecked Sendable {
   #else
     @usableFromInline let mutex = Mutex(())
   #endif
-  // The mutex is what makes access exclusive.
+  // The mutex makes access exclusive, so Swift need not check that at run time.
   @exclusivity(unchecked)
   @usableFromInline var place: Place
 
-  /// A state without size shares its address with the mutex; the sanitizer takes that for a race.
+  /// Holds the state, with the sanitizer a byte more: a state without size would share its address
+  /// with the mutex, which the sanitizer takes for a race.
   @usableFromInline struct Place: ~Copyable {
     @usableFromInline var state: State
     #if TIDEMARK_TSAN
@@ -35,12 +36,10 @@ package final class Lock<State: ~Copyable>: @unchecked Sendable {
   @usableFromInline
   package init(_ state: consuming sending State) { unsafe place = Place(state: state) }
 
-  /// Runs `body` with the state, alone. Not reentrant.
+  /// Calls `body` with the state, while no other thread has it. Not reentrant.
   @inlinable
   @inline(__always)
-  package func withLock<R, E: Error>(
-    _ body: (inout State) throws(E) -> R
-  ) throws(E) -> R {
+  package func withLock<R, E: Error>(_ body: (inout State) throws(E) -> R) throws(E) -> R {
     #if TIDEMARK_TSAN
       mutex.lock()
       defer { mutex.unlock() }

@@ -1,12 +1,12 @@
 /// A file's content in memory, in chunks, so that growing copies nothing and space that was
-/// only allocated takes none.
+/// allocated but never written takes no memory.
 struct MemoryBytes: Sendable {
-  /// Longest content; it keeps the table of chunks small.
+  /// Longest content; the bound keeps the table of chunks small.
   static let limit = 1 << 36
   private static let chunkBytes = 64 << 10
 
   private(set) var length = 0
-  /// Each holds at most `chunkBytes`; what is missing up to there is zeros.
+  /// Each chunk holds at most `chunkBytes` bytes; those that it lacks up to there read as zeros.
   private var chunks: [[UInt8]] = []
 
   /// Cuts or extends with zeros. `length` is from 0 to ``limit``.
@@ -17,6 +17,7 @@ struct MemoryBytes: Sendable {
     } else {
       chunks.append(contentsOf: repeatElement([], count: count - chunks.count))
     }
+    // Bytes behind the new end must read as zeros if the file grows again.
     if length < self.length, let last = chunks.indices.last {
       let excess = chunks[last].count - (length - last * Self.chunkBytes)
       if excess > 0 { chunks[last].removeLast(excess) }
@@ -52,8 +53,8 @@ struct MemoryBytes: Sendable {
       if held > 0 {
         buffer.store(copying: chunk.rawSpan.extracting(start..<(start + held)), at: done)
       }
-      for place in held..<count {
-        buffer.storeBytes(of: 0, toByteOffset: done + place, as: UInt8.self)
+      for zero in held..<count {
+        buffer.storeBytes(of: 0, toByteOffset: done + zero, as: UInt8.self)
       }
       done += count
     }

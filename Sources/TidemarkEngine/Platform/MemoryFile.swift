@@ -1,8 +1,8 @@
 internal import Synchronization
 
-/// A file in memory, as those see it who have it open.
+/// An open file of a ``MemoryFileSystem``; each opening has an object of its own.
 final class MemoryFile: File {
-  /// The content that all who have the file open share, whether or not it still has a name.
+  /// The content, shared by all openings of a file; it outlives the file's name.
   final class Content: Sendable {
     let bytes = Lock(MemoryBytes())
   }
@@ -45,9 +45,9 @@ final class MemoryFile: File {
   }
 
   func sync() throws(FileSystemError) { try check(.sync) }
-
   func close() { isClosed.store(true, ordering: .relaxed) }
 
+  /// - Parameter end: the length or offset that the call asks for.
   private func check(
     _ operation: FileSystemError.Operation, end: Int = 0, limit: Int = MemoryBytes.limit
   ) throws(FileSystemError) {

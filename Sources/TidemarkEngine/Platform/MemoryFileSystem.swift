@@ -1,6 +1,6 @@
 /// Files in memory, for stores that need not outlive the process.
 ///
-/// It starts with an empty root directory; `/a`, `a` and `a/` are the same path. What is
+/// It starts with an empty root directory; `/a`, `a` and `a/` are the same path. A file that is
 /// removed stays readable for those who have it open.
 package final class MemoryFileSystem: FileSystem {
   private enum Node {
@@ -12,6 +12,7 @@ package final class MemoryFileSystem: FileSystem {
   private static let depthLimit = 64
 
   private let root = Lock(Node.directory([:]))
+  /// The contents that are locked; each ``MemoryFileLock`` keeps its content alive.
   private let locks = Lock<Set<ObjectIdentifier>>([])
 
   package init() {}
@@ -65,9 +66,10 @@ package final class MemoryFileSystem: FileSystem {
       }
       return content
     }
-    try change(.rename, newPath) { (place) throws(SystemError) in
-      if case .directory = place { throw SystemError(number: ErrorNumber.isADirectory) }
-      place = .file(node)
+    // The new name comes first, so that the file always has one.
+    try change(.rename, newPath) { (target) throws(SystemError) in
+      if case .directory = target { throw SystemError(number: ErrorNumber.isADirectory) }
+      target = .file(node)
     }
     if path != newPath { try remove(path) }
   }
@@ -87,9 +89,7 @@ package final class MemoryFileSystem: FileSystem {
     }
   }
 
-  package func lock(
-    _ path: String, owner: [UInt8]
-  ) throws(FileSystemError) -> FileLockOutcome {
+  package func lock(_ path: String, owner: [UInt8]) throws(FileSystemError) -> FileLockOutcome {
     let content = try change(.lock, path) { (node) throws(SystemError) in
       switch node {
       case .file(let content): return content
@@ -109,7 +109,7 @@ package final class MemoryFileSystem: FileSystem {
     return .acquired(MemoryFileLock(fileSystem: self, path: path, content: content))
   }
 
-  /// All zeros: what is in memory never sees another start of the machine.
+  /// All zeros: files in memory do not outlive the machine's running.
   package func bootIdentifier() throws(FileSystemError) -> [UInt8] {
     [UInt8](repeating: 0, count: 16)
   }
@@ -138,7 +138,7 @@ package final class MemoryFileSystem: FileSystem {
     }
   }
 
-  /// Calls `body` with what stands at a path, to look at, replace or remove.
+  /// Calls `body` with the node at a path, nil for none, which it may look at, replace or remove.
   private func change<R>(
     _ operation: FileSystemError.Operation, _ path: String,
     _ body: (inout Node?) throws(SystemError) -> R
@@ -149,17 +149,16 @@ package final class MemoryFileSystem: FileSystem {
         throw SystemError(number: ErrorNumber.invalidArgument)
       }
       return try root.withLock { (root) throws(SystemError) in
-        // Taken out while it changes, so that its dictionaries need not be copied.
+        // Only `node` holds the tree while it changes, so that its dictionaries are not copied.
         var node: Node? = root
         root = .directory([:])
         defer { root = node ?? root }
         let result = try Self.descend(&node, names[...], body)
+        // The root directory cannot be removed.
         if node == nil { throw SystemError(number: ErrorNumber.invalidArgument) }
         return result
       }
-    } catch {
-      throw FileSystemError(operation, path: path, number: error.number)
-    }
+    } catch { throw FileSystemError(operation, path: path, number: error.number) }
   }
 
   private static func descend<R>(
@@ -178,7 +177,6 @@ package final class MemoryFileSystem: FileSystem {
   }
 }
 
-/// The lock of a file in memory.
 private final class MemoryFileLock: FileLock {
   private let fileSystem: MemoryFileSystem
   private let path: String

@@ -4,25 +4,25 @@
 /// State behind a mutex, with a condition on which threads wait for the state to change.
 package final class Monitor<State>: @unchecked Sendable {
   private let mutex = PosixMutex()
-  // The mutex is what makes access exclusive.
+  // The mutex makes access exclusive, so Swift need not check that at run time.
   @exclusivity(unchecked)
   private var state: State
 
   package init(_ state: sending State) { unsafe self.state = state }
 
-  /// Runs `body` with the state, alone. Not reentrant; wakes nobody.
-  package func withLock<R, E: Error>(
-    _ body: (inout State) throws(E) -> R
-  ) throws(E) -> R {
+  /// Calls `body` with the state, while no other thread has it. Not reentrant; wakes no waiter:
+  /// callers that have changed the state call ``signal()`` or ``broadcast()`` afterwards.
+  package func withLock<R, E: Error>(_ body: (inout State) throws(E) -> R) throws(E) -> R {
     mutex.lock()
     defer { mutex.unlock() }
     return unsafe try body(&state)
   }
 
-  /// Waits until `ready` says so. It runs alone and may change the state.
+  /// Waits until `ready` returns true; it is called with the mutex held, at once and after each
+  /// wake-up, and may change the state.
   package func wait(until ready: (inout State) -> Bool) { wait { ready(&$0) ? () : nil } }
 
-  /// Waits until `take` gives a value. It runs alone and may change the state.
+  /// Waits until `take` returns a value; it is called as `ready` of ``wait(until:)`` is.
   package func wait<R>(for take: (inout State) -> R?) -> R {
     mutex.lock()
     defer { mutex.unlock() }
@@ -33,15 +33,13 @@ package final class Monitor<State>: @unchecked Sendable {
   }
 
   /// Like ``wait(until:)``, but no longer than a time.
-  /// - Returns: whether `ready` said so; it is asked a last time when the time is over.
+  /// - Returns: whether `ready` returned true; it is called a last time when the time is over.
   package func wait(
     timeoutNanoseconds: UInt64, until ready: (inout State) -> Bool
-  ) -> Bool {
-    wait(timeoutNanoseconds: timeoutNanoseconds) { ready(&$0) ? true : nil } ?? false
-  }
+  ) -> Bool { wait(timeoutNanoseconds: timeoutNanoseconds) { ready(&$0) ? true : nil } ?? false }
 
   /// Like ``wait(for:)``, but no longer than a time.
-  /// - Returns: nil when the time is over; `take` is asked a last time then.
+  /// - Returns: nil when the time is over; `take` is called a last time then.
   package func wait<R>(timeoutNanoseconds: UInt64, for take: (inout State) -> R?) -> R? {
     let clock = SystemClock()
     let start = clock.monotonicNanoseconds()
@@ -55,9 +53,7 @@ package final class Monitor<State>: @unchecked Sendable {
     }
   }
 
-  /// Wakes one waiter.
+  /// Wakes one waiter, as ``broadcast()`` wakes all.
   package func signal() { mutex.signal() }
-
-  /// Wakes all waiters.
   package func broadcast() { mutex.broadcast() }
 }

@@ -1,7 +1,7 @@
 internal import Synchronization
 
 // SAFETY: the word is 0 or the address of an object that was retained for it. It changes once, and
-// the object is let go at the end, when nobody can ask any more.
+// `deinit` releases the object, when nobody can read the word any more.
 
 /// A reference that is set once and read without a lock from then on.
 ///
@@ -21,7 +21,7 @@ struct OnceReference<Object: AnyObject & Sendable>: ~Copyable, Sendable {
   }
 
   /// Sets the object unless somebody did so before.
-  /// - Returns: the one that is set.
+  /// - Returns: the object that is set from now on, which may be that of another thread.
   func set(_ object: Object) -> Object {
     let retained = unsafe Unmanaged.passRetained(object)
     let new = unsafe UInt(bitPattern: retained.toOpaque())

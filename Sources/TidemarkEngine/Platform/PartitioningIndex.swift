@@ -1,7 +1,7 @@
 extension RandomAccessCollection where Indices == Range<Int> {
   /// The first index from which on a condition holds, by binary search; the end where none does.
   ///
-  /// A search of what is no collection is one of its numbers: `(0..<count).partitioningIndex`.
+  /// To search what is no collection, search its numbers: `(0..<count).partitioningIndex`.
   /// - Parameter holds: false for a first part of the elements, and true for the rest.
   @inlinable @inline(__always)
   package func partitioningIndex<Failure: Error>(
@@ -16,8 +16,9 @@ extension RandomAccessCollection where Indices == Range<Int> {
     return low
   }
 
-  /// The same from an index on that is mostly close to the answer: steps double, then the search
-  /// lies between the last two.
+  /// The same by galloping from `start`, which is mostly close to the answer: steps double, then a
+  /// binary search lies between the last two.
+  /// - Parameter start: at or before the answer; indices below it are never looked at.
   @inlinable @inline(__always)
   package func partitioningIndex(near start: Int, _ holds: (Element) -> Bool) -> Int {
     var low = start

@@ -1,15 +1,15 @@
-/// Mistakes that can be switched on, one at a time, to see that the campaigns notice them.
+/// Mistakes that can be switched on, one at a time, to prove that the torture tests notice them.
 ///
-/// Only a build with `TIDEMARK_PLANTED=1` can make them, as `Tools/torture planted` has one: in
-/// others what asks for them is compiled and left out.
+/// Only a build with `TIDEMARK_PLANTED=1` can make them, such as that of `Tools/torture planted`.
+/// In other builds `isOn` is false and the compiler leaves the mistakes out.
 package enum PlantedBug: String, Sendable, CaseIterable {
-  /// The active segment is never synced, while `durable` is answered.
+  /// The active segment is never synced, yet writes are acknowledged as `durable`.
   case segmentNotSynced
   /// Writes count as durable at once.
   case durableTooSoon
-  /// A sync that failed is tried again, and believed.
+  /// A sync that failed is tried again, and counts as done if that succeeds.
   case failedSyncRetried
-  /// The name of a new segment is not synced.
+  /// The log's directory is not synced after a segment was created in it.
   case logDirectoryNotSynced
   /// The first copy of MANIFEST is not synced before the second is written.
   case firstManifestNotSynced
@@ -17,9 +17,9 @@ package enum PlantedBug: String, Sendable, CaseIterable {
   case oneManifestCopy
   /// A compacted segment is not synced before MANIFEST lists it.
   case compactedSegmentNotSynced
-  /// The name of a compacted segment is not synced before MANIFEST lists it.
+  /// The directory is not synced before MANIFEST lists a compacted segment in it.
   case compactedNameNotSynced
-  /// Compaction removes its inputs before MANIFEST says so.
+  /// Compaction removes its input segments before MANIFEST lists the output in their place.
   case inputsRemovedFirst
   /// Values are returned whatever their checksum says.
   case blockChecksumIgnored
@@ -29,82 +29,81 @@ package enum PlantedBug: String, Sendable, CaseIterable {
   case locatorChecksumIgnored
   /// Compaction drops tombstones whose keys have older versions.
   case tombstoneDroppedEarly
-  /// Compaction drops tombstones and keeps the runs that know the keys from before.
+  /// Compaction drops tombstones and keeps runs of the index that still have them.
   case outdatedImageKept
   /// Compaction merges versions of a key in any order.
   case mergedOutOfOrder
-  /// Compaction leaves out the window that it was gathering last.
+  /// Compaction leaves out the entries that it sorted in memory last.
   case windowForgotten
   /// Compaction drops versions that an open view needs.
   case viewsForgotten
-  /// An image is written before what it knows is durable, and kept when that was lost.
+  /// A run of the index covers entries that are not durable yet, and stays when a crash loses them.
   case imageAheadOfLog
   /// Opening forgets sequences whose entries were compacted away, and gives them out again.
   case sequenceReused
-  /// Recovery believes what the last process wrote and might not have synced.
+  /// Recovery keeps what the last process may not have synced, without writing it again.
   case tailNotRewritten
   /// Recovery keeps the beginning of a batch that was never finished.
   case halfBatchKept
-  /// Recovery takes damage to what was synced for a write that stopped midway.
+  /// Recovery takes damage to synced bytes for a write that a crash cut short.
   case damageTakenForTornTail
   /// The last entry of a segment is lost when the segment is sealed.
   case lastEntryLostAtSealing
   /// The cache answers with the value before the last write.
   case cacheNotInvalidated
-  /// An eviction takes whatever value the key has.
+  /// An eviction removes a value also if it is the user's own and not a cached one.
   case ownedEvicted
   /// A cached value is written as the user's own.
   case cachedAsOwned
-  /// A cached value counts as validated when it was read last.
+  /// A read of a cached value counts as a validation by its source.
   case readsExtendValidity
-  /// An answer is kept though something was said since it was asked for.
+  /// A source's answer is cached though its key was written or invalidated since the question.
   case overtakenAnswerKept
-  /// A 304 changes all fields of a stored response but what it varies by.
+  /// A 304 response updates all stored fields except `Vary`.
   case varyNotRenewed
-  /// Attachments that caches gave up stay until a compaction.
+  /// Attachments of evicted entries stay until a compaction.
   case cacheSweepForgotten
   /// The switch to a new generation of a collection is two commits.
   case generationSwitchedHalf
-  /// The rows of indexes are committed behind the objects.
+  /// The index rows of an object are committed after it, in a commit of their own.
   case rowsInOwnCommit
-  /// An object that is written over keeps the rows that it had.
+  /// An object that is overwritten keeps the index rows of its old content.
   case formerRowsKept
-  /// A program that does not know the indexes of a collection leaves no marks.
+  /// A program without a collection's indexes writes an object and does not mark it as unindexed.
   case unknownWriterUnmarked
-  /// Fields that a program does not know stay in their place, whatever stands there now.
+  /// Unknown fields in elements of a list stay at their position, whichever element is there now.
   case unknownFieldsByPlace
-  /// A query by an index does not tell of objects that are in none.
+  /// A query by an index leaves out objects that are in no index.
   case unindexedUntold
-  /// An index is kept though upcasts and defaults say something else of the same bytes, and no
-  /// object is looked at for that.
+  /// An index is kept though other upcasts or defaults now decode the same bytes to other values.
   case formNotInIndex
-  /// A projection's checkpoint says that it has read everything.
+  /// A projection's checkpoint names the end of the log instead of what the projection has read.
   case projectionAheadOfState
-  /// Compaction does not keep what projections have yet to read.
+  /// Compaction drops entries that projections have yet to read.
   case projectionUnpinned
-  /// Compaction drops evictions that keep older values from coming back.
+  /// Compaction drops an eviction that hides an older version which is still in the log.
   case evictionDroppedEarly
-  /// Compaction drops cached versions that something newer names, and leaves the name.
+  /// Compaction drops a cached version, and newer versions still link to it.
   case cachedLinkDangles
-  /// A key that is written over keeps its labels.
+  /// A key that is overwritten keeps its labels.
   case labelsNotUpdated
-  /// A run over others leaves deletes out.
+  /// A run of the index that lies over older runs leaves deletes out.
   case deleteForgottenOverRuns
-  /// A run over others does not say which of its keys have lost a label.
+  /// A run that lies over older runs does not say which of its keys have lost a label.
   case lostLabelForgotten
-  /// An entry after a delete does not link to what was before.
+  /// An entry after a delete does not link to the delete, so the key's history ends there.
   case linkEndsAtDelete
 
   #if TIDEMARK_PLANTED
     private static let planted = Lock<PlantedBug?>(nil)
 
-    /// Takes a bug into the engine, or all of them out again.
+    /// Switches one bug on and all others off; nil switches all off.
     package static func plant(_ bug: PlantedBug?) { planted.withLock { $0 = bug } }
 
     /// Whether the engine is to make this mistake.
     package static func isOn(_ bug: PlantedBug) -> Bool { planted.withLock { $0 == bug } }
   #else
-    /// Whether the engine is to make this mistake: never, so that the compiler leaves it out.
+    /// False in this build, so that the compiler leaves the mistakes out.
     @inlinable package static func isOn(_ bug: PlantedBug) -> Bool { false }
   #endif
 }

@@ -3,8 +3,8 @@ internal import CTidemark
 // SAFETY: a prefetch reads nothing and cannot fault, whatever the address.
 
 extension RawSpan {
-  /// Asks the processor for these bytes, up to 512 of them, so that it waits for all at once
-  /// and not for one cache line after the other.
+  /// Asks the processor for the first 512 of these bytes, so that it loads their cache lines of 64
+  /// bytes at the same time, and not one after the other.
   @inline(__always)
   func prefetch() {
     unsafe withUnsafeBytes { bytes in
@@ -19,8 +19,8 @@ extension RawSpan {
   }
 }
 
-/// Asks the processor for the first bytes of an object, before it is retained: of a value that
-/// begins with a reference.
+/// Asks the processor for the first bytes of an object that will soon be retained.
+/// - Parameter value: a value whose first word is the reference; any other word does no harm.
 @inline(__always)
 func prefetchObject<Value>(_ value: borrowing Value) {
   guard MemoryLayout<Value>.size >= MemoryLayout<UInt>.size else { return }
@@ -32,7 +32,6 @@ func prefetchObject<Value>(_ value: borrowing Value) {
   }
 }
 
-/// Asks the processor for what lies at an address.
 @unsafe
 @inline(__always)
 func prefetch(_ address: UnsafeRawPointer) { unsafe ctidemark_prefetch(address) }

@@ -1,8 +1,8 @@
 extension Timestamp {
   /// The point in time that a text like `2026-09-01T08:30:00.25+02:00` names, after RFC 3339.
   ///
-  /// Taken are years 0000 to 9999 in UTC, any offset, up to nine digits of a fraction, and `t` and
-  /// `z` in lower case too. A leap second (second 60, where UTC can have one) becomes the last
+  /// Years 0000 to 9999 in UTC are read, with any offset, up to nine digits of a fraction, and `t`
+  /// and `z` in lower case too. A leap second (second 60, where UTC can have one) becomes the last
   /// nanosecond before it, so that it stays in its day and before all that follows.
   /// - Parameter text: the date and time; nil is returned when it is anything else.
   public init?(rfc3339 text: String) {
@@ -56,6 +56,7 @@ extension Timestamp {
   /// 9999-12-31T23:59:59Z, in seconds.
   fileprivate static var lastSecond: Int64 { 253_402_300_799 }
 
+  /// The nearest time that the format can name.
   private var clampedToRFC3339: Timestamp {
     if seconds < Self.firstSecond { return Timestamp(seconds: Self.firstSecond) }
     if seconds > Self.lastSecond {
@@ -65,7 +66,7 @@ extension Timestamp {
   }
 }
 
-/// Reads one RFC 3339 text.
+/// Reads one RFC 3339 text from left to right; nil from any step means that the text is none.
 private struct TimeReader: ~Escapable {
   let bytes: RawSpan
   var offset = 0
@@ -82,9 +83,10 @@ private struct TimeReader: ~Escapable {
       let date = CivilDate(year: year, month: month, day: day),
       var nanoseconds = fraction(), let offset = zone(), self.offset == bytes.byteCount
     else { return nil }
-    let minutes = date.daysSince1970 * 1440 + hour * 60 + minute - offset
+    let minutes = date.daysSince1970 * 1440 + hour * 60 + minute - offset  // in UTC
     var seconds = Int64(minutes) * 60 + Int64(second)
     if second == 60 {
+      // UTC has leap seconds only at 23:59 of the last day of a month.
       let (day, ofDay) = Int64(minutes).floorDivided(by: 1440)
       guard ofDay == 1439, CivilDate(daysSince1970: Int(day)).isLastOfMonth else { return nil }
       seconds -= 1
@@ -134,8 +136,7 @@ private struct TimeReader: ~Escapable {
 
   @inline(__always)
   private mutating func accept(_ character: Unicode.Scalar) -> Bool {
-    guard offset < bytes.byteCount,
-      bytes.byte(offset) == UInt8(truncatingIfNeeded: character.value)
+    guard offset < bytes.byteCount, bytes.byte(offset) == UInt8(truncatingIfNeeded: character.value)
     else { return false }
     offset += 1
     return true

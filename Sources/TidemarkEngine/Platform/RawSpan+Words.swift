@@ -1,8 +1,7 @@
-// SAFETY: every load lies below the length that was compared just before it; those of the functions
-// that are marked unsafe leave that to their callers.
+// SAFETY: every load lies below the length that was compared just before it; functions that are
+// marked unsafe leave the comparison to their callers.
 
 extension RawSpan {
-  /// The byte at an offset.
   @unsafe
   @inline(__always)
   func load8(_ offset: Int) -> UInt8 {
@@ -25,10 +24,10 @@ extension RawSpan {
       littleEndian: unsafeLoadUnaligned(fromUncheckedByteOffset: offset, as: UInt64.self))
   }
 
-  /// The byte at an offset, which must lie within.
+  /// The byte at an offset, which must lie within the span.
   ///
-  /// The check is for errors of ours; callers compare with the length before, and the compiler then
-  /// leaves it out.
+  /// The precondition finds errors of the engine; where callers have compared the offset with the
+  /// length before, the compiler leaves it out.
   @inlinable
   @inline(__always)
   package func byte(_ offset: Int) -> UInt8 {
@@ -36,7 +35,9 @@ extension RawSpan {
     return unsafe unsafeLoad(fromUncheckedByteOffset: offset, as: UInt8.self)
   }
 
-  /// The eight bytes from `offset` on as a number that sorts like them; zeros behind the end.
+  /// The eight bytes from `offset` on as a number that sorts as they do, with zeros behind the end.
+  /// - Parameter offset: 0 or more, also beyond the end. With a negative one the number has no
+  ///   use or the call traps, but nothing outside is read.
   @inline(__always)
   package func bigEndianWord(at offset: Int) -> UInt64 {
     if offset >= 0, offset <= byteCount - 8 {
@@ -52,7 +53,8 @@ extension RawSpan {
     return word
   }
 
-  /// How many of `count` bytes from `offset` on are those of `other` from `start` on.
+  /// How many of `count` bytes from `offset` on equal those of `other` from `start` on, until the
+  /// first that differs.
   @inline(__always)
   func commonPrefix(_ offset: Int, _ count: Int, with other: RawSpan, from start: Int) -> Int {
     precondition(offset >= 0 && count >= 0 && offset <= byteCount && count <= byteCount - offset)
@@ -66,12 +68,13 @@ extension RawSpan {
     return position
   }
 
-  /// How many bytes both have in common at the front.
+  /// How many bytes both have in common at their beginning.
   package func commonPrefix(with other: RawSpan) -> Int {
     let limit = min(byteCount, other.byteCount)
     var position = 0
     while position <= limit - 8 {
       let differing = unsafe load64(position) ^ other.load64(position)
+      // The words are little-endian: the lowest bit that differs is in the first byte that does.
       if differing != 0 { return position + differing.trailingZeroBitCount >> 3 }
       position += 8
     }

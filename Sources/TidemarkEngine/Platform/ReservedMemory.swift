@@ -5,15 +5,14 @@ internal import Synchronization
 // write and read with acquire order before the first read, so whoever sees the flag sees the
 // bytes, which never change again. Ranges are checked against the length.
 
-/// Address space that fills up chunk by chunk and is then read in place.
+/// Address space for the content of a file, which is loaded chunk by chunk and then read in place.
 ///
-/// Reserving takes no memory; a chunk takes some once it is loaded. Unlike a mapped file, a
+/// Reserving takes no memory; a chunk takes some once it is loaded. Unlike with a mapped file, a
 /// failing disk is an error where the chunk is loaded, not a signal where it is read.
 @safe
 package final class ReservedMemory: @unchecked Sendable {
   /// Bytes in a chunk; the last one may have fewer.
   package let chunkBytes: Int
-  /// Bytes that are reserved.
   package let byteCount: Int
   private let shift: Int
   private let base: UnsafeMutableRawPointer
@@ -41,7 +40,7 @@ package final class ReservedMemory: @unchecked Sendable {
     unsafe flags.deallocate()
   }
 
-  /// Bytes of memory in use.
+  /// Bytes of memory in use; a last chunk that is shorter counts as a whole one.
   package var loadedBytes: Int { loadedCount.load(ordering: .relaxed) << shift }
 
   /// Whether a chunk may be read.
@@ -51,9 +50,10 @@ package final class ReservedMemory: @unchecked Sendable {
     return unsafe flags[chunk].load(ordering: .acquiring) != 0
   }
 
-  /// Fills a chunk; it may be read from then on, unless `body` throws.
+  /// Fills a chunk, which may be read from then on. If `body` throws it may be loaded again.
   ///
-  /// One call at a time, and never for a chunk that is loaded.
+  /// The owner holds a lock, so that two threads do not fill a chunk at once, and has asked
+  /// ``isLoaded(_:)`` under that lock: bytes that others may read never change.
   package func load<E: Error>(
     _ chunk: Int, _ body: (inout MutableRawSpan) throws(E) -> Void
   ) throws(E) {
@@ -66,7 +66,7 @@ package final class ReservedMemory: @unchecked Sendable {
     loadedCount.add(1, ordering: .relaxed)
   }
 
-  /// Bytes of chunks that are loaded.
+  /// Bytes of chunks for which ``isLoaded(_:)`` was true, which is not checked here again.
   @_lifetime(borrow self)
   @inline(__always)
   package func bytes(_ offset: Int, _ count: Int) -> RawSpan {

@@ -10,18 +10,18 @@ package struct SHA256: Sendable {
 
   private var context = ctidemark_sha256()
 
-  /// No bytes yet.
+  /// Begins a hash.
   /// - Parameter isPortable: leaves the processor's instructions for SHA-256 unused.
   package init(isPortable: Bool = false) {
     unsafe ctidemark_sha256_begin(&context, isPortable ? 1 : 0)
   }
 
-  /// Takes more bytes.
+  /// Appends bytes to what is hashed.
   package mutating func add(_ bytes: RawSpan) {
     unsafe bytes.withUnsafeBytes { unsafe ctidemark_sha256_add(&context, $0.baseAddress, $0.count) }
   }
 
-  /// The hash of all bytes so far.
+  /// The hash of all bytes so far; more may be added afterwards.
   package var digest: [UInt8] {
     var context = context
     var digest = [UInt8](repeating: 0, count: Self.byteCount)
@@ -31,7 +31,6 @@ package struct SHA256: Sendable {
     return digest
   }
 
-  /// The hash of some bytes.
   package static func hash(_ bytes: RawSpan) -> [UInt8] {
     var hash = Self()
     hash.add(bytes)

@@ -12,15 +12,14 @@
 // `releaseMemory` what `reserveMemory` gave them; `clock_gettime` fills the structure that it is
 // given; the other calls take and return numbers.
 
+/// The order of the first `count` bytes of each, as `memcmp` tells it.
 @inline(__always)
-func compareBytes(
-  _ a: UnsafeRawBufferPointer, _ b: UnsafeRawBufferPointer, _ count: Int
-) -> Int {
+func compareBytes(_ a: UnsafeRawBufferPointer, _ b: UnsafeRawBufferPointer, _ count: Int) -> Int {
   guard count > 0, let x = a.baseAddress, let y = b.baseAddress else { return 0 }
   return unsafe Int(memcmp(x, y, count))
 }
 
-/// Reserves address space, which takes memory where it is touched; all bytes are zero.
+/// Reserves address space, of which only pages that are touched take memory; all bytes are zero.
 /// - Throws: the system's error number when there is none left.
 @unsafe
 func reserveMemory(_ byteCount: Int) throws(SystemError) -> UnsafeMutableRawPointer {
@@ -36,13 +35,12 @@ func reserveMemory(_ byteCount: Int) throws(SystemError) -> UnsafeMutableRawPoin
   return unsafe mapped
 }
 
-/// Gives back what ``reserveMemory(_:)`` gave.
+/// Unmaps what ``reserveMemory(_:)`` has mapped; `byteCount` must be the same.
 @unsafe
 func releaseMemory(_ base: UnsafeMutableRawPointer, _ byteCount: Int) {
   unsafe munmap(base, byteCount)
 }
 
-/// The system's clock.
 package struct SystemClock: WallClock {
   package init() {}
 
@@ -69,13 +67,13 @@ package struct SystemRandom: RandomSource {
   }
 }
 
-/// The process's own identity, for whoever finds the store locked.
+/// The id of this process, for the message to whoever finds the store locked.
 package enum ProcessIdentity {
   package static var current: Int32 { getpid() }
 }
 
 /// The machine's processors.
 package enum Processors {
-  /// How many are online, at least one; also where the process is confined to fewer.
+  /// How many are online, at least one; the process itself may be confined to fewer.
   package static let count = max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN)))
 }

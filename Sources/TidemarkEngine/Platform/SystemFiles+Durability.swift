@@ -14,12 +14,12 @@ extension SystemFiles {
     #if canImport(Darwin)
       try syncAll(descriptor)
     #else
-      // Leaves out times and the like, but not what is needed to read the bytes again.
+      // Unlike fsync it leaves out times, but never the length, which reading the bytes needs.
       _ = try retry { fdatasync(descriptor) }
     #endif
   }
 
-  /// Makes a file or directory durable with all that is known about it.
+  /// Makes a file or directory durable with all of its metadata.
   static func syncAll(_ descriptor: Int32) throws(SystemError) {
     #if canImport(Darwin)
       // On Apple's systems fsync leaves the bytes in the drive's cache. F_BARRIERFSYNC, which
@@ -28,17 +28,17 @@ extension SystemFiles {
         _ = try retry { fcntl(descriptor, F_FULLFSYNC) }
         return
       } catch {
-        // Network file systems do not know it.
+        // Network file systems lack F_FULLFSYNC, and fsync below is the best there is.
         guard [ENOTSUP, ENOTTY, EINVAL].contains(error.number) else { throw error }
       }
     #endif
     _ = try retry { fsync(descriptor) }
   }
 
-  /// Makes a file at least `length` bytes long, with space behind every byte; never shorter.
+  /// Makes a file at least `length` bytes long, with disk space for every byte; never shorter.
   ///
-  /// Where the file system cannot allocate, zeros are written behind the file's end, and holes
-  /// that the file may have before it stay.
+  /// Where the file system cannot allocate, zeros are written behind the file's end; holes before
+  /// its end stay.
   static func allocate(_ descriptor: Int32, to length: Int) throws(SystemError) {
     let current = try status(descriptor).length
     #if canImport(Darwin)
@@ -53,6 +53,7 @@ extension SystemFiles {
         guard [ENOTSUP, ENOTTY, EINVAL].contains(error.number) else { throw error }
       }
     #else
+      // From 0 on, not from the end: that fills holes, too. Existing bytes stay.
       guard length > 0 else { return }
       do throws(SystemError) {
         return try succeed { posix_fallocate(descriptor, 0, off_t(length)) }
@@ -63,9 +64,8 @@ extension SystemFiles {
     try writeZeros(descriptor, from: current, to: length)
   }
 
-  static func writeZeros(
-    _ descriptor: Int32, from start: Int, to end: Int
-  ) throws(SystemError) {
+  /// Writes zeros over a part of a file that holds none of its content yet.
+  static func writeZeros(_ descriptor: Int32, from start: Int, to end: Int) throws(SystemError) {
     let zeros = [UInt8](repeating: 0, count: 64 << 10)
     var offset = start
     while offset < end {
@@ -76,7 +76,7 @@ extension SystemFiles {
     }
   }
 
-  /// Bytes that a user without privileges may still write where a path is.
+  /// Bytes that a user without privileges may still write to the file system of a path.
   static func freeBytes(_ path: String) throws(SystemError) -> Int {
     var info = statvfs()
     _ = try retry { unsafe statvfs(path, &info) }
@@ -85,7 +85,7 @@ extension SystemFiles {
     return isMore ? .max : Int(clamping: bytes)
   }
 
-  /// The text that the system identifies its running since the last start with.
+  /// A UUID as text that the system draws anew each time that the machine starts.
   static func bootIdentifierText() throws(SystemError) -> [UInt8] {
     #if canImport(Darwin)
       var text = [UInt8](repeating: 0, count: 64)

@@ -16,22 +16,20 @@ struct SystemError: Error {
   var number: Int32
 }
 
-/// Which file it is, whatever the path.
+/// Tells files apart whatever their paths: two paths with equal values lead to one file.
 struct FileIdentity: Hashable, Sendable {
   var device: UInt64
   var node: UInt64
 }
 
-// The members of `SystemFiles` hide the C functions of their names.
+// Inside `SystemFiles` its own members hide the C functions of the same names.
 private func openFile(_ path: String, _ flags: Int32) -> Int32 { unsafe open(path, flags, 0o600) }
 private func closeFile(_ descriptor: Int32) -> Int32 { close(descriptor) }
-private func renameFile(_ path: String, _ newPath: String) -> Int32 {
-  unsafe rename(path, newPath)
-}
+private func renameFile(_ path: String, _ newPath: String) -> Int32 { unsafe rename(path, newPath) }
 
-/// The system calls on files that the engine needs, with interruptions seen to.
+/// The system calls on files that the engine needs, each repeated while signals interrupt it.
 enum SystemFiles {
-  /// macOS refuses transfers of 2 GiB and more, Linux cuts them.
+  /// Most bytes of one transfer: macOS refuses 2 GiB and more, Linux moves less than was asked for.
   static let transferBytes = 1 << 30
 
   static func open(_ path: String, _ mode: FileMode) throws(SystemError) -> Int32 {
@@ -46,7 +44,7 @@ enum SystemFiles {
     try open(path, flags: O_RDWR | O_CREAT)
   }
 
-  /// Opens a regular file. A named pipe is refused rather than waited for.
+  /// Opens a regular file. `O_NONBLOCK` keeps a named pipe from blocking until it is refused.
   private static func open(_ path: String, flags: Int32) throws(SystemError) -> Int32 {
     try check(path)
     let descriptor = try retry { openFile(path, flags | O_CLOEXEC | O_NONBLOCK) }
@@ -63,7 +61,7 @@ enum SystemFiles {
   }
 
   static func close(_ descriptor: Int32) {
-    // Not again after EINTR: on Linux the descriptor is gone then, and may be somebody else's.
+    // Not repeated after EINTR: Linux has closed it by then, and may have reused its number.
     _ = closeFile(descriptor)
   }
 
@@ -75,7 +73,7 @@ enum SystemFiles {
     return describe(info)
   }
 
-  /// The status of a file, behind symbolic links; nil when nothing does.
+  /// The status of the file that a path leads to through symbolic links; nil where there is none.
   static func status(
     at path: String
   ) throws(SystemError) -> (kind: FileKind, identity: FileIdentity, length: Int)? {
@@ -130,13 +128,12 @@ enum SystemFiles {
     do throws(SystemError) {
       _ = try retry { unsafe unlink(path) }
     } catch {
-      // POSIX says EPERM for a directory, Linux says EISDIR.
+      // For a directory POSIX has EPERM and Linux EISDIR. EPERM may also mean a file that must not
+      // be removed: then rmdir fails with ENOTDIR, and the first error is the reason.
       guard error.number == EISDIR || error.number == EPERM else { throw error }
       do throws(SystemError) {
         _ = try retry { unsafe rmdir(path) }
-      } catch let second {
-        throw second.number == ENOTDIR ? error : second
-      }
+      } catch let second { throw second.number == ENOTDIR ? error : second }
     }
   }
 
@@ -175,11 +172,9 @@ enum SystemFiles {
     }
   }
 
-  static func unlock(_ descriptor: Int32) {
-    _ = flock(descriptor, LOCK_UN)
-  }
+  static func unlock(_ descriptor: Int32) { _ = flock(descriptor, LOCK_UN) }
 
-  /// Calls until no signal interrupts.
+  /// Makes a system call, and makes it again as long as signals interrupt it.
   @inline(__always)
   static func retry<N: SignedInteger>(_ call: () -> N) throws(SystemError) -> N {
     while true {

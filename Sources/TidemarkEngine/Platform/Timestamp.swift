@@ -5,13 +5,13 @@ public struct Timestamp: Sendable, Hashable, Comparable, Codable {
   /// Nanoseconds within the second, 0 to 999,999,999.
   public var nanoseconds: UInt32
 
-  /// Creates a point in time; nanoseconds above 999,999,999 are cut to that.
+  /// Creates a point in time; nanoseconds above 999,999,999 become 999,999,999.
   public init(seconds: Int64, nanoseconds: UInt32 = 0) {
     self.seconds = seconds
     self.nanoseconds = min(nanoseconds, 999_999_999)
   }
 
-  /// Milliseconds since 1970, rounded down and saturating.
+  /// Milliseconds since 1970, rounded down; the nearest `Int64` where the number is out of range.
   public var milliseconds: Int64 {
     let (scaled, overflow) = seconds.multipliedReportingOverflow(by: 1000)
     if overflow { return seconds < 0 ? .min : .max }
@@ -22,8 +22,7 @@ public struct Timestamp: Sendable, Hashable, Comparable, Codable {
   /// The point `milliseconds` after 1970.
   public init(milliseconds: Int64) {
     let seconds = milliseconds >= 0 ? milliseconds / 1000 : (milliseconds - 999) / 1000
-    self.init(
-      seconds: seconds, nanoseconds: UInt32(milliseconds - seconds * 1000) * 1_000_000)
+    self.init(seconds: seconds, nanoseconds: UInt32(milliseconds - seconds * 1000) * 1_000_000)
   }
 
   public static func < (a: Timestamp, b: Timestamp) -> Bool {

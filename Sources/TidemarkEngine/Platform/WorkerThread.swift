@@ -1,9 +1,10 @@
 internal import CTidemark
 
-// SAFETY: the thread takes over the one reference that its argument stands for. The handle
-// goes into a join or a detach once, since whoever does it takes the handle out of the lock.
+// SAFETY: the thread takes over the one reference that its argument stands for. The handle is
+// joined or detached once, since whoever does that takes the handle out of the lock.
 
-/// A thread of the system with a name, for work that blocks.
+/// A thread of the system with a name, for work that blocks. It runs until `body` returns, also if
+/// nobody holds this object any more.
 @safe
 package final class WorkerThread: @unchecked Sendable {
   /// Enough for the engine, whose big buffers are on the heap; systems' defaults vary widely.
@@ -16,7 +17,7 @@ package final class WorkerThread: @unchecked Sendable {
   ///   - name: shown by debuggers and `top`; Linux keeps the first 15 bytes.
   ///   - yields: whether it lets others have the processor first: for work that nobody waits for.
   ///     On Linux the threads that it starts do so, too.
-  ///   - body: what it does.
+  ///   - body: called once, on the thread.
   /// - Throws: `limitExceeded` when the system gives no more threads.
   package init(
     name: String, yields: Bool = false, _ body: @escaping @Sendable () -> Void
@@ -30,6 +31,7 @@ package final class WorkerThread: @unchecked Sendable {
         unsafe Unmanaged<Work>.fromOpaque(argument).takeRetainedValue().body()
       }, work.toOpaque(), &thread)
     guard result == 0 else {
+      // No thread has taken the reference over.
       unsafe work.release()
       throw TidemarkError(
         .limitExceeded,
@@ -40,12 +42,11 @@ package final class WorkerThread: @unchecked Sendable {
   }
 
   deinit {
-    if let thread = unsafe handle.withLock({ unsafe $0 }) {
-      unsafe ctidemark_thread_detach(thread)
-    }
+    if let thread = unsafe handle.withLock({ unsafe $0 }) { unsafe ctidemark_thread_detach(thread) }
   }
 
-  /// Waits until the thread's work is done. Further calls wait with the first, or do nothing.
+  /// Waits until the thread's work is done; never called on the thread itself. A call while another
+  /// one waits, waits for the same end; later calls return at once.
   package func join() {
     unsafe handle.withLock { thread in
       if let joined = unsafe thread { unsafe ctidemark_thread_join(joined) }

@@ -6,8 +6,8 @@ internal import CZstd
 
 /// Compresses whole buffers to single zstd frames, one at a time. Not thread-safe.
 ///
-/// Frames hold their raw length but neither a checksum nor a dictionary's id, since formats
-/// around them have both.
+/// Frames hold their raw length but neither a checksum nor a dictionary's id, since the file
+/// formats around them have both.
 @safe
 package final class ZstdCompressor {
   /// The level in use, within what the library offers.
@@ -27,6 +27,7 @@ package final class ZstdCompressor {
     unsafe ZSTD_CCtx_setParameter(context, ZSTD_c_checksumFlag, 0)
     unsafe ZSTD_CCtx_setParameter(context, ZSTD_c_dictIDFlag, 0)
     if let dictionary {
+      // A prepared dictionary brings its own level along, which must be that of the context.
       if dictionary.level == level {
         unsafe ZSTD_CCtx_refCDict(context, dictionary.forCompression)
       } else {
@@ -54,8 +55,7 @@ package final class ZstdCompressor {
     var result = 0
     unsafe output.append(atMost: capacity) { target in
       result = unsafe source.withUnsafeBytes {
-        unsafe ZSTD_compress2(
-          context, target.baseAddress, target.count, $0.baseAddress, $0.count)
+        unsafe ZSTD_compress2(context, target.baseAddress, target.count, $0.baseAddress, $0.count)
       }
       return ZSTD_isError(result) == 0 ? result : 0
     }
@@ -71,7 +71,7 @@ extension FormatError {
   }
 }
 
-/// The zstd that the program runs with.
+/// The zstd library that the program runs with.
 package enum ZstdLibrary {
   /// Its version, as in "1.5.7".
   package static var version: String {

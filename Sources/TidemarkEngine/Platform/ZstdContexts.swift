@@ -1,7 +1,7 @@
-/// Lends zstd's contexts, which are costly to create, to any number of threads.
+/// Lends zstd's contexts (compressors and decompressors), which are costly to create, to any number
+/// of threads. Each call leaves a context ready for the next one, also when it fails.
 ///
-/// A bounded number of idle ones is kept; when more are needed at once they are created and
-/// freed again.
+/// A bounded number of idle ones is kept; more are created when they are needed, and freed after.
 package final class ZstdContexts: Sendable {
   private struct Idle {
     var decompressors: [ZstdDecompressor] = []
@@ -11,7 +11,6 @@ package final class ZstdContexts: Sendable {
   private let limit: Int
   private let idle = Lock(Idle())
 
-  /// Creates an empty pool.
   /// - Parameter limit: how many idle contexts of each sort to keep.
   package init(limit: Int = 4) { self.limit = max(limit, 1) }
 
@@ -21,9 +20,7 @@ package final class ZstdContexts: Sendable {
   ) throws(E) -> R {
     let context = idle.withLock { $0.decompressors.popLast() } ?? ZstdDecompressor()
     defer {
-      idle.withLock {
-        if $0.decompressors.count < limit { $0.decompressors.append(context) }
-      }
+      idle.withLock { if $0.decompressors.count < limit { $0.decompressors.append(context) } }
     }
     return try body(context)
   }
@@ -36,14 +33,12 @@ package final class ZstdContexts: Sendable {
     level: Int32, dictionary: ZstdDictionary? = nil, _ body: (ZstdCompressor) throws(E) -> R
   ) throws(E) -> R {
     let found = idle.withLock { idle -> ZstdCompressor? in
-      let index = idle.compressors.lastIndex {
-        $0.level == level && $0.dictionary === dictionary
-      }
+      let index = idle.compressors.lastIndex { $0.level == level && $0.dictionary === dictionary }
       return index.map { idle.compressors.remove(at: $0) }
     }
     let context = found ?? ZstdCompressor(level: level, dictionary: dictionary)
     defer {
-      // The one that was idle longest makes room; it is freed outside of the lock.
+      // The context that was idle longest makes room; it is freed after the lock is released.
       _ = idle.withLock { idle -> ZstdCompressor? in
         idle.compressors.append(context)
         return idle.compressors.count > limit ? idle.compressors.removeFirst() : nil
@@ -52,7 +47,5 @@ package final class ZstdContexts: Sendable {
     return try body(context)
   }
 
-  package var idleCount: Int {
-    idle.withLock { $0.decompressors.count + $0.compressors.count }
-  }
+  package var idleCount: Int { idle.withLock { $0.decompressors.count + $0.compressors.count } }
 }

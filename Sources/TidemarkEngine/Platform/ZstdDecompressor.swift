@@ -6,7 +6,7 @@ internal import CZstd
 /// Decompresses single zstd frames of a known raw length. Not thread-safe.
 ///
 /// Input may be hostile: nothing is allocated beyond the raw length that the caller states, and
-/// input that cannot be one frame of that length is refused before that.
+/// input that cannot be one frame of that length is refused before anything is allocated.
 @safe
 package final class ZstdDecompressor {
   private let context: OpaquePointer
@@ -50,9 +50,7 @@ package final class ZstdDecompressor {
   ) throws(FormatError) {
     let rawCount = target.byteCount
     try Self.check(source, rawCount: rawCount)
-    let result = unsafe target.withUnsafeMutableBytes {
-      unsafe decode(source, $0, dictionary)
-    }
+    let result = unsafe target.withUnsafeMutableBytes { unsafe decode(source, $0, dictionary) }
     try Self.check(result, rawCount: rawCount)
   }
 
@@ -69,7 +67,7 @@ package final class ZstdDecompressor {
 
   /// Refuses what cannot be one frame of that length, before anything is allocated for it.
   private static func check(_ source: RawSpan, rawCount: Int) throws(FormatError) {
-    // Without this the library would also take skippable frames and its formats before 1.0.
+    // Without this check the library would also accept skippable frames and its formats before 1.0.
     guard try source.u32(at: 0) == ZSTD_MAGICNUMBER else { throw FormatError("no zstd frame") }
     let (length, stated) = unsafe source.withUnsafeBytes {
       unsafe (
@@ -84,7 +82,7 @@ package final class ZstdDecompressor {
     guard rawCount >= 0, isUnknown || stated == UInt64(rawCount) else {
       throw FormatError("the zstd frame has another length than it should")
     }
-    // A block takes at least four bytes and gives at most 128 KiB.
+    // A block of a frame takes at least four bytes and decompresses to at most 128 KiB.
     guard rawCount / (128 << 10) <= source.byteCount / 4 else {
       throw FormatError("the zstd frame is too short for its length")
     }

@@ -60,8 +60,8 @@ package final class ZstdDictionary: @unchecked Sendable {
   ) -> [UInt8]? {
     var total = 0
     for size in sampleSizes {
-      // The library divides by the number of 8-byte strings in three quarters of the samples,
-      // and does not see to it that there are any.
+      // The library divides by the number of 8-byte strings in three quarters of the samples, and
+      // does not check that it is not 0.
       guard size >= Limits.dictionarySampleFromBytes, size <= samples.count - total else {
         return nil
       }

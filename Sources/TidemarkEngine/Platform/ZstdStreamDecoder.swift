@@ -11,16 +11,18 @@ internal import CZstd
 package final class ZstdStreamDecoder {
   /// The outcome of a call of ``decode(_:appendingTo:atMost:)``.
   package struct Step: Sendable, Hashable {
-    /// How many bytes of the input are done with; the rest is to be given again.
+    /// How many bytes of the input were used; the next call gets the rest again.
     package var consumed: Int
-    /// Whether there is nothing more to give before more input comes.
+    /// Whether no more content can be decoded before more input comes.
     package var needsInput: Bool
   }
 
   private let context: OpaquePointer
   private let dictionary: ZstdDictionary?
-  /// The magic number of the next frame, as far as it was read; complete within a frame.
+  /// The magic number of the next frame, as far as it was read. It has four bytes from then to the
+  /// end of the frame, which empties it.
   private var magic: [UInt8] = []
+  /// Whether a frame has ended.
   private var hasFrame = false
 
   /// Creates a decoder.
@@ -37,7 +39,7 @@ package final class ZstdStreamDecoder {
 
   deinit { unsafe ZSTD_freeDCtx(context) }
 
-  /// Appends what the input gives, up to a limit.
+  /// Appends the content that the input decodes to, up to a limit.
   /// - Parameters:
   ///   - input: the next bytes of the file.
   ///   - output: gets the content.
@@ -47,6 +49,7 @@ package final class ZstdStreamDecoder {
   ) throws(FormatError) -> Step {
     var consumed = 0
     var room = Swift.max(limit, 1)
+    // The loop ends: the library fails after some turns that neither use input nor give content.
     while true {
       if magic.count < 4 {
         consumed += try beginFrame(try input.slice(consumed, input.byteCount - consumed))
@@ -67,15 +70,15 @@ package final class ZstdStreamDecoder {
     }
   }
 
-  /// Says that the input is over.
-  /// - Throws: when it is over within a frame or before the first.
+  /// Tells the decoder that there is no more input.
+  /// - Throws: when the input has ended within a frame or before the first one.
   package func finish() throws(FormatError) {
     guard hasFrame, magic.isEmpty else { throw FormatError("the zstd file ends too early") }
   }
 
-  /// Takes the magic number of the next frame, or a part of it.
-  ///
-  /// The library would also take its formats before 1.0, whose decoders see little testing.
+  /// Reads the magic number of the next frame, or a part of it, and checks it: the library would
+  /// also accept its formats before 1.0, whose decoders see little testing.
+  /// - Returns: how many bytes it has used.
   private func beginFrame(_ input: RawSpan) throws(FormatError) -> Int {
     let count = Swift.min(4 - magic.count, input.byteCount)
     magic.append(copying: try input.slice(0, count))

@@ -3,7 +3,7 @@ internal import CZstd
 // SAFETY: the context is this object's alone and freed with it; every buffer is passed with its
 // own length, and only what zstd says it wrote counts as written.
 
-/// Compresses zstd files piece by piece. Not thread-safe.
+/// Compresses a zstd file piece by piece. Not thread-safe.
 @safe
 package final class ZstdStreamEncoder {
   private let context: OpaquePointer
@@ -34,11 +34,9 @@ package final class ZstdStreamEncoder {
   /// - Throws: when memory runs out; the encoder is of no use then.
   package func encode(
     _ input: RawSpan, appendingTo output: inout [UInt8]
-  ) throws(FormatError) {
-    try run(input, ZSTD_e_continue, appendingTo: &output)
-  }
+  ) throws(FormatError) { try run(input, ZSTD_e_continue, appendingTo: &output) }
 
-  /// Ends the frame; what is encoded after it goes into another.
+  /// Ends the frame; a later ``encode(_:appendingTo:)`` begins another one.
   /// - Throws: when memory runs out; the encoder is of no use then.
   package func finish(appendingTo output: inout [UInt8]) throws(FormatError) {
     try run([UInt8]().rawSpan, ZSTD_e_end, appendingTo: &output)
@@ -61,6 +59,7 @@ package final class ZstdStreamEncoder {
         }
       }
       if ZSTD_isError(result) != 0 { throw FormatError(zstdCode: result) }
+      // The end is reached when zstd keeps nothing back (0); between pieces it may keep bytes.
       let isDone = directive == ZSTD_e_end ? result == 0 : read == input.byteCount
       if isDone { return }
     }

@@ -1,9 +1,9 @@
 public import TidemarkEngine
 
-/// An attachment whose content is on the disk, and which an entry may name.
+/// An attachment whose content is durable on disk, and which an entry may name.
 ///
-/// It is kept for as long as this value, or a copy of it, or a batch that names it lives; after
-/// that it goes unless an entry was committed that names it.
+/// The content is kept as long as this value, a copy of it, or a batch that names it exists. After
+/// that the next sweep removes it, unless an entry was committed that names it.
 public struct StagedAttachment: Sendable, Hashable {
   package let hold: AttachmentHold
 
@@ -13,7 +13,6 @@ public struct StagedAttachment: Sendable, Hashable {
   public var reference: AttachmentReference { AttachmentReference(hold.id) }
 
   public static func == (one: Self, other: Self) -> Bool { one.hold.id == other.hold.id }
-
   public func hash(into hasher: inout Hasher) { hasher.combine(hold.id) }
 }
 
@@ -25,7 +24,7 @@ public struct StagedAttachment: Sendable, Hashable {
 /// while let chunk = try await camera.next() { try writer.write(chunk) }
 /// try await store.put("clip/1", "", options: PutOptions(attachment: try writer.finish()))
 /// ```
-/// One that is let go before it is finished leaves nothing.
+/// A writer that is released before it is finished leaves nothing on the disk.
 public final class AttachmentWriter: Sendable {
   private let file: AttachmentFileWriter
 
@@ -35,25 +34,26 @@ public final class AttachmentWriter: Sendable {
   public var length: Int { file.length }
 
   /// Appends content; may block for as long as the system takes to write it.
-  /// - Throws: `noSpace`, `limitExceeded` beyond 1 TiB, `inputOutput`; then it is of no more use.
+  /// - Throws: `noSpace`, `limitExceeded` beyond 1 TiB, `inputOutput`; then the writer is of no
+  ///   more use and what it wrote is removed. `closed` after ``finish()`` or ``cancel()``.
   public func write(_ bytes: some BytesConvertible) throws(TidemarkError) {
     try bytes.withBytes { (bytes) throws(TidemarkError) in try file.write(bytes) }
   }
 
-  /// Syncs the content to the disk; blocks for as long as that takes.
-  /// - Returns: what a put is to name.
+  /// Syncs the content to the disk and gives it its name; blocks for as long as that takes.
+  /// - Returns: the attachment, for a put to name.
   public func finish() throws(TidemarkError) -> StagedAttachment {
     StagedAttachment(hold: try file.finish())
   }
 
-  /// Gives up what was written.
+  /// Removes what was written; does nothing after ``finish()``.
   public func cancel() { file.cancel() }
 }
 
 /// Reads an attachment, from any place of it.
 ///
 /// Each piece is compared with its checksum: damage is an error that says where it is.
-/// A reader keeps the content readable, whatever becomes of the entry.
+/// The content stays readable through an open reader when its entry is deleted and its file swept.
 public final class AttachmentReader: Sendable {
   private let file: AttachmentFileReader
 
@@ -70,7 +70,7 @@ public final class AttachmentReader: Sendable {
 
   /// Reads content.
   /// - Parameters:
-  ///   - range: what to read; what lies behind the end is left out.
+  ///   - range: the bytes to read; those behind the end are left out.
   /// - Returns: the bytes, all of them in memory.
   /// - Throws: `damaged` with file and offset; `inputOutput`.
   public func read(_ range: Range<Int>) throws(TidemarkError) -> [UInt8] {

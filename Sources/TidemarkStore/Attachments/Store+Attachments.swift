@@ -3,13 +3,14 @@ public import TidemarkEngine
 extension Store {
   /// Begins an attachment: content of any length, in a file beside the log.
   ///
-  /// It becomes part of the store with the batch that names it, see ``PutOptions/attachment``.
+  /// The attachment becomes part of the store with the batch that names it, see
+  /// ``PutOptions/attachment``. On a full disk, writing it evicts cached entries to make room.
   public func attachmentWriter() throws(TidemarkError) -> AttachmentWriter {
     AttachmentWriter(try engine.newAttachment { [self] in makeRoom(for: $0) })
   }
 
   /// Writes an attachment whose content is in memory.
-  /// - Returns: what a put is to name.
+  /// - Returns: the attachment, for a put to name.
   public func attach(_ bytes: some BytesConvertible & Sendable) async throws(TidemarkError)
     -> StagedAttachment
   {
@@ -19,9 +20,8 @@ extension Store {
   }
 
   /// Writes an attachment from chunks as they come.
-  ///
-  /// - Parameter chunks: the content. Where it throws, nothing is kept.
-  /// - Returns: what a put is to name.
+  /// - Parameter chunks: the content. If it throws, nothing is kept.
+  /// - Returns: the attachment, for a put to name.
   public func attach<Chunks: AsyncSequence>(
     chunks: Chunks
   ) async throws -> StagedAttachment where Chunks.Element == [UInt8] {
@@ -34,26 +34,24 @@ extension Store {
   }
 
   /// Copies a file of the machine into an attachment.
-  /// - Parameter path: the file's.
-  /// - Returns: what a put is to name.
+  /// - Parameter path: the file's path.
+  /// - Returns: the attachment, for a put to name.
   public func attach(contentsOf path: String) async throws(TidemarkError) -> StagedAttachment {
     try await offPool("tidemark-file") { (blocking) throws(TidemarkError) in
       try blocking.attach(contentsOf: path)
     }
   }
 
-  /// Holds on to an attachment whose content is here, so that another entry can name it.
-  /// - Returns: nil where it is not here.
-  package func staged(
-    _ reference: AttachmentReference
-  ) throws(TidemarkError) -> StagedAttachment? {
+  /// Keeps an attachment of this store from being swept, so that another entry can name it.
+  /// - Returns: nil when the store has no file of it: neither content nor the mark of a release.
+  package func staged(_ reference: AttachmentReference) throws(TidemarkError) -> StagedAttachment? {
     try engine.attachments.held(reference.engineID).map { StagedAttachment(hold: $0) }
   }
 
-  /// Takes the content of an attachment away and leaves its entries: for content that is safe
-  /// elsewhere, such as at a peer. Until it is attached again, reading it finds nothing.
+  /// Removes the content of an attachment and leaves the entries that name it: for content that is
+  /// safe elsewhere, such as at a peer. Until it is attached again, readers get nil for it.
   ///
-  /// It is the caller's word that the content is safe: this store cannot give it back.
+  /// The caller must know that the content is safe: this store cannot bring it back.
   public func releaseAttachment(_ reference: AttachmentReference) async throws(TidemarkError) {
     try await offPool("tidemark-file") { (blocking) throws(TidemarkError) in
       try blocking.store.engine.releaseAttachment(reference.engineID)
@@ -74,7 +72,7 @@ extension Store {
 
   /// Removes the attachments that no entry names any more. The store does so by itself after
   /// compactions, and once enough has changed.
-  /// - Returns: the removed ones.
+  /// - Returns: how many were removed.
   @discardableResult
   public func sweepAttachments() async throws(TidemarkError) -> AttachmentUsage {
     try await offPool("tidemark-file") { (blocking) throws(TidemarkError) in
@@ -139,17 +137,18 @@ public struct AttachmentUsage: Sendable, Hashable {
 extension StoreReader {
   /// Opens the attachment of a key.
   /// - Returns: nil when there is no such key, when its entry names no attachment, and when the
-  ///   content was released or is at a peer: ``Entry/attachment`` tells these apart.
-  /// - Throws: `damaged` rather than wrong content, and where the file of content is missing that
-  ///   should be here; `closed`, `inputOutput`.
+  ///   content was released or is at a peer: ``Entry/attachment`` tells these cases apart.
+  /// - Throws: `damaged` rather than wrong content, and when the file is missing though the entry
+  ///   names it; `closed`, `inputOutput`.
   public func attachment(
     forKey key: some BytesConvertible
   ) throws(TidemarkError) -> AttachmentReader? {
     guard let reference = try entry(forKey: key)?.attachment else { return nil }
     if let reader = try attachment(reference) { return reader }
-    // The note that content is elsewhere is a file, too.
+    // A file of the attachment's name without content is the mark that the content is elsewhere.
     if try source.engine.attachments.contains(reference.engineID) { return nil }
-    // A cached entry may have been given up meanwhile.
+    // No file at all: an error, unless the entry was evicted or overwritten since it was read, and
+    // its attachment swept.
     guard try entry(forKey: key)?.attachment == reference else {
       return try attachment(forKey: key)
     }

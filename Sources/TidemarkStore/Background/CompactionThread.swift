@@ -1,11 +1,14 @@
 internal import TidemarkEngine
 
-/// The thread on which a store compacts by itself; there is none until the first one is due.
+/// The thread on which a store compacts its log and sweeps attachments by itself. The store owns
+/// this object and closes it with ``stop()`` and ``join()``; the thread starts with the first work.
 final class CompactionThread: Sendable {
   private struct State {
     var isStopping = false
+    /// Whether the thread is to look once more.
     var isDue = false
     var thread: WorkerThread?
+    /// The error of the last look; nil when it succeeded.
     var failure: TidemarkError?
   }
 
@@ -16,7 +19,8 @@ final class CompactionThread: Sendable {
 
   var lastError: TidemarkError? { state.withLock { $0.failure } }
 
-  /// Lets the thread look whether a compaction pays, if it is time for that.
+  /// Wakes the thread if it is time to look whether a compaction pays, or to sweep attachments.
+  /// Called by the upkeep thread; several calls while the thread works ask for one look only.
   func compactIfDue() throws(TidemarkError) {
     guard engine.autoCompactor.isDue() || engine.attachments.isSweepDue else { return }
     try state.withLock { (state: inout State) throws(TidemarkError) in
@@ -28,9 +32,10 @@ final class CompactionThread: Sendable {
     state.broadcast()
   }
 
-  /// Breaks off what is running, and lets the thread end.
+  /// Lets the thread end, and breaks off a compaction that is running.
   func stop() {
     state.withLock { $0.isStopping = true }
+    // Makes the running compaction fail with `closed` soon, and keeps another one from beginning.
     engine.autoCompactor.setAutomatic(false)
     state.broadcast()
   }

@@ -1,6 +1,6 @@
 internal import TidemarkEngine
 
-/// The thread that does what nobody waits for: background syncs, index images.
+/// The thread that does work that nobody waits for: background syncs and runs of the index.
 ///
 /// A store has one of its own unless its configuration gives one; a program with hundreds of stores
 /// gives all of them the same:
@@ -10,32 +10,34 @@ internal import TidemarkEngine
 /// var configuration = Store.Configuration()
 /// configuration.upkeep = upkeep
 /// ```
-/// It starts with the first commit, looks about every 50 ms at the stores that were written to
-/// until all is settled, and sleeps until a commit wakes it. It ends when the last store has been
-/// closed.
+/// The thread starts with the first commit. It looks about every 50 ms at the stores that were
+/// written to, until all of their entries are durable, and sleeps until a commit wakes it. It ends
+/// when the last store has been closed.
 public final class StoreUpkeep: Sendable {
   private static let pauseNanoseconds: UInt64 = 50_000_000
-  /// After failures a store is looked at less and less often: this many looks are left out at most.
+  /// After each failure of a store twice as many looks at it are left out; this many at most.
   private static let mostLooksLeftOut = 200
-  /// Looks without anything to sync before a store is left alone: a little more than the second
-  /// after which the log itself is told how far it is synced.
+  /// A store becomes inactive after so many looks with nothing to sync. That is a little more than
+  /// the second after which the engine notes in the log itself how far the log is synced.
   private static let looksBeforeSleep = 24
 
-  /// One store as the thread sees it.
-  fileprivate struct Row {
+  /// One store as the thread sees it. Its variables are read and changed under the lock.
+  fileprivate struct StoreState {
     let engine: Engine
     let compactor: CompactionThread?
-    /// Raised by the first commit since the last look, which alone takes the lock.
+    /// Raised by commits. Only the first one since the last look raises it and takes the lock.
     let news: AtomicSignal
-    /// Whether it is looked at.
+    /// Whether the thread looks at the store.
     var isActive = false
     var quietLooks = 0
     var looksToLeaveOut = 0
-    /// How many after the next failure.
+    /// How many looks are left out after the next failure.
     var pause = 1
     var failure: TidemarkError?
 
-    mutating func note(_ error: TidemarkError?, isSettled: Bool, hadNews: Bool) {
+    /// Books the outcome of a look.
+    /// - Parameter isSettled: whether there is nothing left to sync.
+    mutating func didLook(_ error: TidemarkError?, isSettled: Bool, hadNews: Bool) {
       if let error {
         failure = error
         quietLooks = 0
@@ -46,6 +48,7 @@ public final class StoreUpkeep: Sendable {
       quietLooks = isSettled && !hadNews ? quietLooks + 1 : 0
       if isSettled { failure = nil }
       pause = 1
+      // While the signal is raised no further commit calls `wake`, so the store must stay active.
       if quietLooks >= StoreUpkeep.looksBeforeSleep, !news.isRaised {
         isActive = false
         quietLooks = 0
@@ -54,11 +57,13 @@ public final class StoreUpkeep: Sendable {
   }
 
   fileprivate struct State {
-    var rows: [Int: Row] = [:]
-    var next = 0
-    /// The store that the thread is at.
+    /// The stores by the number of their ``UpkeepMember``.
+    var stores: [Int: StoreState] = [:]
+    var lastMember = 0
+    /// The store that the thread works on without the lock.
     var working: Int?
     var thread: WorkerThread?
+    /// Whether the thread will look at all active stores before it sleeps, so need not be woken.
     var isAwake = false
   }
 
@@ -67,24 +72,25 @@ public final class StoreUpkeep: Sendable {
   /// A thread for stores; it starts when one of them is written to.
   public init() {}
 
-  /// A store was written to, and its news were just raised.
+  /// A commit of a store has just raised the store's signal.
   fileprivate func wake(_ member: Int) {
     let sleeps = state.withLock { state in
-      guard state.rows[member] != nil else { return false }
-      state.rows[member]?.isActive = true
+      guard state.stores[member] != nil else { return false }
+      state.stores[member]?.isActive = true
       if state.thread == nil { startThread(&state, member) }
       return !state.isAwake
     }
     if sleeps { state.broadcast() }
   }
 
-  /// Starts the thread; where the system gives none, the next commit tries again.
+  /// Starts the thread. Where the system gives none, the signal is taken down, so that the next
+  /// commit raises it, calls `wake` and tries again.
   private func startThread(_ state: inout State, _ member: Int) {
     do throws(TidemarkError) {
       state.thread = try WorkerThread(name: "tidemark-work") { [self] in run() }
     } catch {
-      state.rows[member]?.failure = error
-      state.rows[member]?.news.take()
+      state.stores[member]?.failure = error
+      state.stores[member]?.news.take()
     }
   }
 
@@ -92,55 +98,56 @@ public final class StoreUpkeep: Sendable {
     while true {
       let goesOn = state.wait { state -> Bool? in
         state.isAwake = false
-        if state.rows.isEmpty {
-          // The next store that comes starts another one.
+        if state.stores.isEmpty {
+          // The next store that is written to starts another thread.
           state.thread = nil
           return false
         }
-        guard state.rows.values.contains(where: \.isActive) else { return nil }
+        guard state.stores.values.contains(where: \.isActive) else { return nil }
         state.isAwake = true
         return true
       }
       guard goesOn else { return }
-      if state.wait(timeoutNanoseconds: Self.pauseNanoseconds, until: { $0.rows.isEmpty }) {
+      // The pause between looks, cut short when the last store is closed.
+      if state.wait(timeoutNanoseconds: Self.pauseNanoseconds, until: { $0.stores.isEmpty }) {
         continue
       }
-      for member in state.withLock({ $0.rows.filter(\.value.isActive).keys.sorted() }) {
+      for member in state.withLock({ $0.stores.filter(\.value.isActive).keys.sorted() }) {
         look(at: member)
       }
     }
   }
 
   private func look(at member: Int) {
-    let row = state.withLock { state -> Row? in
-      guard let row = state.rows[member] else { return nil }
-      guard row.looksToLeaveOut == 0 else {
-        state.rows[member]?.looksToLeaveOut -= 1
+    let found = state.withLock { state -> StoreState? in
+      guard let store = state.stores[member] else { return nil }
+      guard store.looksToLeaveOut == 0 else {
+        state.stores[member]?.looksToLeaveOut -= 1
         return nil
       }
       state.working = member
-      return row
+      return store
     }
-    guard let row else { return }
-    let hadNews = row.news.take()
+    guard let store = found else { return }
+    // Before the work: a commit during the work raises the signal again and gets another look.
+    let hadNews = store.news.take()
     var failure: TidemarkError?
     var isSettled = false
     do throws(TidemarkError) {
-      try row.engine.doBackgroundWork()
-      try row.compactor?.compactIfDue()
-      isSettled =
-        row.engine.reader.isSuspended
-        || row.engine.reader.lastSequence == row.engine.reader.durableSequence
+      try store.engine.doBackgroundWork()
+      try store.compactor?.compactIfDue()
+      let reader = store.engine.reader
+      isSettled = reader.isSuspended || reader.lastSequence == reader.durableSequence
     } catch { failure = error }
     state.withLock { state in
       state.working = nil
-      state.rows[member]?.note(failure, isSettled: isSettled, hadNews: hadNews)
+      state.stores[member]?.didLook(failure, isSettled: isSettled, hadNews: hadNews)
     }
-    state.broadcast()
+    state.broadcast()  // `UpkeepMember.join` waits for `working`
   }
 }
 
-/// A store's part in a ``StoreUpkeep``.
+/// A store's membership in a ``StoreUpkeep``, from `init` to ``stop()``; the store owns it.
 struct UpkeepMember: Sendable {
   private let upkeep: StoreUpkeep
   private let engine: Engine
@@ -150,9 +157,10 @@ struct UpkeepMember: Sendable {
   init(_ upkeep: StoreUpkeep, _ engine: Engine, _ compactor: CompactionThread?) {
     let news = AtomicSignal()
     let member = upkeep.state.withLock { state in
-      state.next += 1
-      state.rows[state.next] = StoreUpkeep.Row(engine: engine, compactor: compactor, news: news)
-      return state.next
+      state.lastMember += 1
+      state.stores[state.lastMember] = StoreUpkeep.StoreState(
+        engine: engine, compactor: compactor, news: news)
+      return state.lastMember
     }
     self.upkeep = upkeep
     self.engine = engine
@@ -163,15 +171,15 @@ struct UpkeepMember: Sendable {
   var isStarted: Bool { upkeep.state.withLock { $0.thread != nil } }
 
   /// The error that the last work for the store ended with.
-  var lastError: TidemarkError? { upkeep.state.withLock { $0.rows[member]?.failure } }
+  var lastError: TidemarkError? { upkeep.state.withLock { $0.stores[member]?.failure } }
 
-  /// Lets the store go again, after the work on it that may be under way.
+  /// Ends the membership. Work on the store may still be under way: ``join()`` waits for its end.
   func stop() {
     engine.stopObserving(observation)
-    upkeep.state.withLock { $0.rows[member] = nil }
+    upkeep.state.withLock { $0.stores[member] = nil }
     upkeep.state.broadcast()
   }
 
-  /// Waits until nothing is done for the store any more; after ``stop()`` only.
+  /// Waits until the thread does not work on the store any more; after ``stop()`` only.
   func join() { upkeep.state.wait { $0.working != member } }
 }

@@ -1,12 +1,12 @@
-/// An event that a follower of a store is told.
+/// An event that is delivered to a follower of a store.
 public enum Change: Sendable {
   /// An entry was committed.
   case entry(Entry, at: Cursor)
-  /// Deletes that the follower has not seen are gone. Whatever it has gathered is void; what
-  /// comes next builds the state up from the beginning.
+  /// Compaction has dropped deletes that the follower has not seen, so it may have keys that the
+  /// store has not. It drops all it has; the changes that follow build the state up from nothing.
   case reset(at: Cursor)
 
-  /// Where a follower stands once it has dealt with this; what to store.
+  /// The cursor to store once this change is dealt with: following goes on behind it.
   public var cursor: Cursor {
     switch self {
     case .entry(_, let cursor), .reset(let cursor): cursor

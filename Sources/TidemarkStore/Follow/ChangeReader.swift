@@ -1,23 +1,27 @@
 internal import TidemarkEngine
 
-/// Reads changes from the log, up to where it reaches now.
+/// Reads changes from the log for one follower, up to the log's end at the time.
+///
+/// A pin is an open view: it keeps its state and all entries behind it from compaction, and is held
+/// only while there is something to read. A view below `historyFrom` is refused: of entries up to
+/// there compaction may have left only the newest of each key.
 package struct ChangeReader: Sendable {
-  /// After this many entries the pin moves on, so that it never holds back much.
+  /// After this many entries the pin moves on, so that it keeps little from compaction.
   private static let entriesPerPin = 4096
 
   private let source: ReadSource
   private let options: ChangeOptions
-  /// The last sequence that was dealt with.
+  /// The last sequence that was read, whether or not it became a change.
   package private(set) var position: UInt64
-  /// How far the log is read before the next look at where it ends.
+  /// The end of the log when ``begin()`` looked last; the cursor reads through it.
   private var goal: UInt64 = 0
-  /// Keeps from compaction what comes behind the position, while there is something to read.
+  /// Keeps entries behind the position; nil while there is nothing to read.
   private var pin: EngineView?
   private var cursor: LogCursor?
   private var sincePin = 0
-  /// Deletes up to here were gone before the follower began anew, so it never saw their keys.
-  private var voidThrough: UInt64 = 0
-  /// The log as it was when the position was reached.
+  /// Dropped deletes up to here have caused a reset already: the follower has none of their keys.
+  private var resetThrough: UInt64 = 0
+  /// The bounds of the log at the last look; they tell whether it was read anew from disk since.
   private var known: LogBounds?
 
   package init(_ source: ReadSource, after position: UInt64, options: ChangeOptions) {
@@ -28,19 +32,21 @@ package struct ChangeReader: Sendable {
 
   private var engine: Engine { source.engine }
 
-  /// The next change; nil when all has been told that there is.
+  /// The next change; nil when the position has reached the end of the log.
   package mutating func next() throws(TidemarkError) -> Change? {
-    try beginAnewAfterTakeover()
+    try checkHistoryAfterReopening()
     while true {
       if let pin, sincePin >= Self.entriesPerPin {
+        // The old pin may be at `historyFrom`, which the position has yet to reach.
         self.pin = try engine.reader.view(at: max(position, pin.sequence))
         sincePin = 0
       }
       if cursor == nil, try begin() { return .reset(at: .beginning) }
       guard cursor != nil else { return nil }
       guard let found = try cursor?.next() else {
+        // Sequences up to the goal that are left hold nothing to tell. Look for a new end.
         position = max(position, goal)
-        letGo()
+        releasePin()
         continue
       }
       sincePin += 1
@@ -48,27 +54,29 @@ package struct ChangeReader: Sendable {
       do throws(TidemarkError) {
         if let change = try change(found) { return change }
       } catch {
-        // Once the store is resumed it is told after all.
+        // The entry was not delivered: step back, so that it comes once the store is resumed.
         if error.code == .suspended {
           position = found.sequence - 1
-          letGo()
+          releasePin()
         }
         throw error
       }
     }
   }
 
-  /// While the store was suspended nothing was pinned: another process may have dropped what was
-  /// yet to be told.
-  private mutating func beginAnewAfterTakeover() throws(TidemarkError) {
+  /// While the store was suspended no pin held: another process may have dropped entries behind the
+  /// position, or lost some before it in a crash. After that, pin and cursor are made anew.
+  /// - Throws: `historyDiverged` when the entry at the position is lost.
+  private mutating func checkHistoryAfterReopening() throws(TidemarkError) {
     let bounds = try engine.reader.bounds()
     guard let before = known, bounds.opening != before.opening else {
       known = bounds
       return
     }
-    letGo()
+    releasePin()
     let epoch = bounds.epoch(of: position)
-    // The oldest epochs go from a list that is full.
+    // Another epoch: the sequence was lost and given out again. 0 says only that the list of epochs
+    // was full and dropped the oldest.
     guard position <= bounds.visible, epoch == before.epoch(of: position) || epoch == 0 else {
       throw TidemarkError(
         .historyDiverged,
@@ -79,9 +87,8 @@ package struct ChangeReader: Sendable {
     known = bounds
   }
 
-  /// Pins what there is behind the position, and sets the cursor to it; leaves that nil where there
-  /// is nothing.
-  /// - Returns: whether the follower has to begin anew.
+  /// Pins the entries behind the position and opens the cursor; leaves both nil if there are none.
+  /// - Returns: whether the follower has to begin anew, with a reset.
   private mutating func begin() throws(TidemarkError) -> Bool {
     var attempt = 0
     while true {
@@ -89,18 +96,19 @@ package struct ChangeReader: Sendable {
       known = bounds
       goal = options.delivery == .committed ? bounds.visible : bounds.durable
       guard position < goal else { return false }
-      // The entry at `historyFrom` is kept, so are all behind it; before it, each key's last.
+      // A view below `historyFrom` is refused; compaction may raise it after the look above.
       do { pin = try engine.reader.view(at: max(position, min(bounds.historyFrom, goal))) } catch {
         attempt += 1
         guard error.code == .historyGone, attempt < 8 else { throw error }
         continue
       }
-      // Looked at again under the pin: from now on no delete behind it can go.
+      // Asked under the pin, which keeps deletes behind it from now on. One that is gone already is
+      // never delivered: without a reset the follower would keep its key for ever.
       let dropped = try engine.reader.bounds().droppedThrough
-      guard dropped <= max(position, voidThrough) else {
-        voidThrough = dropped
+      guard dropped <= max(position, resetThrough) else {
+        resetThrough = dropped
         position = 0
-        letGo()
+        releasePin()
         return true
       }
       cursor = LogCursor(engine.reader, from: position + 1, through: goal)
@@ -108,13 +116,13 @@ package struct ChangeReader: Sendable {
     }
   }
 
-  private mutating func letGo() {
+  private mutating func releasePin() {
     cursor = nil
     pin = nil
     sincePin = 0
   }
 
-  /// The change that an entry means; nil for what is not wanted or, superseded, just gone.
+  /// The change for an entry; nil where the prefix leaves the key out, or the entry is gone.
   private func change(_ found: LogEntry) throws(TidemarkError) -> Change? {
     let prefix = options.prefix
     guard prefix.bytes.isEmpty || Key(found.key).hasPrefix(prefix) else { return nil }
@@ -122,6 +130,8 @@ package struct ChangeReader: Sendable {
       let entry = try source.entry(found, values: options.values)
       return .entry(entry, at: try engine.reader.bounds().cursor(at: found.sequence))
     } catch {
+      // Up to the pin, compaction may drop a superseded entry between the cursor and this read.
+      // Only an entry that is still in the log is damaged.
       guard error.code == .damaged, try engine.reader.entryIfKept(at: found.sequence) == nil else {
         throw error
       }

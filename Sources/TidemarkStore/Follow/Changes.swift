@@ -2,15 +2,15 @@ public import TidemarkEngine
 
 /// The changes that a follower wants to hear of.
 public struct ChangeOptions: Sendable, Hashable {
-  /// Only keys that begin with this.
+  /// Only keys that begin with this are delivered.
   public var prefix: Key
   /// When an entry is delivered.
   public enum Delivery: Sendable, Hashable {
-    /// As soon as it is committed: for what shows the store's state, such as a view. A power cut
-    /// can take such entries back; the follower's cursor is then refused with `historyDiverged`.
+    /// As soon as it is committed: for followers that show the store's state, such as a screen. A
+    /// power cut can take such entries back; then the cursor is refused with `historyDiverged`.
     case committed
-    /// Once it is on the disk, for the program's own writes up to a second later unless they are
-    /// `durable`: for what makes something of its own of the changes, which must not run ahead.
+    /// Once it is on the disk, which is up to a second later unless it was written as `durable`:
+    /// for followers that store results of their own, which must not be ahead of the store.
     case durable
   }
 
@@ -38,11 +38,11 @@ public struct ChangeOptions: Sendable, Hashable {
 public struct Changes: AsyncSequence, Sendable {
   /// The element that is delivered.
   public typealias Element = Change
-  /// `historyDiverged`, `damaged` and the like.
+  /// The errors of following, such as `historyDiverged` and `damaged`.
   public typealias Failure = TidemarkError
 
   let store: Store
-  /// The last change that does not count.
+  /// The changes behind this cursor are delivered.
   let start: Cursor
   let options: ChangeOptions
 
@@ -52,13 +52,14 @@ public struct Changes: AsyncSequence, Sendable {
   /// One follower. It reads the log at its own pace: nothing is buffered for it.
   public struct Iterator: AsyncIteratorProtocol {
     private let changes: Changes
-    private let observation: SequenceWatch
+    /// Made before the first read; a commit between a read and the sleep after it ends the sleep.
+    private let watch: SequenceWatch
     private var reader: ChangeReader?
     private var isOver = false
 
     init(_ changes: Changes) {
       self.changes = changes
-      observation = SequenceWatch(changes.store.engine)
+      watch = SequenceWatch(changes.store.engine)
     }
 
     /// The next change, once there is one; nil when the store was closed or the task cancelled.
@@ -72,10 +73,10 @@ public struct Changes: AsyncSequence, Sendable {
           do throws(TidemarkError) {
             if let change = try step() { return change }
           } catch {
-            // Resuming wakes, and closing does.
+            // Sleep while the store is suspended: resuming and closing both wake the watch.
             guard error.code == .suspended else { throw error }
           }
-          try await observation.wakeup.sleep(reading: changes.store)
+          try await watch.wakeup.sleep(reading: changes.store)
         }
       } catch {
         isOver = true
@@ -91,6 +92,7 @@ public struct Changes: AsyncSequence, Sendable {
       try await next(isolation: nil)
     }
 
+    /// The next change; nil when there is none yet.
     private mutating func step() throws(TidemarkError) -> Change? {
       if reader == nil {
         try changes.store.engine.reader.bounds().check(changes.start)
@@ -109,7 +111,7 @@ extension Signal {
   /// Sleeps until a store may have news, or the task is cancelled.
   func sleep(reading store: Store) async throws(TidemarkError) {
     guard store.engine.configuration.access == .readOnly else { return await sleep() }
-    // Throws only when the task is cancelled, which the caller sees.
+    // `sleep` throws only when the task is cancelled, which the caller checks itself.
     try? await Task.sleep(for: Self.pollInterval)
     do throws(TidemarkError) { try await store.refresh() } catch {
       guard error.code == .suspended else { throw error }
@@ -128,11 +130,11 @@ extension Store {
   /// ```
   /// Entries are delivered once they are on the disk, below `durable` up to a second after their
   /// commit; ``ChangeOptions/Delivery/committed`` delivers them at once. Of a key that was written
-  /// several times, compaction may have left only the last change; when it has dropped deletes
-  /// behind the cursor, a ``Change/reset(at:)`` comes first and everything that there is after it.
+  /// several times, compaction may have left only the last change. When it has dropped deletes
+  /// behind the cursor, a ``Change/reset(at:)`` comes first, and then the whole state.
   /// The sequence ends when the store is closed or the task is cancelled. It pulls entries from the
-  /// log and buffers nothing; a follower that stands still in the middle keeps from compaction what
-  /// it has yet to see.
+  /// log and buffers nothing; a follower that stops in the middle keeps from compaction what it
+  /// has yet to read.
   /// - Parameters:
   ///   - cursor: the last change that was dealt with; nil for what is committed from now on,
   ///     ``Cursor/beginning`` for everything.
@@ -150,7 +152,7 @@ extension Store {
   ///   - cursor: the last change that was dealt with; nil for what is committed from now on.
   ///   - options: what to hear of.
   public func changes(since cursor: Cursor?, options: ChangeOptions) -> Changes {
-    // Commits of before do not count, also where they are yet to reach the disk.
+    // `lastBounds.cursor` is behind all that is committed, also what is yet to reach the disk.
     Changes(store: self, start: cursor ?? engine.reader.lastBounds.cursor, options: options)
   }
 }

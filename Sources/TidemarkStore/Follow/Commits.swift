@@ -8,14 +8,15 @@ public struct Commit: Sendable, Hashable {
   public var commitTime: Timestamp
   /// How many of its entries are kept: puts, deletes and touches.
   public var count: Int
-  /// Whether nothing of it can be gone. Of history that was compacted only those entries are left
-  /// that are still needed, and a commit that lost all of them does not show at all.
+  /// Whether no entry of it can be gone. Compaction may have dropped entries up to the oldest state
+  /// that can be viewed (`historyFrom`); a commit that lost all of its entries is not listed.
   public var isWhole: Bool
 
   init(_ commit: LoggedCommit, historyFrom: UInt64) {
     sequences = commit.firstSequence..<(commit.lastSequence + 1)
     commitTime = HybridTime(commit.commitTime).timestamp
     count = commit.count
+    // `historyFrom` itself is the oldest state: only entries behind it are sure to be there.
     isWhole = historyFrom <= 1 || commit.firstSequence > historyFrom
   }
 }
@@ -27,7 +28,7 @@ extension StoreReader {
   /// var page = try store.commits(limit: 20)
   /// page = try store.commits(before: page.last?.sequences.lowerBound, limit: 20)
   /// ```
-  /// Records of the library do not show; in a view, commits behind it do not either.
+  /// The library's own records are left out. A view lists no commits that end behind its sequence.
   /// - Parameters:
   ///   - sequence: only commits that end before it; nil for all.
   ///   - limit: most commits to return.
@@ -36,10 +37,10 @@ extension StoreReader {
   ) throws(TidemarkError) -> [Commit] {
     let source = source
     let pin = try source.pinned()
-    let last = sequence.map { min($0, pin.sequence + 1) } ?? (pin.sequence + 1)
-    guard last > 1 else { return [] }
+    let end = sequence.map { min($0, pin.sequence + 1) } ?? (pin.sequence + 1)
+    guard end > 1 else { return [] }
     let historyFrom = try source.engine.reader.bounds().historyFrom
-    return try source.engine.reader.history.commits(through: last - 1, limit: limit).map {
+    return try source.engine.reader.history.commits(through: end - 1, limit: limit).map {
       Commit($0, historyFrom: historyFrom)
     }
   }
@@ -59,14 +60,13 @@ extension StoreReader {
 
   /// The entries of a commit that are kept, in order, read when they are asked for.
   /// - Parameters:
-  ///   - commit: as ``commits(before:limit:)`` tells of it.
+  ///   - commit: a commit from ``commits(before:limit:)``.
   ///   - values: whether values are read too.
-  public func entries(
-    of commit: Commit, values: Bool = true
-  ) throws(TidemarkError) -> LogRows {
+  public func entries(of commit: Commit, values: Bool = true) throws(TidemarkError) -> LogRows {
     let source = source
     let (first, end) = (commit.sequences.lowerBound, try source.pinned().sequence)
-    // A commit whose history is gone in part is shown as far as it is left.
+    // The view before the commit keeps its entries; if that one is refused as too old, the oldest
+    // view keeps those that are left.
     let oldest = try source.engine.reader.bounds().historyFrom
     let pin = try source.engine.reader.view(at: min(end, first > oldest ? first - 1 : oldest))
     return LogRows(
@@ -76,11 +76,12 @@ extension StoreReader {
 }
 
 extension Store {
-  /// - Throws: `invalidArgument` when an undo up to or from behind a sequence would take one part
-  ///   of a commit back and leave the other.
+  /// Checks that a sequence is the end of a commit, since an undo takes commits back as a whole.
+  /// - Throws: `invalidArgument` when the commit goes on behind the sequence.
   func checkNoCommitCrosses(_ sequence: UInt64) throws(TidemarkError) {
     guard sequence > 0, let cut = try engine.reader.history.commit(across: sequence) else { return }
-    // Derived entries at a commit's end are none of the caller's.
+    // The cursor skips derived entries (index rows and the like), which callers do not see: if only
+    // such follow, the commit ends here for them.
     var rest = LogCursor(engine.reader, from: sequence + 1, through: cut.upperBound - 1)
     guard try rest.next() != nil else { return }
     throw TidemarkError(
