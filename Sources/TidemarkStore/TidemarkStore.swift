@@ -1,2 +1,3 @@
-// The modules above find the seams to disk, time and chance with the store.
+// Higher modules reach the engine's types, and its file system, clock and random numbers for tests,
+// by importing the store.
 @_exported public import TidemarkEngine

@@ -1,11 +1,9 @@
 public import TidemarkEngine
 
-/// A key that is not the same in two states.
+/// A key whose newest entry is not the same in two states of a store.
 public struct Difference: Sendable, Hashable {
-  /// The fate of the key.
-  public enum Kind: Sendable, Hashable {
-    case added, changed, removed
-  }
+  /// How the second state differs from the first.
+  public enum Kind: Sendable, Hashable { case added, changed, removed }
 
   /// The key.
   public var key: Key
@@ -14,7 +12,7 @@ public struct Difference: Sendable, Hashable {
   /// The sequence of its entry in the second state; nil when it is absent.
   public var after: UInt64?
 
-  /// The fate of the key.
+  /// How the second state differs from the first.
   public var kind: Kind {
     if before == nil { return .added }
     return after == nil ? .removed : .changed
@@ -37,6 +35,7 @@ extension Store {
     let (before, after) = (try engine.reader.view(at: first), try engine.reader.view(at: second))
     var differences: [Difference] = []
     for key in try keysChanged(after: min(first, second), through: max(first, second)) {
+      // Nil in both: the key came and went. No two entries share a sequence.
       let old = try before.entry(forKey: key.rawSpan)?.sequence
       let new = try after.entry(forKey: key.rawSpan)?.sequence
       if old != new { differences.append(Difference(key: Key(key), before: old, after: new)) }
@@ -44,8 +43,8 @@ extension Store {
     return differences.sorted { $0.key < $1.key }
   }
 
-  /// The keys that have entries in a part of the log, by their first. The caller holds a view at
-  /// `sequence`, so that nothing of it goes meanwhile.
+  /// The keys of the entries after `sequence` through `last`, each once, in the order of the first
+  /// entry. The caller holds a view at `sequence`, so that compaction drops none of the entries.
   func keysChanged(
     after sequence: UInt64, through last: UInt64
   ) throws(TidemarkError) -> [[UInt8]] {

@@ -8,24 +8,22 @@ public import TidemarkEngine
 /// ```
 public struct LogRows: ~Copyable {
   private let source: ReadSource
-  /// Keeps what is to come.
+  /// A view that is older than all entries to come: while it is open, compaction keeps them.
   private let pin: EngineView
   private var cursor: LogCursor
   private let values: Bool
 
-  init(
-    _ source: ReadSource, pin: EngineView, after: UInt64, through: UInt64, values: Bool
-  ) {
-    self.source = source
-    self.pin = pin
-    self.values = values
-    // The caller may give any bound: behind the end there is nothing.
+  init(_ source: ReadSource, pin: EngineView, after: UInt64, through: UInt64, values: Bool) {
+    (self.source, self.pin, self.values) = (source, pin, values)
+    // `after` may be any number: behind the end no entry follows, and `+ 1` must not overflow.
     cursor = LogCursor(source.engine.reader, from: min(after, through) + 1, through: through)
   }
 
   /// The next entry; nil at the end.
   public mutating func next() throws(TidemarkError) -> Entry? {
     while let entry = try cursor.next() {
+      // The cursor ends at the view's sequence; a view by own time also leaves out entries with
+      // later times of their own. Without a view every entry counts.
       guard try source.view?.shows(entry) ?? true else { continue }
       return try source.entry(entry, values: values)
     }
@@ -45,7 +43,10 @@ extension StoreReader {
   ) throws(TidemarkError) -> LogRows {
     let source = source
     let end = try source.pinned().sequence
+    // `historyFrom` is the oldest state that can be viewed. Some entries below it are still kept:
+    // the cursor begins at 1 all the same.
     let oldest = try sequence == nil ? source.engine.reader.bounds().historyFrom : 0
+    // Behind `end` no view can be opened, and there is no entry to keep.
     let pin = try source.engine.reader.view(at: min(sequence ?? oldest, end))
     return LogRows(source, pin: pin, after: sequence ?? 0, through: end, values: values)
   }

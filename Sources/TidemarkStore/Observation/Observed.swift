@@ -1,10 +1,10 @@
 internal import TidemarkEngine
 
-/// States of something in a store, as it changes: the first at once, then one whenever it is
-/// another.
+/// The states of something in a store: the first at once, then each that differs from the one that
+/// was delivered last.
 ///
-/// Commits that come while a state is dealt with make one new state: nothing is buffered, and the
-/// newest one always comes. The sequence ends when the store is closed or the task is cancelled.
+/// States are not buffered: all commits between two calls of `next()` make one state, the newest.
+/// The sequence ends when the store is closed or the task is cancelled.
 public struct Observed<Element: Sendable>: AsyncSequence, Sendable {
   /// `coding`, `damaged`, `indexMissing` and the like.
   public typealias Failure = any Error
@@ -12,27 +12,26 @@ public struct Observed<Element: Sendable>: AsyncSequence, Sendable {
   let store: Store
   let interval: Duration
   let begin: @Sendable () -> any Watcher<Element>
-  /// Waits for the rest of an interval.
+  /// Waits for the rest of an interval; tests set another.
   var sleep: @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) }
 
   package init(
     store: Store, interval: Duration, begin: @escaping @Sendable () -> any Watcher<Element>
   ) {
-    self.store = store
-    self.interval = interval
+    (self.store, self.interval) = (store, interval)
     self.begin = begin
   }
 
-  /// Begins to follow.
+  /// Begins to watch the store; each iterator has a watcher of its own.
   public func makeAsyncIterator() -> Iterator { Iterator(self) }
 
-  /// One follower.
+  /// One pass over the states, for one task.
   public struct Iterator: AsyncIteratorProtocol {
     private let observed: Observed
     private let watcher: any Watcher<Element>
     private var isOver = false
-    /// When a state was delivered last, on the store's clock that never goes back.
-    private var last: UInt64?
+    /// When a state was delivered last, in nanoseconds of the store's monotonic clock.
+    private var lastDelivery: UInt64?
 
     init(_ observed: Observed) {
       self.observed = observed
@@ -46,32 +45,31 @@ public struct Observed<Element: Sendable>: AsyncSequence, Sendable {
     ) async throws -> Element? {
       while !isOver, !Task.isCancelled {
         if let rest = restOfInterval {
-          // Sleeping throws only when the task is cancelled, which the loop sees.
+          // It throws only when the task is cancelled, and the next line asks for that.
           try? await observed.sleep(rest)
           if Task.isCancelled { break }
         }
         do {
           if let state = try watcher.look() {
-            if observed.interval > .zero { last = nanoseconds }
+            if observed.interval > .zero { lastDelivery = nanoseconds }
             return state
           }
         } catch let error as TidemarkError where error.code == .closed {
           break
         } catch let error as TidemarkError where error.code == .suspended {
-          // Resuming wakes, and closing does.
+          // Sleeps on below: `resume()` and `close()` raise the signals of all watchers.
         } catch {
           isOver = true
           throw error
         }
-        // The next look tells what has failed.
+        // What refreshing a read-only store throws is passed over: the next sleep refreshes again.
         try? await watcher.wakeup.sleep(reading: observed.store)
       }
       isOver = true
       return nil
     }
 
-    /// The next state, once there is another one; nil when the store was closed or the task
-    /// cancelled.
+    /// The next state; see ``next(isolation:)``.
     public mutating func next() async throws -> Element? { try await next(isolation: nil) }
 
     private var nanoseconds: UInt64 {
@@ -80,23 +78,25 @@ public struct Observed<Element: Sendable>: AsyncSequence, Sendable {
 
     /// How long the next state has to wait; nil when it need not.
     private var restOfInterval: Duration? {
-      guard let last else { return nil }
-      let passed = Duration.nanoseconds(Int64(clamping: nanoseconds &- last))
+      guard let lastDelivery else { return nil }
+      let passed = Duration.nanoseconds(Int64(clamping: nanoseconds &- lastDelivery))
       return passed < observed.interval ? observed.interval - passed : nil
     }
   }
 }
 
-/// Looks at something in a store when it may have changed.
+/// Finds out the states of something in a store for one iterator of an ``Observed``.
 package protocol Watcher<State>: Sendable {
   associatedtype State: Sendable
+  /// Raised when the state may have changed.
   var wakeup: Signal { get }
-  /// The state, if it is another one than the last; one look at a time.
+  /// The state, or nil where it equals the one that was returned last; one call at a time.
   func look() throws -> State?
 }
 
-/// Watches the value of some keys.
+/// Reads a state anew whenever some of its keys were written.
 package final class ValueWatcher<State: Sendable & Equatable>: Watcher {
+  /// The registration for the keys; it ends with the watcher.
   private let held: HeldWatch
   private let read: @Sendable () throws -> State
   /// The state that was delivered last; nil before the first.
@@ -110,6 +110,7 @@ package final class ValueWatcher<State: Sendable & Equatable>: Watcher {
   package var wakeup: Signal { held.watch.wakeup }
 
   package func look() throws -> State? {
+    // Taken before the read: what is written during it is news for the next look.
     let news = held.watch.takeNews()
     guard !news.isEmpty || last.withLock({ $0 == nil }) else { return nil }
     do {
@@ -120,7 +121,7 @@ package final class ValueWatcher<State: Sendable & Equatable>: Watcher {
         return state
       }
     } catch {
-      // The look is made up for when the store can be read again.
+      // The news are gone, and no state came of them: the next look must read in any case.
       held.watch.noteAll()
       throw error
     }
@@ -147,7 +148,7 @@ extension Store {
 
   /// The entries of a query, as they change: all of them at once, then whenever one is another.
   ///
-  /// Each time the query is asked anew; ``ObjectCollection/observe(_:sort:limit:minimumInterval:)``
+  /// Each time the query is run anew; ``ObjectCollection/observe(_:sort:limit:minimumInterval:)``
   /// looks only at what has changed.
   /// - Parameters:
   ///   - query: which entries.

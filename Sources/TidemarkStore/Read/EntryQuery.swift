@@ -1,6 +1,6 @@
 public import TidemarkEngine
 
-/// Which entries are wanted, and in which order.
+/// Which entries of a store are wanted, and in which order.
 ///
 /// ```swift
 /// var query = EntryQuery(prefix: "note/", labels: .all("inbox").not("done"))
@@ -8,31 +8,31 @@ public import TidemarkEngine
 /// query.limit = 20
 /// ```
 public struct EntryQuery: Sendable, Hashable {
-  /// By what entries are ordered.
+  /// What entries are sorted by.
   public enum Order: Sendable, Hashable {
-    /// By key, in byte order: no sorting, whatever the size of the store.
+    /// By key, in byte order, as in the index. Other orders gather and sort all rows first.
     case key
-    /// By when they were last written: the sequence of a key's newest entry.
+    /// By the sequence of a key's newest entry.
     case sequence
-    /// By the entries' own time, or, where they have none, the time of their commit.
+    /// By the entries' own time, or where they have none the commit time.
     case time
   }
 
   /// Only keys that begin with this.
   public var prefix: Key
-  /// Only this key and those behind it in byte order.
+  /// Only this key and greater ones, in byte order.
   public var from: Key?
-  /// Only keys before this one in byte order.
+  /// Only keys less than this one, in byte order.
   public var upTo: Key?
   /// Only entries with these labels.
   public var labels: LabelFilter
-  /// Only entries whose own time is this or later; where they have none, that of their commit.
+  /// Only entries whose own time, or where they have none the commit time, is this or later.
   public var since: Timestamp?
-  /// Only entries whose time, likewise, is before this one.
+  /// Only entries whose own time, or where they have none the commit time, is before this one.
   public var until: Timestamp?
-  /// By what entries are ordered.
+  /// What entries are sorted by.
   public var order: Order
-  /// Whether the largest comes first.
+  /// Whether the greatest comes first.
   public var descending: Bool
   /// Most entries to return; nil for all.
   public var limit: Int?
@@ -56,27 +56,24 @@ public struct EntryQuery: Sendable, Hashable {
     labels: LabelFilter = .everything, since: Timestamp? = nil, until: Timestamp? = nil,
     order: Order = .key, descending: Bool = false, limit: Int? = nil, values: Bool = true
   ) {
-    self.prefix = Key(prefix)
-    self.from = from
-    self.upTo = upTo
-    self.labels = labels
-    self.since = since
-    self.until = until
-    self.order = order
-    self.descending = descending
-    self.limit = limit
-    self.values = values
+    (self.prefix, self.from, self.upTo) = (Key(prefix), from, upTo)
+    (self.labels, self.since, self.until) = (labels, since, until)
+    (self.order, self.descending) = (order, descending)
+    (self.limit, self.values) = (limit, values)
   }
 
-  /// Whether it asks for every key.
+  /// Whether every key matches; `limit` apart.
   var isUnrestricted: Bool {
     prefix.bytes.isEmpty && from == nil && upTo == nil && labels.isEmpty && since == nil
       && until == nil
   }
 
-  /// The engine's form; nil when no key can match.
+  /// The engine's form; nil when no key can match. It is without `limit` and `values`: those who
+  /// scan count the rows, and read their values, themselves.
   var scanQuery: ScanQuery? {
     var query = ScanQuery(prefix: prefix.bytes)
+    // A `from` up to the prefix excludes none of its keys; one above that does not begin with the
+    // prefix lies above them all. Likewise a greater `upTo` excludes none.
     if let from, from > prefix || prefix.bytes.isEmpty {
       guard prefix.bytes.isEmpty || from.hasPrefix(prefix) else { return nil }
       query.from = .including(from.bytes)

@@ -4,26 +4,26 @@ public import TidemarkEngine
 public struct Page: Sendable {
   /// The entries.
   public var entries: [Entry]
-  /// Where the next page begins; nil when there is none.
+  /// Where the next page begins, which may turn out empty; nil at the end of the query.
   public var next: PageCursor?
 }
 
 /// Where a page of a query ended, for a later call of ``StoreReader/page(_:limit:after:)``,
-/// ``StoreReader/entries(_:after:)`` or ``StoreReader/keys(_:after:)``; also from another process,
-/// as text.
+/// ``StoreReader/entries(_:after:)`` or ``StoreReader/keys(_:after:)``, also in another process.
 ///
-/// A page cursor names the last entry that was returned, so it stays good whatever is written
-/// in between; it belongs to queries of the same order.
+/// A page cursor holds the key, the sequence, or the time and sequence of the last entry that was
+/// returned, by the query's order. What follows are greater ones, or lesser where the query is
+/// descending, so it stays good whatever is written in between; the order must be the same.
 public struct PageCursor: Sendable, Hashable {
   let position: ScanPosition
 
-  /// Nil for the beginning of a query.
+  /// - Returns: nil for the beginning of a query, which has no cursor.
   init?(behind position: ScanPosition) {
     if case .start = position { return nil }
     self.position = position
   }
 
-  /// Whether it can continue a query in this order.
+  /// Whether the cursor can continue a query in this order.
   package func fits(_ order: EntryQuery.Order) -> Bool {
     switch (position, order) {
     case (.start, _), (.key, .key), (.sequence, .sequence), (.time, .time): true
@@ -31,7 +31,7 @@ public struct PageCursor: Sendable, Hashable {
     }
   }
 
-  /// Where a query goes on; at its beginning when there is no cursor.
+  /// Where a query goes on: behind its cursor, or without one at its beginning.
   static func position(
     _ cursor: PageCursor?, of query: EntryQuery
   ) throws(TidemarkError) -> ScanPosition {
@@ -118,6 +118,7 @@ extension StoreReader {
     var rows = try entries(query, after: cursor)
     var entries: [Entry] = []
     while let entry = try rows.next() { entries.append(entry) }
+    // Fewer than the limit are the last ones; a full page may be, which the next page tells.
     return Page(entries: entries, next: entries.count == limit ? rows.cursor : nil)
   }
 }

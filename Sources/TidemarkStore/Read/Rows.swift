@@ -1,73 +1,73 @@
 public import TidemarkEngine
 
-/// Entries of a query, read when they are asked for. They show one state of the store, whatever
-/// is written meanwhile.
+/// The entries of a query, of one state of the store, read when they are asked for.
 ///
 /// ```swift
 /// var rows = try store.entries(prefix: "note/")
 /// while let entry = try rows.next() { print(entry.key) }
 /// ```
 public struct Rows: ~Copyable {
-  // Rows come in the order of keys, and entries lie in the order in which they were written, or in
-  // which compaction has put them. So some rows are taken together and their entries read in the
-  // order of the log, where each frame and each block is decoded once for all that is wanted of it:
-  // few at first, for who stops early, then ever more.
+  // Rows (key and sequence) come from the index in the query's order; their entries lie in the log
+  // in the order of commits or of a compaction. So a page of rows is read at once, in the order of
+  // the log, to decode each frame and block only once. Pages begin small: some callers stop early.
 
-  private static let first = 4
+  private static let firstRows = 4
   private static let growth = 4
-  /// So many rows that were asked for are read at once.
-  private static let most = 1_024
-  /// About so many bytes of values, and of all else, are held.
+  /// A query with a limit up to this asks for all of its rows as its first page.
+  private static let mostRowsOfOnePage = 1_024
+  /// About so many bytes of entries without values are held, and about as many of values.
   private static let bytesTogether = 4 << 20
 
-  /// Keeps the store open.
+  /// Holds a reference to the store, which closes itself when the last one goes.
   private let source: ReadSource
-  /// Keeps what the rows name; nil when no key can match.
+  /// The scan; compaction keeps what its view shows. Nil when no key can match.
   private let scan: EngineScan?
   private let values: Bool
-  private var left: Int
-  private var size: Int
-  /// Behind the rows that were dropped.
-  private var start: ScanPosition
+  /// How many more rows the query's limit allows.
+  private var remaining: Int
+  /// How many rows the next page has at most.
+  private var pageSize: Int
+  /// Where the page begins: behind the last row of the page before it.
+  private var pageStart: ScanPosition
+  /// The page. `entries` and `contents` (values) have an element for each row: nil before it is
+  /// read, where reading failed, and once it is returned.
   private var rows: [ScanRow] = []
-  /// By row. Where something cannot be read, each row tells of it by itself.
   private var entries: [Entry?] = []
   private var contents: [[UInt8]?] = []
   /// The rows whose entries could be read, in the order of the log.
-  private var order: [Int] = []
-  /// How many of the rows were taken.
-  private var taken = 0
-  /// The values of the rows before this one were read.
-  private var valued = 0
+  private var logOrder: [Int] = []
+  /// How many rows of the page were returned, or have thrown.
+  private var returned = 0
+  /// The values of all rows before this one were read, or reading them has failed.
+  private var valuesEnd = 0
   private var reader: RowReader
 
-  init(
-    _ source: ReadSource, _ query: EntryQuery, after cursor: PageCursor?
-  ) throws(TidemarkError) {
+  init(_ source: ReadSource, _ query: EntryQuery, after cursor: PageCursor?) throws(TidemarkError) {
     let start = try PageCursor.position(cursor, of: query)
     scan = try source.scan(query, after: start)
     self.source = source
-    self.start = start
+    pageStart = start
     values = query.values
-    left = max(0, query.limit ?? .max)
-    size = left <= Self.most ? left : Self.first
+    remaining = max(0, query.limit ?? .max)
+    pageSize = remaining <= Self.mostRowsOfOnePage ? remaining : Self.firstRows
     reader = RowReader(source.engine.reader)
   }
 
   /// The next entry; nil at the end.
-  /// - Throws: `damaged` when it cannot be read.
+  /// - Throws: `damaged` when it cannot be read; the next call goes on with the entry after it.
   public mutating func next() throws(TidemarkError) -> Entry? {
-    // Entries at hand would be served beyond the end of the store's being open.
+    // The page is in memory: without this its entries would be served after the store was closed.
     try source.engine.reader.checkReadable()
-    if taken == rows.count { try load() }
-    guard taken < rows.count else { return nil }
-    if values, taken == valued { readValues() }
-    defer { taken += 1 }
-    let row = rows[taken]
-    guard var entry = entries[taken].take() else {
+    if returned == rows.count { try loadPage() }
+    guard returned < rows.count else { return nil }
+    if values, returned == valuesEnd { readValues() }
+    defer { returned += 1 }
+    let row = rows[returned]
+    guard var entry = entries[returned].take() else {
+      // Reading the page failed here: read alone, the entry throws its own error, or is found.
       return try source.entry(source.engine.reader.entries.entry(of: row), values: values)
     }
-    if let content = contents[taken].take() {
+    if let content = contents[returned].take() {
       entry.value = content
     } else if values {
       try reader.read(row.sequence, isTouch: row.isTouch) { entry.value = [UInt8](copying: $0) }
@@ -75,46 +75,49 @@ public struct Rows: ~Copyable {
     return entry
   }
 
-  /// Where a later call goes on behind the entry that was returned last, or could not be read; nil
-  /// before the first of a query that began at its beginning.
+  /// Where a later query goes on: behind the entry that was returned last, or could not be read.
+  /// Nil before the first entry, unless the query itself began at a cursor.
   public var cursor: PageCursor? { PageCursor(behind: position) }
 
   private var position: ScanPosition {
-    guard let scan, taken > 0 else { return start }
-    return scan.position(behind: taken - 1, of: rows)
+    guard let scan, returned > 0 else { return pageStart }
+    return scan.position(behind: returned - 1, of: rows)
   }
 
-  private mutating func load() throws(TidemarkError) {
-    start = position
+  /// Reads the rows of the next page, and their entries without values.
+  private mutating func loadPage() throws(TidemarkError) {
+    pageStart = position
     rows = []
-    (taken, valued) = (0, 0)
+    (returned, valuesEnd) = (0, 0)
     guard let scan else { return }
-    rows = try scan.nextPage(upTo: min(size, left))
-    left -= rows.count
+    rows = try scan.nextPage(upTo: min(pageSize, remaining))
+    remaining -= rows.count
     entries = Array(repeating: nil, count: rows.count)
     contents = Array(repeating: nil, count: rows.count)
-    order.removeAll(keepingCapacity: true)
+    logOrder.removeAll(keepingCapacity: true)
     var bytes = 1
+    // An error ends this early; `next()` reads the rows that are left one by one.
     try? source.engine.reader.entries.forEachInfo(of: rows) { (index, info) throws(TidemarkError) in
       entries[index] = Entry(
         key: rows[index].key, value: [], info: info,
         created: try source.created(info, walks: false))
-      order.append(index)
+      logOrder.append(index)
       bytes += 256 + info.labels.reduce(0) { $0 + $1.count + 32 }
     }
-    // Labels take memory, too.
-    let most = max(Self.first, Self.bytesTogether * max(1, rows.count) / bytes)
-    size = min(size * Self.growth, most, LogEntries.mostTogether)
+    // As many rows as fit if they are like these; labels may take much memory.
+    let most = max(Self.firstRows, Self.bytesTogether * max(1, rows.count) / bytes)
+    pageSize = min(pageSize * Self.growth, most, LogEntries.mostTogether)
   }
 
-  /// Reads the values of the next rows, as many as fit.
+  /// Reads the values of the next row, however long, and of those behind it until about
+  /// `bytesTogether` are held.
   private mutating func readValues() {
     var bytes = 0
-    while valued < rows.count, valued == taken || bytes < Self.bytesTogether {
-      bytes += entries[valued]?.valueLength ?? 0
-      valued += 1
+    while valuesEnd < rows.count, valuesEnd == returned || bytes < Self.bytesTogether {
+      bytes += entries[valuesEnd]?.valueLength ?? 0
+      valuesEnd += 1
     }
-    let order = order.filter { (taken..<valued).contains($0) }
+    let order = logOrder.filter { (returned..<valuesEnd).contains($0) }
     var prepared = 0
     for (number, index) in order.enumerated() {
       if number == prepared {
@@ -124,6 +127,7 @@ public struct Rows: ~Copyable {
         }
       }
       let row = rows[index]
+      // Where this fails, `next()` reads the value alone and throws.
       try? reader.read(row.sequence, isTouch: row.isTouch) {
         contents[index] = [UInt8](copying: $0)
       }
@@ -134,21 +138,21 @@ public struct Rows: ~Copyable {
 /// Versions of a key, newest first, deletes and touches among them.
 public struct VersionRows: ~Copyable {
   private let source: ReadSource
+  /// Held so that compaction keeps what it shows; some older versions may still go meanwhile.
   private let view: EngineView
   private var walk: VersionWalk
   private let values: Bool
 
   init(_ source: ReadSource, _ view: EngineView, _ walk: VersionWalk, values: Bool) {
-    self.source = source
-    self.view = view
-    self.walk = walk
-    self.values = values
+    (self.source, self.view) = (source, view)
+    (self.walk, self.values) = (walk, values)
   }
 
   /// The next older version; nil at the end.
   /// - Throws: `damaged` when it cannot be read.
   public mutating func next() throws(TidemarkError) -> Entry? {
     while let version = try walk.next() {
+      // A view by own time leaves out versions with later times of their own.
       guard try view.shows(version) else { continue }
       return try source.entry(version, values: values)
     }

@@ -2,10 +2,6 @@ public import TidemarkEngine
 
 extension StoreReader {
   /// A key's value.
-  ///
-  /// ```swift
-  /// if let bytes = try store.value(forKey: "note/1") { ... }
-  /// ```
   /// - Returns: nil when there is no such key.
   /// - Throws: `damaged` (where) rather than a wrong value, `closed`, `inputOutput`.
   @inlinable
@@ -58,7 +54,7 @@ extension StoreReader {
     return result
   }
 
-  /// Appends a key's value to bytes, which saves an allocation where many are read.
+  /// Appends a key's value to an array, which saves an allocation where many are read.
   /// - Returns: false when there is no such key; then nothing is appended.
   @inlinable
   public func appendValue(
@@ -69,21 +65,22 @@ extension StoreReader {
     }
   }
 
-  /// A key's entry: its value and all that is known about it.
+  /// A key's newest entry: its value, labels, times and other metadata.
   /// - Returns: nil when there is no such key.
   public func entry(forKey key: some BytesConvertible) throws(TidemarkError) -> Entry? {
     try entry(forKey: key, values: true, walks: true)
   }
 
-  /// A key's entry.
+  /// A key's newest entry.
   /// - Parameters:
   ///   - key: the key.
   ///   - values: whether to read the value too.
-  ///   - walks: whether to walk the key's history for the time of its creation.
+  ///   - walks: whether to walk the key's older versions to find `Entry.created`, where need be.
   package func entry(
     forKey key: some BytesConvertible, values: Bool, walks: Bool
   ) throws(TidemarkError) -> Entry? {
     let source = source
+    // Open until the end of the call: compaction keeps the entry, and the put that a touch renews.
     let view = try source.pinned()
     return try key.withBytes { (key) throws(TidemarkError) in
       guard let found = try view.entry(forKey: key) else { return nil }
@@ -95,9 +92,8 @@ extension StoreReader {
   public func contains(_ key: some BytesConvertible) throws(TidemarkError) -> Bool {
     let source = source
     return try key.withBytes { (key) throws(TidemarkError) in
-      if let view = source.view {
-        return try view.entry(forKey: key) != nil
-      }
+      if let view = source.view { return try view.entry(forKey: key) != nil }
+      // Of the newest state the index alone tells, without a read of the log.
       return try source.engine.reader.slot(ofKey: key).map { !$0.isDeleted } ?? false
     }
   }
@@ -143,6 +139,5 @@ extension StoreReader {
 
 @usableFromInline
 func copyBytes(_ value: RawSpan) -> [UInt8] { [UInt8](copying: value) }
-
 @usableFromInline
 func appendBytes(_ value: RawSpan, to bytes: inout [UInt8]) { bytes.append(copying: value) }

@@ -9,9 +9,7 @@ extension StoreReader {
   /// - Throws: `invalidArgument` when the cursor belongs to a query of another order.
   public func entries(
     _ query: EntryQuery, after cursor: PageCursor? = nil
-  ) throws(TidemarkError) -> Rows {
-    try Rows(source, query, after: cursor)
-  }
+  ) throws(TidemarkError) -> Rows { try Rows(source, query, after: cursor) }
 
   /// Entries by prefix and labels.
   ///
@@ -27,37 +25,34 @@ extension StoreReader {
   ///   - limit: most entries to return.
   public func entries(
     prefix: some BytesConvertible = "", labels: LabelFilter = .everything,
-    order: EntryQuery.Order = .key,
-    descending: Bool = false, limit: Int? = nil
+    order: EntryQuery.Order = .key, descending: Bool = false, limit: Int? = nil
   ) throws(TidemarkError) -> Rows {
     try entries(
       EntryQuery(prefix: prefix, labels: labels, order: order, descending: descending, limit: limit)
     )
   }
 
-  /// The keys of a query, without reading anything else.
+  /// The keys of a query; values are not read.
   /// - Parameters:
   ///   - query: which keys.
   ///   - cursor: where an earlier call ended; nil for the beginning.
   /// - Throws: `invalidArgument` when the cursor belongs to a query of another order.
   public func keys(
     _ query: EntryQuery, after cursor: PageCursor? = nil
-  ) throws(TidemarkError) -> KeyRows {
-    try KeyRows(source, query, after: cursor)
-  }
+  ) throws(TidemarkError) -> KeyRows { try KeyRows(source, query, after: cursor) }
 
-  /// Keys by prefix and labels, without reading anything else.
+  /// Keys by prefix and labels; values are not read.
   public func keys(
     prefix: some BytesConvertible = "", labels: LabelFilter = .everything,
-    order: EntryQuery.Order = .key,
-    descending: Bool = false, limit: Int? = nil
+    order: EntryQuery.Order = .key, descending: Bool = false, limit: Int? = nil
   ) throws(TidemarkError) -> KeyRows {
     try keys(
       EntryQuery(prefix: prefix, labels: labels, order: order, descending: descending, limit: limit)
     )
   }
 
-  /// Calls `body` with key and value of every entry of a query, without copies.
+  /// Calls `body` with key and value of every entry of a query, without copies; with `values` false
+  /// in the query the value is empty.
   ///
   /// ```swift
   /// var bytes = 0
@@ -80,6 +75,7 @@ extension StoreReader {
     _ query: EntryQuery = EntryQuery(), _ body: (_ key: RawSpan, _ value: RawSpan) throws(E) -> Void
   ) throws {
     var failure: E?
+    // A scan throws `TidemarkError` alone, so what `body` throws is thrown once the scan has ended.
     try source.scan(query) { key, value in
       do throws(E) { try body(key, value) } catch { failure = error }
       return failure == nil
@@ -87,14 +83,15 @@ extension StoreReader {
     if let failure { throw failure }
   }
 
-  /// How many entries a query has, or how many keys there are.
+  /// How many entries a query finds; without a query, how many keys there are.
   public func count(_ query: EntryQuery = EntryQuery()) throws(TidemarkError) -> Int {
     let source = source
     if query.isUnrestricted, source.view == nil {
+      // The index counts its keys; a view of the past has to scan them.
       return min(try source.engine.reader.countKeys(), max(0, query.limit ?? .max))
     }
     var query = query
-    // Counting needs no order, and that of the key needs no sorting.
+    // The count is the same in any order, and only the order of keys needs no sorting.
     query.order = .key
     query.values = false
     var count = 0
@@ -109,10 +106,10 @@ extension StoreReader {
   public func labels() throws(TidemarkError) -> [LabelCount] {
     let source = source
     if source.view == nil {
-      return try source.engine.reader.labelCounts().map {
-        LabelCount(label: EntryLabel($0.label), count: $0.count)
-      }
+      return try source.engine.reader.labelCounts()
+        .map { LabelCount(label: EntryLabel($0.label), count: $0.count) }
     }
+    // The index has only the counts of the newest state: a view reads all its entries.
     var counts: [EntryLabel: Int] = [:]
     var rows = try entries(EntryQuery(values: false))
     while let entry = try rows.next() {
@@ -123,10 +120,6 @@ extension StoreReader {
   }
 
   /// Calls `body` with every entry of a query; some megabytes of them are in memory at a time.
-  ///
-  /// ```swift
-  /// try store.forEach(EntryQuery(prefix: "note/")) { entry in print(entry.key) }
-  /// ```
   public func forEach(
     _ query: EntryQuery = EntryQuery(), _ body: (Entry) -> Void
   ) throws(TidemarkError) {
@@ -144,13 +137,13 @@ extension StoreReader {
     while let entry = try rows.next() { try body(entry) }
   }
 
-  /// All entries of a query at once, for what wants an array.
+  /// All entries of a query as one array.
   ///
   /// ```swift
   /// let newest = try store.all(
   ///   EntryQuery(prefix: "note/", order: .time, descending: true, limit: 20))
   /// ```
-  /// They are all in memory: for more than some thousand take ``page(_:limit:after:)``,
+  /// They are all in memory: for more than some thousand use ``page(_:limit:after:)``,
   /// ``forEach(_:_:)-(_,(Entry)->Void)`` or ``entries(_:after:)``.
   /// - Throws: `limitExceeded` when keys and values are more than 256 MiB.
   public func all(_ query: EntryQuery) throws(TidemarkError) -> [Entry] {
@@ -171,7 +164,7 @@ extension StoreReader {
 
   /// All entries whose keys have a prefix and that carry labels, as one array in memory.
   ///
-  /// For more than some thousand take ``entries(_:after:)``; see ``all(_:)``.
+  /// For more than some thousand use ``entries(_:after:)``; see ``all(_:)``.
   /// - Parameters:
   ///   - prefix: only keys that begin with this: text, bytes, a ``Key``.
   ///   - labels: only entries with these labels.

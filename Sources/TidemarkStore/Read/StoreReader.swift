@@ -6,11 +6,11 @@ public import TidemarkEngine
 /// Reads are synchronous: memory, or one short read of the disk. They run beside writers and
 /// wait for none.
 public protocol StoreReader: Sendable {
-  /// Where reads go; of no use outside the library.
+  /// The store, and the view of it if there is one, that reads go to; for the library alone.
   var source: ReadSource { get }
 
-  /// Calls `body` with a key's value: what the functions for programs are compiled around, of no
-  /// use outside the library.
+  /// Calls `body` with a key's value; for the library alone. Generic functions, which are inlined
+  /// into programs, call it: it is not generic itself, so it is compiled once.
   /// - Returns: false when there is no such key.
   func read(
     _ key: RawSpan, _ body: (RawSpan) throws(TidemarkError) -> Void
@@ -18,11 +18,12 @@ public protocol StoreReader: Sendable {
 }
 
 extension Store: StoreReader {
-  /// Where reads go; of no use outside the library.
+  /// The newest state of this store.
   public var source: ReadSource { ReadSource(store: self, view: nil) }
 
-  /// Calls `body` with a key's value; of no use outside the library.
-  // By way of `source` threads would wait for each other, since each read counted a reference.
+  /// Calls `body` with a key's value; for the library alone.
+  // Not by way of `source`: it retains the store for each read, an atomic count that all threads
+  // would contend for.
   public func read(
     _ key: RawSpan, _ body: (RawSpan) throws(TidemarkError) -> Void
   ) throws(TidemarkError) -> Bool {

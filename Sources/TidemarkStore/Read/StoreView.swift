@@ -1,8 +1,8 @@
 public import TidemarkEngine
 
-/// The store as it was after one sequence, or on a date.
+/// The store as it was after one sequence, or on a date: a snapshot to read from.
 ///
-/// Compaction keeps everything that a view needs as long as the view lives.
+/// Compaction keeps everything that a view shows as long as the view or a copy of it exists.
 ///
 /// ```swift
 /// let before = try store.view()
@@ -10,15 +10,16 @@ public import TidemarkEngine
 /// try before.value(forKey: "note/1")   // still there
 /// ```
 public struct StoreView: StoreReader {
-  /// Where reads go; of no use outside the library.
+  /// The store and the engine's view; for the library alone.
   public let source: ReadSource
-  /// The last sequence that the view knows of.
+  /// The last sequence whose entry the view may show.
   public let sequence: UInt64
 
-  /// Calls `body` with a key's value; of no use outside the library.
+  /// Calls `body` with a key's value; for the library alone.
   public func read(
     _ key: RawSpan, _ body: (RawSpan) throws(TidemarkError) -> Void
   ) throws(TidemarkError) -> Bool {
+    // All views are made below, with `source.view` set.
     guard let view = source.view, let entry = try view.entry(forKey: key)
     else { return false }
     try source.engine.reader.read(of: entry.sequence, isTouch: entry.head.kind == .touch) {
@@ -38,7 +39,7 @@ extension Store {
     return StoreView(source: ReadSource(store: self, view: view), sequence: view.sequence)
   }
 
-  /// By which of an entry's two times a view goes.
+  /// Which of an entry's two times decides whether a view shows it.
   public enum DateKind: Sendable, Hashable {
     /// When it was committed here, by this store's clock, which never goes back.
     case commitTime
@@ -48,16 +49,14 @@ extension Store {
 
   /// The state at a date.
   ///
-  /// By commit time it is what a reader saw then: whatever was committed later is left out, an
-  /// entry that came from a peer also when it is older there. By own time it is what the entries up
-  /// to that date make, in the order in which they were committed: one with a later time is left
-  /// out, and one that was added afterwards for an earlier day is in it. Each key that is looked at
-  /// costs a look at the log then.
+  /// By commit time it is what a reader saw then: an entry that came from a peer counts from when
+  /// it was committed here. By own time each key has its newest version among those whose own times
+  /// are not after the date, whenever they were committed; reading a key then reads the log.
   /// - Parameters:
   ///   - date: entries of this time are in the state, later ones are not.
   ///   - kind: by which time.
-  /// - Throws: `historyGone` when that is no longer kept; by own time, when an entry of a later
-  ///   time stands in history that was compacted, so that nobody knows what it has replaced.
+  /// - Throws: `historyGone` when that is no longer kept; by own time also when compacted history
+  ///   has an entry of a later time, since the version that it replaced may have been dropped.
   public func view(
     at date: Timestamp, by kind: DateKind = .commitTime
   ) throws(TidemarkError) -> StoreView {
@@ -69,12 +68,12 @@ extension Store {
     }
   }
 
-  /// The last sequence that was committed by a date, by this store's clock; 0 when nothing was.
+  /// The last sequence that was committed up to a date by this store's clock; 0 for none.
   ///
   /// ```swift
   /// var log = try store.entries(since: try store.sequence(at: yesterday))
   /// ```
-  /// - Throws: `historyGone` when what stood at that date is no longer kept.
+  /// - Throws: `historyGone` when the state of that date is no longer kept.
   public func sequence(at date: Timestamp) throws(TidemarkError) -> UInt64 {
     try engine.reader.history.sequence(at: date)
   }

@@ -1,23 +1,25 @@
 internal import TidemarkEngine
 
-/// The news for a watcher: the keys that were written since it looked last.
+/// A watcher's mailbox: the keys that were written since the watcher took the news last. Threads
+/// that commit fill it by way of ``CommitHub``; the watcher's task empties it.
 package final class CommitWatch: Sendable {
-  /// So many keys are told one by one; beyond that a watcher looks at everything anew.
+  /// With more keys than this the news only say that everything may have changed.
   private static let mostKeys = 1_024
 
   package struct News: Sendable {
     package var keys: [[UInt8]] = []
-    /// Whether everything may have changed.
+    /// Whether any key may have changed; then `keys` is empty.
     package var isAll = false
-
     package var isEmpty: Bool { keys.isEmpty && !isAll }
   }
 
+  /// Raised when there are news.
   package let wakeup = Signal()
   private let news = Lock(News())
 
-  /// Notes that a key was written.
-  /// - Returns: whether nothing had been noted since the watcher looked last: then it is woken.
+  /// Adds a key that was written.
+  /// - Returns: whether it is the first since the watcher took the news: only then need the caller
+  ///   raise `wakeup`, since a watcher that was woken takes all news that have come by then.
   func note(_ key: RawSpan) -> Bool {
     news.withLock { news in
       guard !news.isAll else { return false }
@@ -30,6 +32,7 @@ package final class CommitWatch: Sendable {
     }
   }
 
+  /// Notes that any key may have changed; the caller raises `wakeup` where the watcher may sleep.
   package func noteAll() { news.withLock { $0 = News(isAll: true) } }
 
   package func takeNews() -> News {
@@ -40,22 +43,22 @@ package final class CommitWatch: Sendable {
   }
 }
 
-/// Tells watchers which of their keys were written, right after the commit.
+/// Tells the watchers of keys and prefixes which of their keys were written: right after a commit,
+/// on the thread that commits, without the writer's lock.
 ///
-/// A commit costs a look for each of its keys, however many watch others.
+/// For each of its keys a commit looks up the key's hash and compares all watched prefixes.
 package final class CommitHub: Sendable {
   private struct State {
-    /// Watchers of one key each, by its hash.
+    /// Watchers of one key each, by its hash; of another key with this hash they hear needlessly.
     var keys: [UInt64: [CommitWatch]] = [:]
     var prefixes: [(prefix: [UInt8], watches: [CommitWatch])] = []
-    /// Watchers that have heard something of the commit that is being told.
+    /// Watchers to wake when the commit ends. Of two commits at a time the first to end wakes those
+    /// of both, which does no harm: each key that was noted is visible to readers.
     var due: [CommitWatch] = []
 
     mutating func tell(_ watches: [CommitWatch], _ key: RawSpan) {
-      for watch in watches {
-        // One that has other news is due already, or was woken for them.
-        if watch.note(key) { due.append(watch) }
-      }
+      // A watcher with earlier news is in `due`, or was woken for them.
+      for watch in watches where watch.note(key) { due.append(watch) }
     }
   }
 
@@ -66,8 +69,7 @@ package final class CommitHub: Sendable {
   init(_ engine: Engine) {
     let state = Lock(State())
     let seed = engine.reader.hashSeed
-    self.state = state
-    self.seed = seed
+    (self.state, self.seed) = (state, seed)
     listener = CommitListener(
       seed: seed,
       keyWritten: { key, hash in
@@ -86,6 +88,7 @@ package final class CommitHub: Sendable {
           defer { state.due.removeAll(keepingCapacity: true) }
           return state.due
         }
+        // Without the lock, for which other commits wait.
         for watch in due { watch.wakeup.raise() }
       })
     engine.listen(with: listener)
@@ -93,52 +96,54 @@ package final class CommitHub: Sendable {
 
   package func watch(key: [UInt8]) -> HeldWatch {
     let hash = KeyHash.hash(key.rawSpan, seed: seed)
-    return hold { [listener] state, watch in
+    return register { [listener] state, watch in
       state.keys[hash, default: []].append(watch)
       listener.listen(to: hash)
-    } end: { state, watch in
+    } remove: { state, watch in
       state.keys[hash]?.removeAll { $0 === watch }
       if state.keys[hash]?.isEmpty == true { state.keys[hash] = nil }
     }
   }
 
   package func watch(prefix: [UInt8]) -> HeldWatch {
-    hold { [listener] state, watch in
+    register { [listener] state, watch in
       if let row = state.prefixes.firstIndex(where: { $0.prefix == prefix }) {
         state.prefixes[row].watches.append(watch)
       } else {
         state.prefixes.append((prefix, [watch]))
       }
       listener.listenToAll()
-    } end: { state, watch in
+    } remove: { state, watch in
       guard let row = state.prefixes.firstIndex(where: { $0.prefix == prefix }) else { return }
       state.prefixes[row].watches.removeAll { $0 === watch }
       if state.prefixes[row].watches.isEmpty { state.prefixes.remove(at: row) }
     }
   }
 
-  private func hold(
-    _ begin: (inout State, CommitWatch) -> Void,
-    end: @escaping @Sendable (inout State, CommitWatch) -> Void
+  /// `add` and `remove` change the listener, too, so both run under the lock of `state`.
+  private func register(
+    _ add: (inout State, CommitWatch) -> Void,
+    remove: @escaping @Sendable (inout State, CommitWatch) -> Void
   ) -> HeldWatch {
     let watch = CommitWatch()
-    state.withLock { begin(&$0, watch) }
+    state.withLock { add(&$0, watch) }
     return HeldWatch(watch) { [state, listener] in
       state.withLock { state in
-        end(&state, watch)
+        remove(&state, watch)
+        // The listener's filter of hashes cannot forget a single one: it is emptied with the last.
         listener.stopListening(toAll: state.prefixes.isEmpty, toKeys: state.keys.isEmpty)
       }
     }
   }
 
-  /// Tells those who watch a key that what is read there has changed without an entry of the key,
-  /// as the state of a projection does.
+  /// Tells the watchers of a key that what they read has changed though no entry of the key was
+  /// written, as the state of a projection does.
   package func tell(_ key: [UInt8]) { listener.note(key.rawSpan) }
 
   /// Whether nobody watches anything; for tests.
   var isIdle: Bool { state.withLock { $0.keys.isEmpty && $0.prefixes.isEmpty } }
 
-  /// Lets everybody look at everything anew: another process may have written.
+  /// Wakes all watchers to read anew: the store was closed, or another process may have written.
   func tellAll() {
     let watches = state.withLock { state in
       state.keys.values.flatMap(\.self) + state.prefixes.flatMap(\.watches)
@@ -150,15 +155,15 @@ package final class CommitHub: Sendable {
   }
 }
 
-/// A watch that ends with the last who holds it.
+/// A watch that the hub knows as long as this object lives.
 package final class HeldWatch: Sendable {
   package let watch: CommitWatch
-  private let end: @Sendable () -> Void
+  private let unregister: @Sendable () -> Void
 
-  fileprivate init(_ watch: CommitWatch, end: @escaping @Sendable () -> Void) {
+  fileprivate init(_ watch: CommitWatch, unregister: @escaping @Sendable () -> Void) {
     self.watch = watch
-    self.end = end
+    self.unregister = unregister
   }
 
-  deinit { end() }
+  deinit { unregister() }
 }

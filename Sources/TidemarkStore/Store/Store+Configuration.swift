@@ -9,7 +9,7 @@ extension Store {
     case inMemory
   }
 
-  /// The access that an opening has.
+  /// What the program may do with the store.
   public enum Access: Sendable, Hashable {
     /// Reads and writes; creates the store when there is none.
     case create
@@ -19,60 +19,59 @@ extension Store {
     case readOnly
   }
 
-  /// The reaction of an opening to damaged data that was acknowledged.
+  /// What opening does where data is damaged that was acknowledged to a writer.
   public enum Recovery: Sendable, Hashable {
-    /// Fails and says where.
+    /// Opening fails and says where the damage is.
     case strict
-    /// Opens for reading only and reads around the damage: what may be wrong fails to read.
+    /// The store opens for reading only. Reads for which damage may hide the right answer fail.
     case salvage
   }
 
-  /// The disk, the clocks and the chance that a store runs on; tests put their own in.
+  /// The file system, clock and random numbers of a store; tests set their own.
   package typealias Environment = EngineEnvironment
 
   /// When the log is compacted.
   public enum Compaction: Sendable, Hashable {
-    /// In the background when it pays: where half of the log or more may go by the retention, and
-    /// where enough has come that is not in the order of keys yet. Also when it is asked for.
+    /// In the background when half of the log or more may be dropped by the retention, or when
+    /// enough entries are not yet sorted by key. Also on request.
     case automatic
-    /// Only when it is asked for.
+    /// Only by ``Store/compact(dropHistory:dense:dryRun:newKey:waits:)``.
     case onRequest
   }
 
   /// How a store is opened.
   public struct Configuration: Sendable {
-    /// The access that the opening has.
+    /// What the program may do with the store.
     public var access: Access
-    /// The reaction to damage.
+    /// What opening does about damage.
     public var recovery: Recovery
-    /// When a write is answered that does not say otherwise.
+    /// When a write returns that is given no durability of its own.
     public var durability: Durability
     /// How much superseded history is kept; nil leaves that as it is, which is everything in a
     /// new store.
     public var retention: Retention?
-    /// Bytes of memory for all caches together: values that were read lately, and in what these
-    /// leave decoded objects and parts of the log. However few, decoded parts may have 128 KiB.
+    /// Bytes of memory for all caches together: first for values that were read lately; decoded
+    /// objects and blocks of the log get the rest, decoded blocks and headers at least 128 KiB.
     public var cacheBytes: Int
     /// The keys that the store is encrypted with; nil for a store that is not. A new store is
     /// encrypted when keys are given.
     public var encryption: Encryption?
-    /// The cached values that are read into memory once the store is open; none unless it is told
-    /// otherwise.
+    /// The cached values that are read into memory once the store is open.
     public var warmUp: WarmUp
-    /// When the log is compacted. By itself a store never drops what the retention keeps, which is
-    /// everything unless it is told otherwise.
+    /// When the log is compacted. A compaction in the background never drops what ``retention``
+    /// keeps.
     public var compaction: Compaction
-    /// The thread that does what nobody waits for, where stores share one; nil for one of the
-    /// store's own.
+    /// The thread for background syncs and index checkpoints, where stores share one; nil for one
+    /// of the store's own.
     public var upkeep: StoreUpkeep?
-    /// The cache of decoded parts of logs, where stores share one; nil for one of the store's own
-    /// within ``cacheBytes``.
+    /// The cache of decoded blocks and headers, where stores share one; nil for one of the store's
+    /// own within ``cacheBytes``.
     public var sharedCache: SharedCache?
     package var environment = Environment()
-    /// Whether threads of the store's own sync and write index images. Without them every write
-    /// does what is due itself, and async calls block: for simulations, which have one thread.
+    /// Whether threads sync, checkpoint the index and compact. Without them each write does the
+    /// work that is due itself, and async calls block: for simulations, which have one thread.
     package var usesThreads = true
-    /// The engine's settings beside the above.
+    /// The engine's other settings; those above override what it says.
     package var engine = EngineConfiguration()
 
     /// The values of caches that are read into memory in the background once a store is open, as
@@ -90,7 +89,7 @@ extension Store {
     /// - Parameters:
     ///   - access: what the opening may do.
     ///   - recovery: what to do about damage.
-    ///   - durability: when a write is answered that does not say otherwise.
+    ///   - durability: when a write returns that is given no durability of its own.
     ///   - retention: how much superseded history is kept; nil leaves that as it is.
     ///   - cacheBytes: memory for values that were read lately and decoded parts of the log.
     ///   - encryption: the keys that the store is encrypted with; nil for a store that is not.
@@ -101,17 +100,12 @@ extension Store {
       retention: Retention? = nil, cacheBytes: Int = 32 << 20,
       encryption: Encryption? = nil, compaction: Compaction = .automatic, warmUp: WarmUp = .none
     ) {
-      self.warmUp = warmUp
-      self.compaction = compaction
-      self.access = access
-      self.recovery = recovery
-      self.durability = durability
-      self.retention = retention
-      self.cacheBytes = cacheBytes
-      self.encryption = encryption
+      (self.access, self.recovery, self.durability) = (access, recovery, durability)
+      (self.retention, self.cacheBytes) = (retention, cacheBytes)
+      (self.encryption, self.compaction, self.warmUp) = (encryption, compaction, warmUp)
     }
 
-    /// How a store under test is opened: on what it is given in place of the machine's own.
+    /// For tests: with another environment than the machine's, and with or without threads.
     package init(
       access: Access = .create, recovery: Recovery = .strict, durability: Durability = .buffered,
       retention: Retention? = nil, cacheBytes: Int = 32 << 20,
@@ -120,13 +114,13 @@ extension Store {
       self.init(
         access: access, recovery: recovery, durability: durability, retention: retention,
         cacheBytes: cacheBytes, encryption: encryption)
-      self.environment = environment
-      self.usesThreads = usesThreads
+      (self.environment, self.usesThreads) = (environment, usesThreads)
     }
   }
 }
 
 extension Store.Configuration {
+  /// Salvage opens for reading only, whatever `access` says.
   package var canWrite: Bool { access != .readOnly && recovery == .strict }
 
   package func openEngine(at path: String) throws(TidemarkError) -> Engine {

@@ -1,7 +1,7 @@
 public import TidemarkEngine
 
 extension Store {
-  /// Reads a whole store and checks every checksum and everything that is written behind them.
+  /// Reads a whole store and checks every checksum and all content of log, index and attachments.
   /// The store may be open, also in another process.
   ///
   /// ```swift
@@ -10,10 +10,10 @@ extension Store {
   /// ```
   /// - Parameters:
   ///   - path: the store's directory.
-  ///   - configuration: of it, the keys of an encrypted store count. Without them its checksums are
-  ///     checked and not what they stand for.
-  ///   - recordsDamage: whether damage to the log is put on record in the store, unless that is in
-  ///     use, so that it is not written over: it opens for reading only then.
+  ///   - configuration: used for the keys of an encrypted store. Without the keys its checksums are
+  ///     checked, not its content.
+  ///   - recordsDamage: whether damage to the log is recorded in a store that nobody has open for
+  ///     writing. Such a store opens for reading only, so that the damage is not written over.
   /// - Throws: `storeMissing`, `notAStore`, `formatTooNew`; `wrongKey`, `notEncrypted` and
   ///   `encryptionUnavailable` where keys are given; what the system refuses. Damage is reported,
   ///   not thrown.
@@ -26,8 +26,7 @@ extension Store {
     }
   }
 
-  /// Verifies a store on the calling thread; see
-  /// ``verify(at:configuration:recordsDamage:)``.
+  /// Verifies a store on the calling thread; see ``verify(at:configuration:recordsDamage:)``.
   public static func verifyBlocking(
     at path: String, configuration: Configuration = Configuration(), recordsDamage: Bool = true
   ) throws(TidemarkError) -> VerifyReport {
@@ -36,9 +35,9 @@ extension Store {
       encryption: configuration.encryption)
   }
 
-  /// Brings everything that can still be read of a damaged store into a new one, with sequences,
-  /// times, labels and history. What is lost is told, and put on record in the new store. The
-  /// damaged one is only read.
+  /// Copies everything that can still be read of a damaged store into a new one, with sequences,
+  /// times, labels and history. The report and a record in the new store say what is lost. The
+  /// damaged store is only read.
   ///
   /// ```swift
   /// let report = try await Store.repair(at: path, into: path + ".new")
@@ -46,13 +45,12 @@ extension Store {
   /// ```
   /// - Parameters:
   ///   - path: the damaged store's directory.
-  ///   - target: the new store's: nothing yet, or an empty directory.
-  ///   - configuration: of it, the keys of an encrypted store count; the new one is encrypted with
-  ///     them, too.
-  /// - Throws: `storeMissing`, `notAStore`, `storeExists`, `formatTooNew`; `locked` when somebody,
-  ///   this program too, has the store open for writing; `keyMissing`, `wrongKey`, `notEncrypted`
-  ///   and `encryptionUnavailable` when keys and store do not go together; what the system
-  ///   refuses.
+  ///   - target: the new store's directory: absent or empty.
+  ///   - configuration: used for the keys of an encrypted store; the new store is encrypted with
+  ///     the same keys.
+  /// - Throws: `storeMissing`, `notAStore`, `storeExists`, `formatTooNew`; `locked` when this or
+  ///   another process has the store open for writing; `keyMissing`, `wrongKey`, `notEncrypted` and
+  ///   `encryptionUnavailable` when keys and store do not match; errors of the system.
   public static func repair(
     at path: String, into target: String, configuration: Configuration = Configuration()
   ) async throws(TidemarkError) -> RepairReport {
@@ -71,10 +69,10 @@ extension Store {
       encryption: configuration.encryption)
   }
 
-  /// Makes the index anew from the log, which holds everything, and writes a fresh image of it.
-  /// Writers wait meanwhile.
-  /// - Throws: `closed`, `suspended`, `readOnly`, `poisoned`; `busy` when the store writes parts of
-  ///   its index all the while; `damaged` when the log cannot be read.
+  /// Rebuilds the index from the log, which holds everything, and writes it as one sorted run in
+  /// the place of all others. Writers wait meanwhile.
+  /// - Throws: `closed`, `suspended`, `readOnly`, `poisoned`; `busy` when runs of the index are
+  ///   being written all the while; `damaged` when the log cannot be read.
   public func rebuildIndex() async throws(TidemarkError) {
     try await offPool("tidemark-index") { (store) throws(TidemarkError) in
       try store.rebuildIndex()
@@ -83,6 +81,6 @@ extension Store {
 }
 
 extension Store.Blocking {
-  /// Makes the index anew from the log; see ``Store/rebuildIndex()``.
+  /// Rebuilds the index from the log; see ``Store/rebuildIndex()``.
   public func rebuildIndex() throws(TidemarkError) { try store.engine.reindex() }
 }

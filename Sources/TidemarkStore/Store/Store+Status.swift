@@ -3,7 +3,7 @@ public import TidemarkEngine
 extension Store {
   /// The facts about a store at one moment.
   public struct Status: Sendable {
-    /// Bytes on the disk by what they are.
+    /// Bytes on the disk by what they hold.
     public struct Bytes: Sendable, Hashable {
       /// The whole log.
       public var log: Int
@@ -15,14 +15,14 @@ extension Store {
       public var dead: Int
       /// Superseded entries of the log that would be dead if no view needed them.
       public var pinned: Int
-      /// Index images.
+      /// Sorted runs of the index.
       public var index: Int
-      /// Set aside, so that a store on a full disk can be closed and compacted. In a store that
-      /// was copied as files there may be nothing on the disk behind it yet.
+      /// A file that sets space aside, so that a store on a full disk can be closed and compacted.
+      /// Where the store's files were copied, the file may have no space allocated yet.
       public var ballast: Int
     }
 
-    /// Where the part of the log ends that is known to be on the disk.
+    /// The end of the part of the log that is known to be on the disk.
     public struct DurablePlace: Sendable, Hashable {
       /// The file, relative to the store's directory.
       public var file: String
@@ -36,7 +36,7 @@ extension Store {
     public struct Segment: Sendable, Hashable {
       /// The file, relative to the store's directory.
       public var file: String
-      /// The sequences that it holds; empty in a new one.
+      /// The sequences that it covers; empty in a new one.
       public var sequences: Range<UInt64>
       /// Bytes in use.
       public var bytes: Int
@@ -48,11 +48,11 @@ extension Store {
       public var isCompacted: Bool
     }
 
-    /// One file of the index.
+    /// One file of the index, a sorted run.
     public struct Image: Sendable, Hashable {
       /// The file, relative to the store's directory.
       public var file: String
-      /// The last sequence that it knows.
+      /// The last sequence that this run and the older ones cover.
       public var sequence: UInt64
       /// Its length in bytes.
       public var bytes: Int
@@ -64,11 +64,11 @@ extension Store {
       public var file: String
       /// Where the damage begins in it, in bytes.
       public var offset: Int
-      /// How far it reaches, in bytes.
+      /// The length of the damage, in bytes.
       public var length: Int
-      /// The sequences that are concerned.
+      /// The sequences whose entries are lost or may be.
       public var sequences: ClosedRange<UInt64>
-      /// The fault that was found.
+      /// The fault that was found, in words.
       public var reason: String
       /// Whether the user said that these sequences are lost.
       public var isAccepted: Bool
@@ -76,26 +76,26 @@ extension Store {
 
     /// How an encrypted store is encrypted.
     public struct Encrypted: Sendable, Hashable {
-      /// The keys in use, that for new files first.
+      /// The keys in use; the first one encrypts new files.
       public var keys: [Encryption.KeyID]
-      /// Files that are not encrypted with the first of these, of log and index, attachments and
-      /// hints: a change of keys was interrupted, or content is being written that was begun
-      /// before. A compaction that is asked for rewrites them.
+      /// Files of log, index, attachments and hints that the first key does not encrypt: a change
+      /// of keys was interrupted, or an attachment was begun before it. A compaction on request
+      /// rewrites them.
       public var filesToRewrite: Int
     }
 
     /// Compactions in the background, since the store was opened.
     public struct BackgroundCompaction: Sendable, Hashable {
-      /// Whether the store compacts by itself what pays.
+      /// Whether the store compacts in the background when it pays.
       public var isAutomatic: Bool
-      /// Whether a compaction is running, whoever has asked for it.
+      /// Whether a compaction is running, in the background or on request.
       public var isRunning: Bool
-      /// How many the store has made by itself.
+      /// How many compactions in the background have rewritten something.
       public var runs: Int
-      /// By how many bytes these have made the log smaller.
+      /// By how many bytes compactions in the background have made the log smaller.
       public var bytesFreed: Int
-      /// Bytes that must be free on the disk for the one that was due last, and were not; nil when
-      /// there was room.
+      /// Bytes that must be free on the disk for the background compaction that was due last, and
+      /// were not; nil when there was room.
       public var neededBytes: Int?
     }
 
@@ -107,7 +107,7 @@ extension Store {
     public var keys: Int
     /// The highest sequence that readers see.
     public var sequence: UInt64
-    /// The epoch in which sequences are given out; 0 in a store that was never written.
+    /// The newest epoch, see ``Cursor/epoch``; 0 in a store that was never written.
     public var epoch: UInt64
     /// The entries that are known to be on the disk.
     public var durable: DurablePlace
@@ -117,45 +117,46 @@ extension Store {
     public var segments: [Segment]
     /// The files of the index, oldest first.
     public var images: [Image]
-    /// The oldest sequence of which a view is answered; 1 when everything is kept.
+    /// The oldest sequence at which a view can be opened; 1 when everything is kept.
     public var historyFrom: UInt64
     /// The last sequence up to which superseded entries may have been dropped; 0 for none.
     public var droppedThrough: UInt64
     /// How much superseded history is kept.
     public var retention: Retention
-    /// Sequences at which views are open, which pin what they need.
+    /// The sequences at which views are open; compaction keeps what these show.
     public var pins: [UInt64]
-    /// Damage that is on record.
+    /// Damage that was recorded in the store.
     public var damage: [Damage]
-    /// Bytes of memory for index and caches, the hot cache and a shared cache apart.
+    /// Bytes of memory of index and caches, without the hot cache and a shared cache.
     public var memoryBytes: Int
-    /// Bytes of memory for values that were read lately.
+    /// Bytes of memory of the hot cache, which holds values that were read lately.
     public var cacheBytes: Int
-    /// How many reads of values were answered from that.
+    /// How many reads of values the hot cache has answered.
     public var cacheHits: UInt64
-    /// How many were not.
+    /// How many reads of values the hot cache has not answered.
     public var cacheMisses: UInt64
-    /// The share of reads of values that were answered from that; nil where none was read.
+    /// The share of reads of values that the hot cache has answered; nil where none was read.
     public var cacheHitRatio: Double? {
       let reads = Double(cacheHits) + Double(cacheMisses)
       return reads > 0 ? Double(cacheHits) / reads : nil
     }
-    /// How many cached values were read ahead, see ``Configuration/warmUp``.
+    /// How many values were read into the hot cache after opening, see ``Configuration/warmUp``.
     public var cacheWarmed = 0
     /// The keys in use; nil when the store is not encrypted.
     public var encryption: Encrypted?
-    /// The work that the store does on its log by itself.
+    /// Compactions in the background.
     public var compaction: BackgroundCompaction
     /// Whether the last writer closed the store and nobody has opened it for writing since.
     public var isClosedCleanly: Bool
-    /// Whether writing is refused until the store is reopened, since an outcome is unknown.
+    /// Whether writes are refused until the store is reopened, since a write or sync has failed and
+    /// how much of it reached the disk is unknown.
     public var isPoisoned: Bool
-    /// The error with which work in the background ended last; nil when all is well.
+    /// The error with which the last work in the background ended; nil when it succeeded.
     public var backgroundError: TidemarkError?
   }
 
-  /// History that compactions keep for peers, by peer, whatever the retention: what pending changes
-  /// were made upon, and deletes. A peer for which nothing is kept may be among them.
+  /// History that compactions keep for peers, whatever the retention: deletes, and the versions on
+  /// which changes that a peer has yet to acknowledge were made. A listed peer may have none.
   /// - Throws: `closed`, and what reading the log throws.
   public func heldHistory() throws(TidemarkError) -> [HeldHistory] {
     try engine.compactor.historyHeldForPeers()

@@ -1,30 +1,30 @@
 public import TidemarkEngine
 
-/// The outcome of a compaction, or, when only asked, what it would be.
+/// The outcome of a compaction, or of a dry run, which only estimates it.
 public struct CompactionSummary: Sendable, Hashable {
   /// Files of the log before and after.
   public var segmentsBefore: Int
   public var segmentsAfter: Int
-  /// How many of the files before were replaced; 0 when there was nothing to gain and the log is as
-  /// it was, and when only asked.
+  /// How many of the files before were replaced; 0 when there was nothing to gain, so that the log
+  /// is as it was, and for a dry run.
   public var segmentsRewritten: Int
   /// Bytes of the log before and after.
   public var bytesBefore: Int
   public var bytesAfter: Int
-  /// Bytes by which what was rewritten has shrunk: what was written meanwhile does not count, as it
-  /// does for ``bytesAfter``. Below 0 where it grew; 0 when only asked.
+  /// Bytes of the replaced files less those of their replacements; negative where these are larger.
+  /// Unlike ``bytesAfter`` it does not count what was written meanwhile. 0 for a dry run.
   public var bytesFreed: Int
-  /// Superseded entries that went, deletes among them.
+  /// Superseded entries that were dropped, deletes among them.
   public var droppedEntries: Int
-  /// Deletes that went.
+  /// Deletes (tombstones) that were dropped.
   public var droppedTombstones: Int
-  /// Attachments that went since no entry names them.
+  /// Attachments that were removed since no entry names them.
   public var attachmentsRemoved: Int
-  /// The bytes of these.
+  /// The bytes of the removed attachments.
   public var attachmentBytesFreed: Int
-  /// The oldest sequence of which a view is answered from now on.
+  /// The oldest sequence at which a view can be opened from now on.
   public var historyFrom: UInt64
-  /// History that stayed since a peer has yet to acknowledge a change, by peer.
+  /// History that was kept since a peer has yet to acknowledge a change, by peer.
   public var held: [HeldHistory]
 
   package init(_ report: CompactionReport) {
@@ -44,11 +44,10 @@ public struct CompactionSummary: Sendable, Hashable {
 }
 
 extension Store.Blocking {
-  /// Writes an index image of everything committed so far, so that the next opening need not
-  /// read the log.
+  /// Writes an index checkpoint; see ``Store/snapshot()``.
   public func snapshot() throws(TidemarkError) { try store.engine.checkpointer.writeRun() }
 
-  /// Makes everything that was written so far durable.
+  /// Makes everything that was committed so far durable.
   public func flush() throws(TidemarkError) { try store.engine.writer.flush() }
 
   /// Rewrites the log; see ``Store/compact(dropHistory:dense:dryRun:newKey:waits:)``.
@@ -63,15 +62,12 @@ extension Store.Blocking {
           dropHistory: dropHistory, dense: dense, dryRun: dryRun, newKey: newKey, waits: waits)))
   }
 
-  /// Copies the store to another directory while it is being written; see
-  /// ``Store/backup(to:)``.
-  public func backup(to path: String) throws(TidemarkError) {
-    try store.engine.backup(to: path)
-  }
+  /// Copies the store to another directory while it is being written; see ``Store/backup(to:)``.
+  public func backup(to path: String) throws(TidemarkError) { try store.engine.backup(to: path) }
 
-  /// Takes up what a writer in another process has done since; for a store that is open
-  /// read-only, else nothing.
+  /// Reads anew what a writer in another process has written; see ``Store/refresh()``.
   public func refresh() throws(TidemarkError) {
+    // Any entry that the writer has added, or lost in a crash, changes the cursor.
     let before = store.engine.reader.lastBounds.cursor
     try store.engine.refresh()
     if store.engine.reader.lastBounds.cursor != before { try store.reload() }
@@ -79,36 +75,37 @@ extension Store.Blocking {
 }
 
 extension Store {
-  /// Takes up in memory what another process may have written.
+  /// Lets all participants and watchers read anew what they have in memory: another process may
+  /// have written.
   func reload() throws(TidemarkError) {
+    // Also when a participant fails: watchers read from the engine, which is up to date.
     defer { hub.tellAll() }
     for participant in participants { try participant.reload() }
   }
 
-  /// Makes everything that was written so far durable.
+  /// Makes everything that was committed so far durable.
   public func flush() async throws(TidemarkError) {
     try await offPool("tidemark-flush") { (store) throws(TidemarkError) in try store.flush() }
   }
 
-  /// Writes an index image of everything committed so far, so that the next opening need not
-  /// read the log. Reads and writes go on meanwhile.
+  /// Writes an index checkpoint, unless one is being written: the memtable as a sorted run, so that
+  /// the next opening need not replay the log. Reads and writes go on meanwhile.
   public func snapshot() async throws(TidemarkError) {
     try await offPool("tidemark-image") { (store) throws(TidemarkError) in try store.snapshot() }
   }
 
   /// Rewrites the log: drops what the retention does not keep, merges small files, sorts and
-  /// recompresses. Reads and writes go on meanwhile; what open views need stays, and so does a file
-  /// that has nothing to gain.
+  /// recompresses. Reads and writes go on meanwhile. What open views show is kept, and files that
+  /// would not shrink stay as they are.
   /// - Parameters:
   ///   - dropHistory: drops all superseded history, whatever the retention; for this run.
   ///   - dense: packs for least space; this and single reads get slower.
-  ///   - dryRun: changes nothing and says what would go.
-  ///   - newKey: gives, when asked with nil, the key that the store is encrypted with from now
-  ///     on, whether or not it was encrypted before: everything is rewritten with it. The keys
-  ///     that the store was opened with must be at hand as long as that takes, and after an
-  ///     interruption until it was done again.
+  ///   - dryRun: changes nothing and says what would be dropped.
+  ///   - newKey: its key for new files (id nil) encrypts the store from now on, whether or not the
+  ///     store was encrypted before: everything is rewritten with it. The keys that the store was
+  ///     opened with are needed until a compaction with the new key has ended without interruption.
   ///   - waits: whether to wait for a compaction that is running before this one begins.
-  /// - Throws: `busy` when one is running and this one is not to wait.
+  /// - Throws: `busy` when a compaction is running and this one is not to wait.
   @discardableResult
   public func compact(
     dropHistory: Bool = false, dense: Bool = false, dryRun: Bool = false,
@@ -120,31 +117,33 @@ extension Store {
     }
   }
 
-  /// Whether the log is compacted when nobody asks for it, from now on: a program that is about to
-  /// be busy may put that off. A compaction that runs by itself is broken off, and leaves the log
-  /// as it was.
+  /// Changes whether the log is compacted in the background: a program that is about to be busy may
+  /// put that off. With `onRequest` a compaction that runs in the background is broken off; what it
+  /// has yet to replace stays as it was.
   public func setCompaction(_ compaction: Compaction) {
+    // A store that has no thread for it is switched to `onRequest` in any case.
     engine.autoCompactor.setAutomatic(compaction == .automatic && compactor != nil)
   }
 
   /// Copies the store to another directory while it is being written. The copy holds everything
   /// that was committed when the call began and is a store of its own.
   /// - Parameter path: where nothing is yet, or an empty directory.
-  /// - Throws: `storeExists`, `noSpace` and the like; `damaged` when the disk could not read parts
-  ///   of the store: the copy is made all the same, without those.
+  /// - Throws: `storeExists`, `noSpace` and the like; `damaged` when parts of the store cannot be
+  ///   read: the copy is made all the same, without those parts.
   public func backup(to path: String) async throws(TidemarkError) {
     try await offPool("tidemark-copy") { (store) throws(TidemarkError) in
       try store.backup(to: path)
     }
   }
 
-  /// Takes up what a writer in another process has done since; for a store that is open
-  /// read-only, else nothing. Views that are open keep what they show.
+  /// Reads anew what a writer in another process has written; does nothing unless the store is open
+  /// read-only. Open views show the same as before.
   public func refresh() async throws(TidemarkError) {
     try await offPool("tidemark-read") { (store) throws(TidemarkError) in try store.refresh() }
   }
 
-  /// Runs the synchronous form on a thread of its own, or, where threads are not wanted, here.
+  /// Runs a synchronous form on a thread of its own, so that no thread of the tasks' pool blocks;
+  /// in a store without threads on the calling one.
   package func offPool<R: Sendable>(
     _ name: String, _ body: @escaping @Sendable (Blocking) throws(TidemarkError) -> R
   ) async throws(TidemarkError) -> R {

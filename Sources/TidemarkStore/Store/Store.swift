@@ -11,28 +11,31 @@ internal import TidemarkEngine
 /// try await store.close()
 /// ```
 ///
-/// Any number of threads and tasks may use one store at a time. Writes are async and never block
-/// the pool that tasks run on; ``blocking`` has their synchronous forms. Reads are synchronous:
-/// they are answered from memory or by one short read.
+/// Any number of threads and tasks may use one store at a time. Writes are async, and wait for a
+/// sync without a thread of the pool that tasks run on; ``blocking`` has their synchronous forms.
+/// Reads are synchronous: they are answered from memory or by one short read.
 ///
-/// A store that is let go without ``close()`` closes itself, errors unheard. Rows, views and
-/// changes of a store keep it open.
+/// A store without ``close()`` closes itself with its last reference, and errors of that are lost.
+/// Rows, views and changes of a store hold a reference to it.
 public final class Store: Sendable {
   package let engine: Engine
   /// Whether work that blocks may go to threads of the store's own.
   package let usesThreads: Bool
-  /// Nil where callers do all the work themselves, or nothing can be written.
+  /// Syncs the log for tasks. It, `background` and `compactor` are nil in a store that cannot be
+  /// written, and in one without threads, whose writers do all that is due themselves.
   let commits: CommitThread?
+  /// Background syncs and index checkpoints, by a thread that stores may share.
   let background: UpkeepMember?
   let compactor: CompactionThread?
+  /// Tells watchers which keys commits have written.
   package let hub: CommitHub
   package let caches: any CacheParticipant
-  /// All parts that other modules have brought along.
+  /// The caches and the parts that other modules have added.
   let participants: [any StoreParticipant]
-  /// Held while the store is being closed: a second one who closes waits for the first.
+  /// Held while the store is being closed: a second close returns only after the first.
   let closing = Lock(())
 
-  /// - Parameter participants: those besides the caches.
+  /// - Parameter participants: all but the caches.
   package init(
     _ engine: Engine, _ configuration: Configuration, caches: any CacheParticipant,
     _ participants: [any StoreParticipant]
@@ -50,42 +53,38 @@ public final class Store: Sendable {
   }
 
   deinit {
-    // Not joined: this may be one of the threads that it would wait for.
+    // No thread is joined: the last reference may go on one of them, which would wait for itself.
     for participant in participants { participant.close(waits: false) }
     background?.stop()
     compactor?.stop()
     commits?.stop()
+    // Nobody is left to hear of an error; the next opening recovers the store.
     try? engine.close()
   }
 
-  /// The participant of a type. Its module asks once and keeps it where that is on a hot path.
+  /// The participant of a type, found by a search: hot paths keep the result.
   package func participant<Participant: StoreParticipant>() -> Participant {
     for case let participant as Participant in participants { return participant }
     preconditionFailure("the store was opened without \(Participant.self)")
   }
 
-  /// How many threads of its own it has now; for tests.
+  /// How many threads for commits, upkeep and compression were started; for tests.
   package var threads: Int {
     [background?.isStarted, commits?.isStarted, engine.writer.packer?.isStarted].count {
       $0 == true
     }
   }
 
-  /// The synchronous forms of everything that is async, for programs without tasks; they block
-  /// the thread that calls them.
+  /// The synchronous forms of everything that is async; they block the thread that calls them.
   public var blocking: Blocking { Blocking(store: self) }
 
   /// The store's id, 16 bytes; copies share it.
   public var storeID: [UInt8] { engine.reader.storeID }
-
   /// The highest sequence that readers see; 0 in an empty store.
   public var lastSequence: UInt64 { engine.reader.lastSequence }
-
   /// The highest sequence known to be on the disk.
   public var durableSequence: UInt64 { engine.reader.durableSequence }
 
-  /// Where a follower that has seen everything stands now.
-  public var cursor: Cursor {
-    get throws(TidemarkError) { try engine.reader.bounds().cursor }
-  }
+  /// The cursor behind the newest entry: changes since it are those to come.
+  public var cursor: Cursor { get throws(TidemarkError) { try engine.reader.bounds().cursor } }
 }

@@ -1,13 +1,14 @@
 package import TidemarkEngine
 
-/// A part of a store that a module above this one brings along, with what it keeps of the store in
-/// memory. It is there from the opening until the store is let go.
+/// A part of a store that a higher module adds, such as its caches, with state in memory that is
+/// derived from the store. It exists from opening until the store's last reference goes.
 package protocol StoreParticipant: AnyObject, Sendable {
-  /// Looks anew at what it has in memory: another process may have written.
+  /// Brings its state in memory up to date: another process may have written.
   func reload() throws(TidemarkError)
 
-  /// Ends its work before the log is closed.
-  /// - Parameter waits: whether to wait for its threads, one of which may let the store go.
+  /// Ends its work before the log is closed; may be called more than once.
+  /// - Parameter waits: whether to join its threads; the store's `deinit`, which may run on one of
+  ///   them, must not.
   func close(waits: Bool)
 }
 
@@ -16,32 +17,35 @@ extension StoreParticipant {
   package func close(waits: Bool) {}
 }
 
-/// The participant that keeps caches: it takes part in commits, so that evictions are in the same
-/// commit as the insert that exceeds a bound, and gives cached entries up on a full disk.
+/// The participant that owns a store's caches. A cache holds a server's data under the keys with
+/// its prefix, and asks its source, the server, for keys that it lacks. Batches are staged through
+/// it, so that evictions are in the same commit as the put that exceeds a bound of the cache.
 package protocol CacheParticipant: StoreParticipant {
-  /// How many cached values were read into the hot cache after the opening, for the status.
+  /// How many cached values were read into the hot cache after opening, for the status.
   var warmed: Int { get }
 
-  /// Whether a cache is asking its source for a key: then also a write of key and value alone goes
-  /// through ``stage(_:_:waitsForRoom:answering:)``, so that the source's answer, which is older,
-  /// is not kept. True of `img/7` only while somebody waits for `img/7`.
+  /// Whether a cache is waiting for its source's answer about exactly this key. Then even a single
+  /// put or delete goes through ``stage(_:_:waitsForRoom:answering:)``, which voids the answer: it
+  /// is older than the write.
   func hasQuestion(about key: RawSpan) -> Bool
 
-  /// Whether a key belongs to a cache, as `img/7` does to one with the prefix `img/`, or is of the
-  /// reserved keys that say something about one.
+  /// Whether a key belongs to a cache, as `img/7` does to one with the prefix `img/`, or is one of
+  /// the library's ``ReservedKeys``.
   func contains(_ key: RawSpan) -> Bool
 
-  /// Notes that a cached value was read by its key, though not through its cache.
+  /// Records for the order of eviction that a cached value was read past its cache.
   func noteUse(of key: [UInt8], _ sequence: UInt64)
 
-  /// The store calls it before it deletes all keys with a prefix and labels. Of absent keys no
-  /// commit tells; what sources answer that were asked about them earlier is not kept.
+  /// Voids the answers that sources have yet to give about keys with a prefix and labels. The store
+  /// calls it before it deletes all such keys: its batch has no deletes of absent keys, which would
+  /// void answers about these.
   func willWrite(prefix: [UInt8], _ labels: LabelFilter)
 
   /// Stages a batch, and with it the evictions that make room for the cached values that it puts.
   /// - Parameters:
   ///   - waitsForRoom: whether to block while too much of the log is not synced.
-  ///   - check: judged and told of the commit while nobody else writes to a cache.
+  ///   - check: for a batch that keeps a source's answer; called under the lock of all caches, so
+  ///     that no other write to a cache comes between the check and the commit.
   func stage(
     _ operations: OperationBatch, _ durability: Durability?, waitsForRoom: Bool,
     answering check: (any CommitCheck)?
@@ -50,16 +54,16 @@ package protocol CacheParticipant: StoreParticipant {
   /// An upper bound of the disk space that evictions can free, counted no further than a goal.
   func heldBytes(upTo goal: Int) throws(TidemarkError) -> Int
 
-  /// Evicts entries of so many bytes, those that were used least recently first.
-  /// - Returns: false where there is none.
+  /// Evicts cached entries of at least so many bytes if there are, least recently used first.
+  /// - Returns: false where there is nothing to evict.
   func evict(_ bytes: Int) throws(TidemarkError) -> Bool
 }
 
-/// A condition of a commit that only a participant can judge.
+/// A condition of a commit that only a participant can judge: that a source's answer is current.
 package protocol CommitCheck: Sendable {
   /// - Throws: `conflict`; then nothing is committed.
   func check() throws(TidemarkError)
 
-  /// Called once the batch is staged, before anybody else writes to a cache.
+  /// Called once the batch is staged, under the same lock as ``check()``.
   func noteCommit()
 }

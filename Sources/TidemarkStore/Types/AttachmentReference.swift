@@ -1,7 +1,6 @@
 package import TidemarkEngine
 
-/// Names an attachment by its content: what an entry says of the file beside the log that belongs
-/// to it.
+/// Names an attachment, a file beside the log that belongs to an entry, by its content.
 public struct AttachmentReference: Sendable, Hashable {
   /// The SHA-256 of the content, 32 bytes.
   public let sha256: [UInt8]
@@ -12,19 +11,12 @@ public struct AttachmentReference: Sendable, Hashable {
   /// - Parameters:
   ///   - sha256: the SHA-256 of the content, 32 bytes.
   ///   - length: its length, in bytes.
-  public init(sha256: [UInt8], length: Int) {
-    self.sha256 = sha256
-    self.length = length
-  }
+  public init(sha256: [UInt8], length: Int) { (self.sha256, self.length) = (sha256, length) }
 
-  package init(_ id: AttachmentID) {
-    self.init(sha256: id.hash, length: Int(clamping: id.length))
-  }
+  package init(_ id: AttachmentID) { self.init(sha256: id.hash, length: Int(clamping: id.length)) }
 
-  /// The same as the engine has it.
-  package var engineID: AttachmentID {
-    AttachmentID(hash: sha256, length: UInt64(max(0, length)))
-  }
+  /// The engine's form.
+  package var engineID: AttachmentID { AttachmentID(hash: sha256, length: UInt64(max(0, length))) }
 }
 
 extension AttachmentReference: CustomStringConvertible {

@@ -39,7 +39,7 @@ extension String: BytesConvertible {
   @inlinable
   public func withBytes<R, E: Error>(_ body: (RawSpan) throws(E) -> R) throws(E) -> R {
     var text = self
-    // `withUTF8` does not know typed errors.
+    // `withUTF8` takes no closure with typed errors, so the outcome leaves it as a result.
     return try text.withUTF8 { buffer in
       let bytes = unsafe RawSpan(_unsafeBytes: UnsafeRawBufferPointer(buffer))
       return Result { () throws(E) in try body(bytes) }

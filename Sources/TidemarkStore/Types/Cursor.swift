@@ -2,19 +2,17 @@ internal import TidemarkEngine
 
 /// A place in a store's history: what a follower stores to go on from there later.
 ///
-/// The epoch tells a sequence that a crash or a restored copy lost from another one that took
-/// its number since.
+/// The epoch is a random number that an opening of the store draws before its first write. A crash
+/// or a restored copy may lose entries, whose sequences are then given out again: the epoch tells a
+/// lost entry from the one that has its sequence now.
 public struct Cursor: Sendable, Hashable {
   /// The epoch in which the sequence was given out.
   public var epoch: UInt64
-  /// The last sequence that was seen.
+  /// The sequence of the last entry that the follower has seen.
   public var sequence: UInt64
 
   /// A cursor behind a sequence of an epoch.
-  public init(epoch: UInt64, sequence: UInt64) {
-    self.epoch = epoch
-    self.sequence = sequence
-  }
+  public init(epoch: UInt64, sequence: UInt64) { (self.epoch, self.sequence) = (epoch, sequence) }
 
   /// Before the first entry of any store.
   public static let beginning = Cursor(epoch: 0, sequence: 0)
@@ -53,20 +51,22 @@ extension Cursor: Codable {
 }
 
 extension LogBounds {
-  /// The cursor of a follower that has seen everything.
+  /// The cursor of a follower that has seen all entries that readers see.
   package var cursor: Cursor { cursor(at: visible) }
 
   package func cursor(at sequence: UInt64) -> Cursor {
     Cursor(epoch: epoch(of: sequence), sequence: sequence)
   }
 
-  /// Checks that a cursor speaks of entries that this store gave out.
-  /// - Throws: `historyDiverged` when it does not.
+  /// Checks that the entry that a cursor names was committed in this store and was not lost since.
+  /// - Throws: `historyDiverged` when it was lost, or is another store's.
   package func check(_ cursor: Cursor) throws(TidemarkError) {
+    // A follower that has seen nothing has seen nothing that could be lost.
     if cursor.sequence == 0 { return }
     guard let i = epochs.firstIndex(where: { $0.epoch == cursor.epoch }) else {
       throw Self.diverged("the store does not know the cursor's epoch", cursor)
     }
+    // An epoch's sequences end before the first of the next: those from there on were lost.
     let last = i + 1 < epochs.count ? epochs[i + 1].firstSequence - 1 : visible
     guard cursor.sequence <= last else {
       throw Self.diverged("the cursor lies beyond the end of its epoch at \(last)", cursor)

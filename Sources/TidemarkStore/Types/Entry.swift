@@ -1,6 +1,6 @@
 package import TidemarkEngine
 
-/// One entry of a store: a version of a key, with its value and all that is known about it.
+/// One entry of a store's log: a version of a key, with its value and metadata.
 public struct Entry: Sendable, Hashable {
   /// The operation of an entry.
   public enum Kind: Sendable, Hashable {
@@ -8,9 +8,9 @@ public struct Entry: Sendable, Hashable {
     case put
     /// Removed the key.
     case delete
-    /// Renewed the validity of the value, which is that of an earlier put.
+    /// Renewed the validity of the value of an earlier put, which it refers to and does not repeat.
     case touch
-    /// Gave up a cached value; the key reads as absent, but was not deleted.
+    /// Removed a cached value to make room; the key reads as absent, though nobody deleted it.
     case evict
   }
 
@@ -18,9 +18,9 @@ public struct Entry: Sendable, Hashable {
   public var key: Key
   /// The value; empty for a delete and where values were not asked for.
   public var value: [UInt8]
-  /// The value's length in bytes, also where it was not asked for.
+  /// The value's length in bytes, also where the value was not asked for.
   public var valueLength: Int
-  /// Where the entry stands in the store's order.
+  /// The entry's sequence: entries are numbered in the order of their commits.
   public var sequence: UInt64
   /// The operation of the entry.
   public var kind: Kind
@@ -36,7 +36,7 @@ public struct Entry: Sendable, Hashable {
     set { maxAgeSeconds = newValue.map { UInt32(clamping: $0.wholeSeconds) } }
   }
   package var maxAgeSeconds: UInt32?
-  /// Whose data it is.
+  /// Whether the user or a server owns the data.
   public var storageClass: StorageClass
   package var schemaVersion: UInt32 = 0
   /// The file beside the log that belongs to the entry; opened by
@@ -45,25 +45,24 @@ public struct Entry: Sendable, Hashable {
   /// The replica and sequence that the entry was first written with, where it came from another
   /// store.
   public var origin: Origin?
-  /// When the oldest version since the key was last absent was committed. Nil where finding it
-  /// would mean to walk the key's history: ``StoreReader/entry(forKey:)`` does that, scans do
-  /// not.
+  /// When the oldest version since the key was last absent was committed. Nil where only a walk
+  /// over older versions tells: ``StoreReader/entry(forKey:)`` makes one, scans do not.
   public var created: Timestamp?
-  /// When the value was committed.
+  /// When the value was committed, by the put.
   public var updated: Timestamp
-  /// When the value was last known to be valid: ``updated``, or the newest touch.
+  /// When the value was last known to be valid: the commit time of this entry, a put or a touch.
   public var validated: Timestamp
 }
 
-/// Whose data an entry is.
+/// Who owns the data of an entry.
 public enum StorageClass: Sendable, Hashable {
-  /// The user's: never given up before it is safe elsewhere.
+  /// The user: the store never evicts it.
   case owned
-  /// A copy of what a server has: may expire and be given up.
+  /// A server: the entry is a copy that may expire and be evicted.
   case cache
 }
 
-/// The id of a change: where it was written first.
+/// The id of a change in all replicas: the replica that wrote it first, and its sequence there.
 public struct Origin: Sendable, Hashable {
   /// The replica that wrote the entry first, 16 bytes.
   public var replica: [UInt8]
@@ -75,8 +74,7 @@ public struct Origin: Sendable, Hashable {
   ///   - replica: the replica that wrote it first, 16 bytes.
   ///   - sequence: the sequence that it has there.
   public init(replica: [UInt8], sequence: UInt64) {
-    self.replica = replica
-    self.sequence = sequence
+    (self.replica, self.sequence) = (replica, sequence)
   }
 }
 
@@ -102,7 +100,7 @@ extension Origin {
 }
 
 extension Entry.Kind {
-  /// The engine's own records are never shown, so they need no kind.
+  /// Records, the engine's own entries, are never shown to programs, so they need no kind.
   init(_ kind: EntryKind) {
     switch kind {
     case .put, .record: self = .put
@@ -117,7 +115,8 @@ extension StorageClass {
   init(_ entryClass: EntryAttributes.Class) { self = entryClass == .cache ? .cache : .owned }
 }
 
+// A slot is what the index knows of a key's newest entry.
 extension Slot {
-  /// Whether the key holds a cached value.
+  /// Whether the key is present and its value is cached.
   package var isLiveCached: Bool { !isDeleted && size.isCached }
 }

@@ -1,10 +1,7 @@
 internal import TidemarkEngine
 
-/// A label of an entry: 1 to 255 bytes, compared byte by byte.
-///
-/// ```swift
-/// try await store.put("note/1", "text", labels: ["inbox", "2026"])
-/// ```
+/// A label of an entry: 1 to 255 bytes, compared byte by byte. The length is checked when a write
+/// or a batch takes the label, not here.
 public struct EntryLabel: Sendable, Hashable {
   /// The label's bytes.
   public var bytes: [UInt8]
@@ -26,12 +23,10 @@ extension EntryLabel: Comparable {
   }
 }
 
-extension EntryLabel: ExpressibleByStringInterpolation {
+extension EntryLabel: ExpressibleByStringInterpolation, CustomStringConvertible {
   /// A label of the literal's UTF-8 bytes.
   public init(stringLiteral text: String) { self.init(text) }
-}
 
-extension EntryLabel: CustomStringConvertible {
   /// The label as text.
   public var description: String { text }
 }
@@ -44,16 +39,13 @@ extension EntryLabel: BytesConvertible {
   }
 }
 
-/// A label with how many keys carry it.
+/// A label and how many keys carry it.
 public struct LabelCount: Sendable, Hashable {
   /// The label.
   public var label: EntryLabel
   /// How many keys carry it.
   public var count: Int
 
-  /// A label with how many keys carry it.
-  public init(label: EntryLabel, count: Int) {
-    self.label = label
-    self.count = count
-  }
+  /// A label and how many keys carry it.
+  public init(label: EntryLabel, count: Int) { (self.label, self.count) = (label, count) }
 }

@@ -1,9 +1,9 @@
 internal import TidemarkEngine
 
-/// A key: 1 to 65,535 bytes, compared byte by byte.
+/// A key: 1 to 65,535 bytes, compared byte by byte. Writes check the length; a prefix may be empty.
 ///
-/// Text counts as its UTF-8 bytes. Two spellings of the same characters are therefore two keys,
-/// unlike with `String`.
+/// A key of text is its UTF-8 bytes. Texts that `String` takes for equal but that have other bytes
+/// (composed and decomposed characters) are two keys.
 ///
 /// ```swift
 /// let key: Key = "note/1"
@@ -40,17 +40,13 @@ public struct Key: Sendable, Hashable {
 
 extension Key: Comparable {
   /// Byte order.
-  public static func < (a: Key, b: Key) -> Bool {
-    a.bytes.rawSpan.compare(to: b.bytes.rawSpan) < 0
-  }
+  public static func < (a: Key, b: Key) -> Bool { a.bytes.rawSpan.compare(to: b.bytes.rawSpan) < 0 }
 }
 
-extension Key: ExpressibleByStringInterpolation {
+extension Key: ExpressibleByStringInterpolation, CustomStringConvertible {
   /// A key of the literal's UTF-8 bytes.
   public init(stringLiteral text: String) { self.init(text) }
-}
 
-extension Key: CustomStringConvertible {
   /// The key as text.
   public var description: String { text }
 }

@@ -1,6 +1,6 @@
 package import TidemarkEngine
 
-/// Which entries are wanted by their labels; the parts combine.
+/// Which entries are wanted by their labels: those that meet all three conditions.
 ///
 /// ```swift
 /// var rows = try store.entries(labels: .all("inbox").any("2025", "2026").not("done"))
@@ -8,16 +8,14 @@ package import TidemarkEngine
 public struct LabelFilter: Sendable, Hashable {
   /// Labels that an entry must carry, every one of them.
   public var all: [EntryLabel]
-  /// Labels of which an entry must carry at least one; none here asks for nothing.
+  /// Labels of which an entry must carry at least one; without any, there is no such condition.
   public var any: [EntryLabel]
   /// Labels that an entry must not carry.
   public var not: [EntryLabel]
 
   /// A filter; without parameters it lets everything through.
   public init(all: [EntryLabel] = [], any: [EntryLabel] = [], not: [EntryLabel] = []) {
-    self.all = all
-    self.any = any
-    self.not = not
+    (self.all, self.any, self.not) = (all, any, not)
   }
 
   /// Lets everything through.
@@ -37,7 +35,7 @@ public struct LabelFilter: Sendable, Hashable {
     LabelFilter(all: all + labels, any: any, not: not)
   }
 
-  /// Also demands at least one, of these and those named before.
+  /// Demands at least one label of these and those given to `any` before.
   public func any(_ labels: EntryLabel...) -> LabelFilter {
     LabelFilter(all: all, any: any + labels, not: not)
   }
@@ -50,14 +48,15 @@ public struct LabelFilter: Sendable, Hashable {
   /// Whether it lets everything through.
   public var isEmpty: Bool { all.isEmpty && any.isEmpty && not.isEmpty }
 
-  /// Whether it asks for some label, so that a list of those who carry it leads to all that match.
+  /// Whether all matching entries carry a label of the filter: an index by label finds them then.
   package var isPositive: Bool { !all.isEmpty || !any.isEmpty }
 
+  /// The engine's form.
   package var query: LabelQuery {
     LabelQuery(all: all.map(\.bytes), any: any.map(\.bytes), not: not.map(\.bytes))
   }
 
-  // The functions below take labels of text that is no literal.
+  // The functions below take labels of text that is not a literal.
 
   /// Entries that carry all of these.
   @_disfavoredOverload
@@ -83,7 +82,7 @@ public struct LabelFilter: Sendable, Hashable {
     LabelFilter(all: all + labels.map { EntryLabel($0) }, any: any, not: not)
   }
 
-  /// Also demands at least one, of these and those named before.
+  /// Demands at least one label of these and those given to `any` before.
   @_disfavoredOverload
   public func any<Text: StringProtocol>(_ labels: Text...) -> LabelFilter {
     LabelFilter(all: all, any: any + labels.map { EntryLabel($0) }, not: not)

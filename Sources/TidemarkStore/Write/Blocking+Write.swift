@@ -2,8 +2,7 @@ public import TidemarkEngine
 
 extension Store.Blocking {
   /// Writes a value; see `put` of ``Store``.
-  @inlinable
-  @discardableResult
+  @inlinable @discardableResult
   public func put(
     _ key: some BytesConvertible, _ value: some BytesConvertible, labels: [EntryLabel] = [],
     options: PutOptions = PutOptions(), if condition: WriteCondition? = nil,
@@ -17,8 +16,7 @@ extension Store.Blocking {
   }
 
   /// Writes a value with labels of text that is no literal; see `put` of ``Store``.
-  @discardableResult
-  @_disfavoredOverload
+  @discardableResult @_disfavoredOverload
   public func put(
     _ key: some BytesConvertible, _ value: some BytesConvertible, labels: [some StringProtocol],
     options: PutOptions = PutOptions(), if condition: WriteCondition? = nil,
@@ -29,9 +27,8 @@ extension Store.Blocking {
       durability: durability)
   }
 
-  /// Writes a value that is lent.
-  @inlinable
-  @discardableResult
+  /// Writes a value whose bytes the caller lends for the call; see `put` of ``Store``.
+  @inlinable @discardableResult
   public func put(
     _ key: some BytesConvertible, _ value: RawSpan, labels: [EntryLabel] = [],
     options: PutOptions = PutOptions(), if condition: WriteCondition? = nil,
@@ -42,10 +39,9 @@ extension Store.Blocking {
     }
   }
 
-  /// Deletes a key.
+  /// Deletes a key; see ``Store/delete(_:time:if:durability:)``.
   /// - Returns: false when there was no such key; then nothing is written.
-  @inlinable
-  @discardableResult
+  @inlinable @discardableResult
   public func delete(
     _ key: some BytesConvertible, time: Timestamp? = nil, if condition: WriteCondition? = nil,
     durability: Durability? = nil
@@ -55,8 +51,7 @@ extension Store.Blocking {
     }
   }
 
-  /// Says that a value is still valid; see
-  /// ``Store/touch(_:maxAge:hash:if:durability:)``.
+  /// Renews a value's validity; see ``Store/touch(_:maxAge:hash:if:durability:)``.
   /// - Returns: false when there is no such key; then nothing is written.
   @discardableResult
   public func touch(
@@ -84,7 +79,5 @@ extension Store.Blocking {
   @discardableResult
   public func write(
     _ batch: WriteBatch, durability: Durability? = nil
-  ) throws(TidemarkError) -> Receipt {
-    try store.commitBlocking(batch, durability)
-  }
+  ) throws(TidemarkError) -> Receipt { try store.commitBlocking(batch, durability) }
 }

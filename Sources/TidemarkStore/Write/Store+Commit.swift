@@ -1,33 +1,42 @@
 internal import TidemarkEngine
 
+// A commit has two steps. Staging, on the calling thread, gives a batch its sequences and makes it
+// visible to readers. Below `durable` the commit ends with it; else the caller waits for a sync:
+// a thread by `receiptBlocking`, a task by `receipt`, which blocks no thread.
 extension Store {
+  /// Commits a batch on the calling thread.
   package func commitBlocking(
     _ batch: WriteBatch, _ durability: Durability?, answering check: (any CommitCheck)? = nil
   ) throws(TidemarkError) -> Receipt {
     try commitBlocking(operations(of: batch), durability, answering: check)
   }
 
-  /// Commits operations that were checked, on the calling thread.
+  /// Commits the operations of a batch on the calling thread; nil takes the store's durability.
   @discardableResult
   package func commitBlocking(
     _ operations: OperationBatch, _ durability: Durability?,
     answering check: (any CommitCheck)? = nil
   ) throws(TidemarkError) -> Receipt {
     let durability = durability ?? engine.store.configuration.durability
+    // Blocks where caches are written faster than their superseded entries are compacted away.
     if operations.hasCached { engine.autoCompactor.keepCachesWithinBound() }
     return try receiptBlocking(of: stage(operations, durability, answering: check), durability)
   }
 
-  /// How often one batch on a full disk makes caches evict before it fails with `noSpace`.
+  /// How often one batch on a full disk makes room before it fails with `noSpace`.
   private static let mostAttempts = 32
 
-  /// Stages a batch; on a full disk what caches have given up goes first, and what they would give
-  /// up next.
+  /// Stages a batch, by way of the caches, which void answers of their sources and add evictions.
+  /// On a full disk it frees the space of evicted cached entries, evicts more, and tries again.
+  /// - Parameters:
+  ///   - waitsForRoom: whether to block while too much of the log is not synced.
+  ///   - check: the condition of a batch that keeps a source's answer; see ``CommitCheck``.
   func stage(
     _ operations: OperationBatch, _ durability: Durability?, waitsForRoom: Bool = true,
     answering check: (any CommitCheck)? = nil
   ) throws(TidemarkError) -> CommitResult {
     var attempts = 0
+    // Only puts leave free space to the next compaction; deletes and evictions, small, may use it.
     if operations.operations.contains(where: { $0.kind == .put }) { keepReserve(for: operations) }
     while true {
       do throws(TidemarkError) {
@@ -35,6 +44,7 @@ extension Store {
           operations, durability, waitsForRoom: waitsForRoom, answering: check)
       } catch {
         attempts += 1
+        // `noSpace` is thrown before anything is staged, so that the batch can be staged again.
         guard error.code == .noSpace, attempts <= Self.mostAttempts,
           makeRoom(for: operations.storedBound)
         else { throw error }
@@ -42,19 +52,21 @@ extension Store {
     }
   }
 
-  /// Waits on the calling thread until what was staged is as safe as asked for.
+  /// The receipt of a batch that was staged; where `durable` is asked for, blocks until its sync.
   private func receiptBlocking(
     of result: CommitResult, _ durability: Durability?
   ) throws(TidemarkError) -> Receipt {
     if durability ?? engine.store.configuration.durability == .durable {
+      // Also when nothing was written: who hears that a key is gone must not find it after a crash.
       do { try engine.writer.sync(through: result.lastSeen, of: result.epoch) } catch {
+        // Readers have seen the entries, and the log may hold them.
         throw TidemarkError.unknownOutcome(of: result.lastSeen, after: error)
       }
     }
     return Receipt(result)
   }
 
-  /// The same for a task.
+  /// The same for a task, which suspends; without the commit thread it blocks.
   func receipt(
     of result: CommitResult, _ durability: Durability?
   ) async throws(TidemarkError) -> Receipt {
@@ -65,9 +77,9 @@ extension Store {
     return Receipt(result)
   }
 
-  /// Stages on the calling thread and awaits the sync, if there has to be one.
+  /// Commits a batch for a task: stages on its thread and awaits the sync, if it has to be durable.
   ///
-  /// Cancellation counts before anything is staged only: from then on others may have read it.
+  /// Cancelling the task has no effect once the batch is staged: others may have read it by then.
   /// - Parameter check: see ``stage(_:_:waitsForRoom:answering:)``.
   package func commit(
     _ batch: WriteBatch, _ durability: Durability?, answering check: (any CommitCheck)? = nil
@@ -76,12 +88,13 @@ extension Store {
     guard let commits else { return try commitBlocking(batch, durability, answering: check) }
     let operations = try operations(of: batch)
     let durability = durability ?? engine.store.configuration.durability
-    // While too much is unsynced writers wait; a task does so without its thread. What makes
-    // the wait fail is told by staging, in its own words.
+    // Writers wait while too much of the log is unsynced: a task here, suspended, and not in
+    // `stage`, which would block its thread. Where the sync fails, staging throws what has failed.
     while let goal = engine.writer.goalForRoom() {
       do { try await commits.wait(through: goal.sequence, of: goal.epoch) } catch { break }
       try TidemarkError.checkCancellation()
     }
+    // Waiting for a compaction blocks, so it is done on a thread of its own.
     if operations.hasCached, engine.autoCompactor.cachesAreFarOverBound {
       try await offPool("tidemark-pack") { (blocking) throws(TidemarkError) in
         blocking.store.engine.autoCompactor.keepCachesWithinBound()
@@ -91,17 +104,17 @@ extension Store {
       of: stage(operations, durability, waitsForRoom: false, answering: check), durability)
   }
 
-  /// The operations to be committed.
-  ///
-  /// An entry that another one comes after must be there: so there are no circles. And what is to
-  /// apply together at a peer is told from the batches before and behind it in the log, also when
-  /// the same batch is committed twice.
+  /// The operations to be committed. Entries that one of the batch is to be sent after must be in
+  /// the log already, so that no two entries wait for each other. A batch that a peer applies as a
+  /// whole gets a random number for each commit, which tells it from its neighbours in the log.
   private func operations(of batch: WriteBatch) throws(TidemarkError) -> OperationBatch {
-    guard batch.lastTarget == 0 || batch.lastTarget <= engine.reader.lastSequence else {
+    let last = batch.latestAfter
+    guard last == 0 || last <= engine.reader.lastSequence else {
       throw TidemarkError(
-        .invalidArgument, "there is no entry \(batch.lastTarget) yet that another could come after")
+        .invalidArgument, "there is no entry \(last) yet that another could come after")
     }
     var operations = batch.operations
+    // What a program writes must not repeat a value that a collection's index declares unique.
     operations.mayRepeatUnique = false
     guard batch.atomicAtPeer else { return operations }
     operations.numberGroup(engine.environment.random.next())
@@ -109,15 +122,18 @@ extension Store {
   }
 }
 
-/// Puts and deletes of one key: those that say nothing besides go past the batch.
+// The fast path: a put or delete of one key that says nothing besides key and value is staged
+// without a batch, and past the caches, by `engine.stageSingle`. That returns nil, having done
+// nothing, where a batch is needed: for instance for long values, and on a full disk.
 extension Store {
-  /// Writes a value on the calling thread; not generic, so that the compiler makes one of it.
+  /// Writes a value on the calling thread; not generic, so that it is compiled only once.
   @usableFromInline
   func putBlocking(
     _ key: RawSpan, _ value: RawSpan, _ labels: [EntryLabel], _ options: PutOptions,
     _ condition: WriteCondition?, _ durability: Durability?
   ) throws(TidemarkError) -> Receipt {
     try ReservedKeys.refuse(key)
+    // An open question to a cache's source must hear of the write, so it goes by way of the caches.
     if labels.isEmpty, condition == nil, options.isEmpty, !caches.hasQuestion(about: key),
       let result = try engine.stageSingle(.put, key: key, value: value, durability: durability)
     {
@@ -128,7 +144,7 @@ extension Store {
     return try commitBlocking(batch, durability)
   }
 
-  /// Deletes a key on the calling thread.
+  /// Deletes a key on the calling thread, as ``putBlocking(_:_:_:_:_:_:)`` writes one.
   /// - Returns: false when there was no such key.
   @usableFromInline
   func deleteBlocking(
@@ -145,18 +161,19 @@ extension Store {
     return try !commitBlocking(batch, durability).sequences.isEmpty
   }
 
-  /// Stages a put or delete of bytes alone where no task has to wait before it.
-  /// - Returns: nil when a batch has to be made of it.
+  /// Stages a put or delete of key and value alone for a task, unless it has to wait before.
+  /// - Returns: nil when nothing was done and the caller must commit a batch.
   func stageSingle(
     _ kind: EntryKind, _ key: some BytesConvertible, _ value: RawSpan?, _ durability: Durability?
   ) throws(TidemarkError) -> CommitResult? {
     try TidemarkError.checkCancellation()
+    // With too much of the log unsynced the task has to wait, which `commit` does without a thread.
     guard commits == nil || engine.writer.goalForRoom() == nil else { return nil }
     return try key.withBytes { (key) throws(TidemarkError) in
       try ReservedKeys.refuse(key)
-      // A put of an absent key commits past the caches, so that an open question about the key
-      // would not learn that its answer is out of date.
+      // An open question to a cache's source must hear of the write, so it needs a batch.
       guard !caches.hasQuestion(about: key) else { return nil }
+      // With the commit thread a task must not block; without it, it blocks here as in `receipt`.
       return try engine.stageSingle(
         kind, key: key, value: value, durability: durability, waitsForRoom: commits == nil)
     }

@@ -1,36 +1,36 @@
 internal import TidemarkEngine
 
+// Batches that undo or clear. They are made without a lock: changes of an undo are conditional on
+// the newest entries of their keys, so that a write in between makes the commit throw `conflict`.
 extension Store {
-  /// A batch that leads back from the newest state to an older one, on condition that the keys stay
-  /// as they are until it is committed.
+  /// A batch that leads back from the newest state to the one at a sequence.
   package func undoBatch(since sequence: UInt64) throws(TidemarkError) -> WriteBatch {
     let (before, now) = (try engine.reader.view(at: sequence), try engine.reader.view())
     try checkNoCommitCrosses(sequence)
-    return try undoBatch(from: before, through: now, now)
+    return try undoBatch(from: before, through: now, now: now)
   }
 
-  /// A batch that takes the commits of some sequences back, on condition that nobody has written
-  /// their keys since.
+  /// A batch that undoes the commits of some sequences; see ``undo(_:durability:)`` for the errors.
   package func undoBatch(of sequences: Range<UInt64>) throws(TidemarkError) -> WriteBatch {
     guard let first = sequences.first, let last = sequences.last else { return WriteBatch() }
-    guard first > 0 else {
-      throw TidemarkError(.invalidArgument, "sequences begin with 1")
-    }
-    // The last one first: of a range that is not reached yet it is the one to name.
+    guard first > 0 else { throw TidemarkError(.invalidArgument, "sequences begin with 1") }
+    // `last` first: where the range is not reached yet, the error is to name its end.
     let after = try engine.reader.view(at: last)
     let before = try engine.reader.view(at: first - 1)
     try checkNoCommitCrosses(before.sequence)
     try checkNoCommitCrosses(after.sequence)
-    return try undoBatch(from: before, through: after, try engine.reader.view())
+    return try undoBatch(from: before, through: after, now: try engine.reader.view())
   }
 
+  /// A batch that brings each key with an entry behind `before`, up to `after`, back to `before`.
   private func undoBatch(
-    from before: EngineView, through after: EngineView, _ now: EngineView
+    from before: EngineView, through after: EngineView, now: EngineView
   ) throws(TidemarkError) -> WriteBatch {
     var batch = WriteBatch()
     for key in try keysChanged(after: before.sequence, through: after.sequence) {
       let old = try before.entry(forKey: key.rawSpan)
       let new = try now.entry(forKey: key.rawSpan)
+      // A write behind `after` stands upon what is to be undone, and must not be lost with it.
       if after.sequence < now.sequence,
         try after.entry(forKey: key.rawSpan)?.sequence != new?.sequence
       {
@@ -38,8 +38,9 @@ extension Store {
           .conflict, "a key was written again since; undo that first, or write what you want",
           sequences: new.map { $0.sequence...$0.sequence })
       }
+      // The key came and went: nothing to undo.
       guard old != nil || new != nil else { continue }
-      // The entries of a cache come and go as the server says: the user's doing is taken back.
+      // An undo takes back what the user did; what a cache holds follows its server.
       let isCached = try engine.reader.slot(ofKey: key.rawSpan)?.size.isCached ?? true
       if isCached, caches.contains(key.rawSpan) { continue }
       let condition = new.map { WriteCondition.sequence($0.sequence) } ?? .absent
@@ -60,27 +61,31 @@ extension Store {
     return batch
   }
 
+  /// Adds a put that repeats an older version.
+  /// - Parameter mayBeCached: whether the key's newest entry is cached data, and not the user's.
   private func putBack(
     _ old: LogEntry, key: [UInt8], mayBeCached: Bool, if condition: WriteCondition,
     into batch: inout WriteBatch
   ) throws(TidemarkError) {
     var info = try engine.reader.info(old)
-    // A cached value must not hide a delete that peers may not have heard of.
+    // Cached entries are not sent to peers: one would hide the user's value or delete from them.
     if !mayBeCached { info.attributes.entryClass = .owned }
     try engine.reader.withValue(of: info.valueSequence) { (value, _) throws(TidemarkError) in
       try batch.putBack(key: key, value, info: info, if: condition)
     }
   }
 
-  /// Deletes of all keys that a query finds. With labels they demand that the keys stay as they
-  /// are, since a newer entry may carry others.
+  /// A batch that deletes all keys that a query finds, and evicts those with cached values. With
+  /// labels each delete is conditional on the entry that was found: a newer one may have others.
   package func clearBatch(_ query: EntryQuery) throws(TidemarkError) -> WriteBatch {
+    // First, so that no source's answer adds a key that was absent when the keys were read.
     caches.willWrite(prefix: query.prefix.bytes, query.labels)
     var batch = WriteBatch()
     var rows = try keys(query)
     while let key = try rows.next()?.bytes {
       do {
         if try engine.reader.slot(ofKey: key.rawSpan)?.isLiveCached == true {
+          // 0: whichever entry is the newest. A delete would be replicated.
           try batch.operations.addEviction(of: key.rawSpan, at: 0)
           continue
         }

@@ -1,22 +1,22 @@
 public import TidemarkEngine
 
 extension Store {
-  /// How often undo, clear and the like begin anew when somebody else writes in between.
+  /// How often undo and clear are tried when somebody else writes their keys in between.
   fileprivate static let rewriteAttempts = 16
 
   /// Brings the state at a sequence back, by new entries: keys that came since are deleted, those
   /// that were changed or deleted get their old value, labels and metadata. The history stays,
   /// so that an undo can be undone.
   ///
-  /// It is one atomic batch. It demands that nobody else writes the keys meanwhile and begins
-  /// anew if somebody does.
+  /// It is one atomic batch. If somebody else writes one of the keys before it is committed, the
+  /// undo begins anew from the state by then.
   /// - Parameters:
   ///   - sequence: the state to come back to: the last sequence of a commit, or 0.
   ///   - durability: when to return; nil for the store's.
   /// - Throws: `invalidArgument` when the sequence is not reached yet, or lies within a commit,
-  ///   which is undone as a whole; `historyGone` when that state is no longer kept; `limitExceeded`
-  ///   when there is more to undo than one batch can hold; `conflict` when others write all the
-  ///   time.
+  ///   which can only be undone as a whole; `historyGone` when that state is no longer kept;
+  ///   `limitExceeded` when there is more to undo than one batch can hold; `conflict` when others
+  ///   write the keys in each of 16 attempts.
   @discardableResult
   public func undo(
     since sequence: UInt64, durability: Durability? = nil
@@ -30,8 +30,8 @@ extension Store {
     }
   }
 
-  /// Takes one commit, or a run of them, back by new entries: its keys get the state that they had
-  /// before it. What others have written to other keys since stays.
+  /// Undoes one commit, or consecutive ones, by new entries: their keys get the state from before
+  /// them. Other keys stay as they are, whatever was written since.
   ///
   /// ```swift
   /// let receipt = try await store.write { batch in … }
@@ -39,7 +39,7 @@ extension Store {
   /// ```
   /// ``StoreReader/commits(before:limit:)`` has the sequences of older commits.
   /// - Parameters:
-  ///   - sequences: those of the commit; of nothing, nothing is undone.
+  ///   - sequences: those of the commits; with an empty range nothing is undone.
   ///   - durability: when to return; nil for the store's.
   /// - Throws: `conflict` when one of the keys was written since; then nothing is undone.
   ///   `invalidArgument` when the sequences are not reached yet, and when they begin or end within
@@ -56,14 +56,14 @@ extension Store {
     return try await commit(batch, durability)
   }
 
-  /// Deletes every key with a prefix and labels, as one atomic batch of deletes.
+  /// Deletes every key with a prefix and labels, as one atomic batch; cached values are evicted.
   /// - Parameters:
   ///   - prefix: only keys that begin with this.
   ///   - labels: only entries with these labels.
   ///   - durability: when to return; nil for the store's.
-  /// - Returns: how many keys were deleted.
-  /// - Throws: `limitExceeded` when there are more than one batch can hold; `conflict` when
-  ///   others write those keys all the time.
+  /// - Returns: how many keys were deleted or evicted.
+  /// - Throws: `limitExceeded` when there are more keys than one batch can hold; `conflict` when
+  ///   others write them in each of 16 attempts.
   @discardableResult
   public func clear(
     prefix: some BytesConvertible = "", labels: LabelFilter = .everything,
@@ -79,7 +79,8 @@ extension Store {
     }
   }
 
-  /// Does again what depends on what it reads, for as long as somebody else writes that meanwhile.
+  /// Calls `body`, which reads and then commits upon what it read, anew after each `conflict`; the
+  /// last attempt's is thrown.
   package func retryingConflicts<R>(
     _ body: () async throws(TidemarkError) -> R
   ) async throws(TidemarkError) -> R {
@@ -101,7 +102,7 @@ extension Store.Blocking {
     }
   }
 
-  /// Takes one commit, or a run of them, back; see ``Store/undo(_:durability:)``.
+  /// Undoes one commit, or consecutive ones; see ``Store/undo(_:durability:)``.
   @discardableResult
   public func undo(
     _ sequences: Range<UInt64>, durability: Durability? = nil
@@ -122,7 +123,7 @@ extension Store.Blocking {
     }
   }
 
-  /// Does again what depends on what it reads; see ``Store/retryingConflicts(_:)``.
+  /// Calls `body` anew after each `conflict`; see ``Store/retryingConflicts(_:)``.
   package func retryingConflicts<R>(
     _ body: () throws(TidemarkError) -> R
   ) throws(TidemarkError) -> R {

@@ -23,6 +23,7 @@ extension Store {
     durability: Durability? = nil
   ) async throws(TidemarkError) -> Receipt {
     if labels.isEmpty, condition == nil, options.isEmpty {
+      // The fast path: key and value alone are staged without a batch, unless they need one.
       let result = try value.withBytes { (value) throws(TidemarkError) in
         try stageSingle(.put, key, value, durability)
       }
@@ -34,8 +35,7 @@ extension Store {
   }
 
   /// Writes a value with labels of text that is no literal.
-  @discardableResult
-  @_disfavoredOverload
+  @discardableResult @_disfavoredOverload
   public func put(
     _ key: some BytesConvertible, _ value: some BytesConvertible, labels: [some StringProtocol],
     options: PutOptions = PutOptions(), if condition: WriteCondition? = nil,
@@ -46,13 +46,14 @@ extension Store {
       durability: durability)
   }
 
-  /// Writes a value that is lent; see ``put(_:_:labels:options:if:durability:)``.
+  /// Writes a value whose bytes the caller lends; see ``put(_:_:labels:options:if:durability:)``.
   @discardableResult
   public func put(
     _ key: some BytesConvertible, _ value: RawSpan, labels: [EntryLabel] = [],
     options: PutOptions = PutOptions(), if condition: WriteCondition? = nil,
     durability: Durability? = nil
   ) async throws(TidemarkError) -> Receipt {
+    // The fast path, as above.
     if labels.isEmpty, condition == nil, options.isEmpty,
       let result = try stageSingle(.put, key, value, durability)
     {
@@ -66,7 +67,7 @@ extension Store {
   /// Deletes a key.
   /// - Parameters:
   ///   - key: the key.
-  ///   - time: the caller's own time of the delete; views by own time go by it.
+  ///   - time: the delete's own time; views by own time show or leave out the delete by it.
   ///   - condition: the state in which the key must be.
   ///   - durability: when to return; nil for the store's.
   /// - Returns: false when there was no such key; then nothing is written.
@@ -75,6 +76,7 @@ extension Store {
     _ key: some BytesConvertible, time: Timestamp? = nil, if condition: WriteCondition? = nil,
     durability: Durability? = nil
   ) async throws(TidemarkError) -> Bool {
+    // The fast path, as for puts.
     if time == nil, condition == nil, let result = try stageSingle(.delete, key, nil, durability) {
       return try await !receipt(of: result, durability).sequences.isEmpty
     }
@@ -83,10 +85,10 @@ extension Store {
     return try await !commit(batch, durability).sequences.isEmpty
   }
 
-  /// Says that a value is still valid, from now on, without writing it again.
+  /// Renews a value's validity from now on, by an entry that does not repeat the value.
   /// - Parameters:
   ///   - key: the key.
-  ///   - maxAge: for how long; nil leaves that as it is.
+  ///   - maxAge: for how long the value is valid; nil leaves that as it is.
   ///   - hash: a new validator hash; nil leaves the old one.
   ///   - condition: the state in which the key must be.
   ///   - durability: when to return; nil for the store's.
@@ -109,13 +111,13 @@ extension Store {
   ///   try batch.put("account/2", "110", if: .sequence(13))
   /// }
   /// ```
-  /// All conditions are judged on the state before the batch; an error's
-  /// `operation` says which one does not hold.
+  /// All conditions are compared with the state before the batch; the `operation` of the error is
+  /// the index of the change whose condition does not hold.
   /// - Parameters:
-  ///   - atomicAtPeer: whether the changes are to apply together at a peer, too, or not at all;
-  ///     see ``WriteBatch/init(atomicAtPeer:)``.
+  ///   - atomicAtPeer: whether a peer, too, applies all changes or none; see
+  ///     ``WriteBatch/init(atomicAtPeer:)``.
   ///   - durability: when to return; nil for the store's.
-  ///   - body: fills the batch, where the caller runs; if it throws, nothing is written.
+  ///   - body: fills the batch, isolated to the caller's actor; if it throws, nothing is written.
   /// - Throws: what `body` throws; else `TidemarkError`, as ``write(_:durability:)`` with a batch.
   @discardableResult
   nonisolated(nonsending) public func write(
@@ -131,7 +133,5 @@ extension Store {
   @discardableResult
   public func write(
     _ batch: WriteBatch, durability: Durability? = nil
-  ) async throws(TidemarkError) -> Receipt {
-    try await commit(batch, durability)
-  }
+  ) async throws(TidemarkError) -> Receipt { try await commit(batch, durability) }
 }

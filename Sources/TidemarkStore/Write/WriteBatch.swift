@@ -1,6 +1,6 @@
 public import TidemarkEngine
 
-/// Changes that are committed together: all or nothing, with sequences in a row.
+/// Changes that are committed together: all or nothing, with consecutive sequences.
 ///
 /// ```swift
 /// var batch = WriteBatch()
@@ -12,24 +12,20 @@ public import TidemarkEngine
 public struct WriteBatch: Sendable {
   package var operations = OperationBatch()
   let atomicAtPeer: Bool
-  /// The last entry that one of the batch is to come after at a peer.
-  private(set) var lastTarget: UInt64 = 0
-
-  /// Keeps the attachments that its changes name.
+  /// The highest sequence in ``PutOptions/after`` of any change; 0 for none.
+  private(set) var latestAfter: UInt64 = 0
+  /// The attachments that changes name: no sweep removes their files while these objects live.
   private var attachments: [StagedAttachment] = []
 
-  /// Most changes of a batch that is to apply at a peer together.
+  /// Most changes of a batch that a peer applies as a whole.
   public static let mostAtPeer = 4000
-  /// Most bytes of their keys and values.
+  /// Most bytes of keys and values of a batch that a peer applies as a whole.
   public static let mostBytesAtPeer = 256 << 10
 
   /// An empty batch.
-  /// - Parameter atomicAtPeer: whether its changes are to apply together at a peer, too, or not at
-  ///   all; then it holds no more than fits into one message: ``mostAtPeer`` changes with
-  ///   ``mostBytesAtPeer``.
-  public init(atomicAtPeer: Bool = false) {
-    self.atomicAtPeer = atomicAtPeer
-  }
+  /// - Parameter atomicAtPeer: whether a peer, too, applies all changes or none; then the batch
+  ///   holds no more than fits into one message: ``mostAtPeer`` changes with ``mostBytesAtPeer``.
+  public init(atomicAtPeer: Bool = false) { self.atomicAtPeer = atomicAtPeer }
 
   /// How many changes there are.
   public var count: Int { operations.count }
@@ -63,11 +59,10 @@ public struct WriteBatch: Sendable {
     _ key: some BytesConvertible, _ value: some BytesConvertible, labels: [some StringProtocol],
     options: PutOptions = PutOptions(), if condition: WriteCondition? = nil
   ) throws(TidemarkError) {
-    try put(
-      key, value, labels: labels.map { EntryLabel($0) }, options: options, if: condition)
+    try put(key, value, labels: labels.map { EntryLabel($0) }, options: options, if: condition)
   }
 
-  /// Adds a put of bytes that are lent.
+  /// Adds a put of a value whose bytes the caller lends; they are copied.
   @inlinable
   public mutating func put(
     _ key: some BytesConvertible, _ value: RawSpan, labels: [EntryLabel] = [],
@@ -78,7 +73,7 @@ public struct WriteBatch: Sendable {
     }
   }
 
-  /// Adds a put; without generic parameters, so that the compiler makes one of it.
+  /// Adds a put; not generic, so that it is compiled only once.
   @usableFromInline
   mutating func add(
     put key: RawSpan, _ value: RawSpan, _ labels: [EntryLabel], _ options: PutOptions,
@@ -93,6 +88,7 @@ public struct WriteBatch: Sendable {
       return
     }
     guard !labels.isEmpty else { return try operations.add(.put, key: key, value: value) }
+    // The labels are added before the put is checked: a put that is refused must not leave them.
     let before = operations.mark
     do throws(TidemarkError) {
       try operations.add(.put, key: key, value: value, labelSet: try addLabels(labels))
@@ -102,7 +98,8 @@ public struct WriteBatch: Sendable {
     }
   }
 
-  /// Adds a set of labels, of which there is at least one.
+  /// Adds a set of labels, at least one, to the batch's table of sets.
+  /// - Returns: the index of the set.
   private mutating func addLabels(_ labels: [EntryLabel]) throws(TidemarkError) -> Int {
     guard labels.count == 1 else { return try operations.addLabelSet(labels.map(\.bytes)) }
     let label = labels[0].bytes
@@ -124,7 +121,7 @@ public struct WriteBatch: Sendable {
     }
   }
 
-  /// Adds a delete; without generic parameters, too.
+  /// Adds a delete; not generic, so that it is compiled only once.
   @usableFromInline
   mutating func add(
     delete key: RawSpan, time: Timestamp?, if condition: WriteCondition?
@@ -141,11 +138,11 @@ public struct WriteBatch: Sendable {
     try add(.delete, key, attributes: attributes, if: condition)
   }
 
-  /// Adds a touch, which says that the value is still valid; nothing happens if the key is
-  /// absent.
+  /// Adds a touch, an entry that renews a value's validity and does not repeat the value; nothing
+  /// happens if the key is absent.
   /// - Parameters:
   ///   - key: the key.
-  ///   - maxAge: for how long it is valid from now; nil leaves that as it is.
+  ///   - maxAge: for how long the value is valid from now; nil leaves that as it is.
   ///   - hash: a new validator hash; nil leaves the old one.
   ///   - condition: the state in which the key must be before the batch.
   /// - Throws: `invalidArgument` or `limitExceeded`; the batch stays as it was.
@@ -162,7 +159,8 @@ public struct WriteBatch: Sendable {
     }
   }
 
-  /// Adds a put of an older version with all that it carried.
+  /// Adds a put that repeats an older version for an undo: its value, labels and metadata, but not
+  /// what concerns replication, since the put is a new change.
   package mutating func putBack(
     key: [UInt8], _ value: RawSpan, info: EntryInfo, if condition: WriteCondition
   ) throws(TidemarkError) {
@@ -173,7 +171,7 @@ public struct WriteBatch: Sendable {
     attributes.entryClass = info.attributes.entryClass
     attributes.schemaVersion = info.attributes.schemaVersion
     attributes.attachment = info.attributes.attachment
-    // Its content may have been released, or have been the server's.
+    // The attachment's content may not be in this store any more; the entry names it all the same.
     if attributes.attachment != nil { operations.mayLackAttachments = true }
     try ReservedKeys.refuse(key.rawSpan)
     try add(
@@ -185,17 +183,17 @@ public struct WriteBatch: Sendable {
   public mutating func removeAll() {
     operations.removeAll()
     attachments = []
-    lastTarget = 0
+    latestAfter = 0
   }
 
-  /// Adds a change with all that belongs to it, or nothing.
+  /// Adds a change with its labels, attributes and condition; if it throws, nothing was added.
   private mutating func add(
     _ kind: EntryKind, _ key: RawSpan, _ value: RawSpan? = nil, labels: [EntryLabel] = [],
     attributes: EntryAttributes?, if condition: WriteCondition?
   ) throws(TidemarkError) {
     var attributes = attributes
     if atomicAtPeer {
-      // Each commit gets a number of its own.
+      // A placeholder of the same length: each commit sets a number of its own.
       attributes = attributes ?? EntryAttributes()
       attributes?.atomicGroup = OperationBatch.unnumberedGroup
       try checkFitsPeer(key, value)
@@ -211,7 +209,7 @@ public struct WriteBatch: Sendable {
       operations.rollBack(to: before)
       throw error
     }
-    if let target = attributes?.after.max() { lastTarget = max(lastTarget, target) }
+    latestAfter = max(latestAfter, attributes?.after.max() ?? 0)
   }
 
   private func checkFitsPeer(_ key: RawSpan, _ value: RawSpan?) throws(TidemarkError) {
@@ -225,6 +223,7 @@ public struct WriteBatch: Sendable {
     }
   }
 
+  /// - Returns: the index of the condition in the batch's table; -1 for none.
   private mutating func addCondition(_ condition: WriteCondition?) -> Int {
     switch condition {
     case nil: -1
