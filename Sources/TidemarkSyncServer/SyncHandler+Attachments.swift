@@ -109,7 +109,7 @@ extension SyncHandler {
     }
     guard let part else { return 0 }
     do throws(TidemarkError) {
-      if try part.look(most: Self.bytesPerLook) {
+      if try part.verifyStored(most: Self.bytesPerLook) {
         let now = feed.now.sinceEpoch
         let received = try part.append(request.bytes, at: request.offset, now: now)
         feed.arriving.withLock { $0.notePart(of: name, at: now) }

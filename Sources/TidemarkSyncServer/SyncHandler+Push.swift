@@ -191,7 +191,7 @@ extension SyncHandler {
     guard let part = feed.arriving.withLock({ $0[name] }) else { return nil }
     do throws(TidemarkError) {
       let before = part.received
-      if try part.look(most: found.bytesToLook) {
+      if try part.verifyStored(most: found.bytesToLook) {
         found.bytesToLook -= part.received - before
         return part.isWhole ? part : nil
       }

@@ -1,10 +1,12 @@
-/// Reads an attachment from any place; what is not as it was written is never returned.
+/// Reads an attachment's file: a header, then the content in pieces of 64 KiB, each with a checksum
+/// or, encrypted, a tag. Bytes that differ from what was written are never returned. Owns `file`,
+/// whose descriptor goes back with the last reference, also when `init` throws.
 package final class AttachmentFileReader: Sendable {
   package let header: AttachmentHeader
   private let file: any File
   private let pieces: AttachmentPieces
-  /// The piece that was read last, and its number: readers mostly go on from there.
-  private let last = Lock<(piece: Int, bytes: [UInt8])?>(nil)
+  /// The piece that was read last, and its number: the next read mostly begins in that piece.
+  private let lastPiece = Lock<(number: Int, bytes: [UInt8])?>(nil)
 
   init(_ file: any File, of id: AttachmentID, _ keys: KeyRing) throws(TidemarkError) {
     self.file = file
@@ -37,7 +39,7 @@ package final class AttachmentFileReader: Sendable {
 
   package func close() { file.close() }
 
-  /// Reads all of it, of content that is not large.
+  /// Reads the whole content into memory: for content that is not large.
   package func content() throws(TidemarkError) -> [UInt8] {
     var content: [UInt8] = []
     content.reserveCapacity(length)
@@ -47,8 +49,8 @@ package final class AttachmentFileReader: Sendable {
 
   /// Reads content.
   /// - Parameters:
-  ///   - offset: where it begins.
-  ///   - count: how much at most; less is returned at the end, and where a piece ends.
+  ///   - offset: the first byte to read, counted from the beginning of the content.
+  ///   - count: bytes at most; fewer are returned where the piece at `offset` ends.
   /// - Throws: `damaged` with the place.
   package func read(at offset: Int, count: Int) throws(TidemarkError) -> [UInt8] {
     guard offset >= 0, count >= 0 else {
@@ -63,7 +65,7 @@ package final class AttachmentFileReader: Sendable {
 
   /// Reads a piece whole.
   func piece(_ number: Int) throws(TidemarkError) -> [UInt8] {
-    if let last = last.withLock({ $0 }), last.piece == number { return last.bytes }
+    if let last = lastPiece.withLock({ $0 }), last.number == number { return last.bytes }
     let count = header.count(ofPiece: number)
     let offset = pieces.offset(of: number)
     let stored: [UInt8]
@@ -75,11 +77,11 @@ package final class AttachmentFileReader: Sendable {
       guard stored.count == count + pieces.overhead else { throw FormatError("it ends early") }
       bytes = try pieces.decode(stored, number)
     } catch { throw .damagedAttachment(header.id.fileName, error, offset: offset) }
-    last.withLock { $0 = (number, bytes) }
+    lastPiece.withLock { $0 = (number, bytes) }
     return bytes
   }
 
-  /// Reads everything and compares it with the hash.
+  /// Reads the whole content and compares it with the SHA-256 that the file is named after.
   package func verify() throws(TidemarkError) {
     var hash = SHA256()
     for number in 0..<header.pieces {
@@ -87,8 +89,7 @@ package final class AttachmentFileReader: Sendable {
       hash.add(piece.rawSpan)
     }
     guard hash.digest == header.id.hash else {
-      throw .damagedAttachment(
-        header.id.fileName, FormatError("the content is not what it was"))
+      throw .damagedAttachment(header.id.fileName, FormatError("the content is not what it was"))
     }
   }
 }

@@ -1,6 +1,8 @@
-/// Writes an attachment piece by piece; it has no name, and nobody sees it, until it is finished.
+/// Writes an attachment piece by piece, to a file under a temporary name that nobody opens until
+/// ``finish(expecting:)`` names it after its content. A writer that is let go of removes the file.
 package final class AttachmentFileWriter: Sendable {
   private struct State {
+    /// Nil once the attachment is finished, has failed or was cancelled.
     var file: (any File)?
     var hash = SHA256()
     /// Content that does not fill a piece yet.
@@ -21,8 +23,7 @@ package final class AttachmentFileWriter: Sendable {
   init(
     _ files: AttachmentFiles, makingRoom makeRoom: @escaping @Sendable (Int) -> Bool
   ) throws(TidemarkError) {
-    self.files = files
-    self.makeRoom = makeRoom
+    (self.files, self.makeRoom) = (files, makeRoom)
     key = try files.newKey()
     number = files.newNumber()
     pieces = AttachmentPieces(ofFile: number, key?.sealer(fileID: number))
@@ -32,7 +33,7 @@ package final class AttachmentFileWriter: Sendable {
         try files.fileSystem.open(path, .create)
       }
       state.withLock { $0.file = file }
-      // For those who look whether anything is left under a former key.
+      // `AttachmentFiles.keys(otherThan:)` finds a former key of unfinished files here.
       if let key { try write(key.keyID.bytes, at: AttachmentHeader.keyOffset, to: file) }
     } catch {
       files.discard(path)
@@ -42,12 +43,12 @@ package final class AttachmentFileWriter: Sendable {
 
   deinit { cancel() }
 
-  /// Bytes of content that were written.
+  /// Bytes of content so far.
   package var length: Int { state.withLock { $0.length } }
 
   /// Appends content.
-  /// - Throws: `limitExceeded`, `noSpace` and other errors of the system; then nothing more can be
-  ///   written, and nothing of it is kept.
+  /// - Throws: `limitExceeded`, `noSpace` and other errors of the system; then the file is removed,
+  ///   and further calls throw `closed`.
   package func write(_ bytes: RawSpan) throws(TidemarkError) {
     try state.withLock { (state: inout State) throws(TidemarkError) in
       guard state.file != nil, !state.isFinished else {
@@ -73,6 +74,7 @@ package final class AttachmentFileWriter: Sendable {
   private func writePiece(_ state: inout State) throws(TidemarkError) {
     let number = state.pieces
     do {
+      // Turns `rest` into its stored form: after an error the content is lost, and the file goes.
       try pieces.encode(&state.rest, number, random: files.random)
       if let file = state.file { try write(state.rest, at: pieces.offset(of: number), to: file) }
     } catch {
@@ -83,10 +85,10 @@ package final class AttachmentFileWriter: Sendable {
     state.pieces += 1
   }
 
-  /// Syncs the attachment and gives it its name.
+  /// Syncs the attachment, then gives it its name: a file with a name is always whole.
   /// - Parameter expected: the content that it must be; nil for any.
-  /// - Returns: keeps it until an entry names it.
-  /// - Throws: `damaged` where it is not what was expected; nothing is kept then.
+  /// - Returns: a hold that keeps the file until an entry that names it is committed.
+  /// - Throws: `damaged` where the content is not the expected one; then the file is removed.
   package func finish(expecting expected: AttachmentID? = nil) throws(TidemarkError)
     -> AttachmentHold
   {
@@ -117,24 +119,23 @@ package final class AttachmentFileWriter: Sendable {
     }
     do throws(TidemarkError) {
       let hold = try files.adopt(path, as: id, bytes: bytes)
-      // A change of keys may have passed this file by while it had no name.
+      // A change of keys rewrites files that have names: it may have missed this one before.
       if try files.keys.current() != key?.keyID { try files.rewrite(id) }
       return hold
     } catch {
+      // Removes a file that got no name; after `adopt` there is none at `path`.
       files.discard(path)
       throw error
     }
   }
 
-  private func write(
-    _ bytes: [UInt8], at offset: Int, to file: any File
-  ) throws(FileSystemError) {
+  private func write(_ bytes: [UInt8], at offset: Int, to file: any File) throws(FileSystemError) {
     try withRoom(bytes.count) { () throws(FileSystemError) in
       try file.writeFully(bytes.rawSpan, at: offset)
     }
   }
 
-  /// Takes a step, and takes it again as long as the disk is full and somebody makes room.
+  /// Runs `step`, and again as long as the disk is full and `makeRoom` says that it made room.
   private func withRoom<R>(
     _ bytes: Int, _ step: () throws(FileSystemError) -> R
   ) throws(FileSystemError) -> R {
@@ -150,7 +151,7 @@ package final class AttachmentFileWriter: Sendable {
 
   private static let attempts = 8
 
-  /// Gives up what was written.
+  /// Removes an unfinished file; does nothing after ``finish(expecting:)`` or an error.
   package func cancel() { state.withLock { discard(&$0) } }
 
   private func discard(_ state: inout State) {

@@ -1,12 +1,10 @@
 extension AttachmentFiles {
-  /// The keys of files that are not encrypted with one; nil of a file that is not encrypted.
+  /// The ids of the keys, other than `key`, that files are encrypted with; nil for one that is not.
   ///
-  /// A file that is not whole yet counts, too: its key's id stands where that of a header does. The
-  /// note that content is elsewhere does not.
-  package func keys(
-    otherThan key: Encryption.KeyID
-  ) throws(TidemarkError) -> [Encryption.KeyID?] {
-    // This opening writes with the key for new files, so one look suffices.
+  /// Unfinished files count: they too have the key's id in the header. Stubs, which say that the
+  /// content is elsewhere (`isReleased`), do not: they are never encrypted.
+  package func keys(otherThan key: Encryption.KeyID) throws(TidemarkError) -> [Encryption.KeyID?] {
+    // Callers ask for the key that this opening gives new files, so "no other" stays true.
     if state.withLock({ $0.onlyKey }) == key { return [] }
     let found: [Encryption.KeyID?]
     do throws(FileSystemError) {
@@ -24,8 +22,8 @@ extension AttachmentFiles {
     return others
   }
 
-  /// Encrypts all attachments anew that do not have the key for new files.
-  /// - Returns: why the first of those that cannot be read stays as it is.
+  /// Rewrites the attachments that are encrypted with another key than new files are.
+  /// - Returns: the error of the first that cannot be read; such stay as they are.
   package func rewriteWithCurrentKey() throws(TidemarkError) -> TidemarkError? {
     guard let current = try keys.current(), try !keys(otherThan: current).isEmpty else {
       return nil
@@ -33,8 +31,7 @@ extension AttachmentFiles {
     var failure: TidemarkError?
     for hash in try hashes() {
       do throws(TidemarkError) {
-        guard let header = try header(of: hash), !header.isReleased,
-          header.seal?.keyID != current
+        guard let header = try header(of: hash), !header.isReleased, header.seal?.keyID != current
         else { continue }
         try rewrite(header.id)
       } catch {
@@ -45,7 +42,7 @@ extension AttachmentFiles {
     return failure
   }
 
-  /// Writes an attachment anew, with the key for new files.
+  /// Writes an attachment anew with the key for new files, and renames it over the old file.
   func rewrite(_ id: AttachmentID) throws(TidemarkError) {
     guard let reader = try self.open(id) else { return }
     defer { reader.close() }
@@ -59,7 +56,7 @@ extension AttachmentFiles {
 }
 
 extension FileSystem {
-  /// Calls `body` with a file; nil where there is none.
+  /// Calls `body` with a file, open for reading until `body` returns; nil where there is none.
   func reading<R>(
     _ path: String, _ body: (any File) throws(FileSystemError) -> R
   ) throws(FileSystemError) -> R? {

@@ -1,26 +1,23 @@
+/// Part files, the content of uploads that come in parts, and stubs: files of a header alone, which
+/// say that an attachment's content is elsewhere, at a peer.
 extension AttachmentFiles {
-  /// One of a content that comes in parts, for as long as somebody has it.
+  /// The open part file of a name: all who ask for it share one object, which alone writes.
   struct PartReference {
     weak var part: AttachmentPartFile?
   }
 
-  /// The name of a content that comes in parts.
+  /// The name of a part file.
   package struct PartName: Sendable, Hashable {
-    /// The content that it is to become: with another length it is another one.
+    /// The attachment that it is to become.
     package var id: AttachmentID
-    /// For whom it comes: what one has sent is not mixed with what another has. 1 to 32 bytes.
+    /// Who uploads it: each owner has a part file of its own. 1 to 32 bytes.
     package var owner: [UInt8]
 
-    package init(id: AttachmentID, owner: [UInt8]) {
-      self.id = id
-      self.owner = owner
-    }
+    package init(id: AttachmentID, owner: [UInt8]) { (self.id, self.owner) = (id, owner) }
 
     static let prefix = "part-"
 
-    var fileName: String {
-      "\(Self.prefix)\(id.fileName)-\(id.length)-\(AttachmentID.text(owner))"
-    }
+    var fileName: String { "\(Self.prefix)\(id.fileName)-\(id.length)-\(AttachmentID.text(owner))" }
 
     init?(fileName: String) {
       let words = fileName.split(separator: "-", omittingEmptySubsequences: false)
@@ -28,17 +25,17 @@ extension AttachmentFiles {
         let owner = [UInt8](hexDigits: Array(words[3].utf8)), (1...32).contains(owner.count)
       else { return nil }
       self.init(id: id, owner: owner)
-      // A file whose name is another spelling of the same parts is none of ours.
+      // Other spellings, as with capital hexadecimal digits, are no names that `fileName` gives.
       guard self.fileName == fileName else { return nil }
     }
   }
 
-  /// The content that comes in parts under a name.
+  /// Opens or begins the part file of an upload.
   /// - Parameters:
-  ///   - id: what it is to become.
-  ///   - owner: 1 to 32 bytes.
-  ///   - now: milliseconds since 1970, for content that begins to come; nil begins none.
-  /// - Returns: nil where nothing has come and none is begun.
+  ///   - id: the attachment that it is to become.
+  ///   - owner: who uploads it, 1 to 32 bytes.
+  ///   - now: milliseconds since 1970, for a file that is begun; nil begins none.
+  /// - Returns: nil where there is no file and none is begun.
   package func part(
     of id: AttachmentID, for owner: [UInt8], beginning now: UInt64? = nil
   ) throws(TidemarkError) -> AttachmentPartFile? {
@@ -51,9 +48,7 @@ extension AttachmentFiles {
       state.parts = state.parts.filter { $0.value.part != nil }
       var found: AttachmentPartFile?
       do throws(FileSystemError) {
-        if try fileSystem.kind(path) == .file {
-          found = try resumed(id, path, begins: now != nil)
-        }
+        if try fileSystem.kind(path) == .file { found = try resumed(id, path, begins: now != nil) }
       } catch { throw TidemarkError(error, while: "looking for a part of an attachment") }
       if found == nil, let now {
         found = try AttachmentPartFile(self, beginning: id, path: path, now: now)
@@ -63,14 +58,15 @@ extension AttachmentFiles {
     }
   }
 
-  /// - Parameter begins: whether a file that cannot be read gives way to a new one.
-  /// - Returns: nil for a file that is of no use, or whose key is gone: it begins anew.
+  /// Opens a part file that an earlier opening has left.
+  /// - Parameter begins: whether a new file replaces one that the disk cannot read.
+  /// - Returns: nil where the file was removed: it is damaged, or its key is not that of new files.
   private func resumed(
     _ id: AttachmentID, _ path: String, begins: Bool
   ) throws(FileSystemError) -> AttachmentPartFile? {
     do throws(TidemarkError) { return try AttachmentPartFile(self, resuming: id, path: path) } catch
     {
-      if let failure = error.cause as? FileSystemError, !begins || Self.passes(failure) {
+      if let failure = error.cause as? FileSystemError, !begins || Self.isTransient(failure) {
         throw failure
       }
       try fileSystem.remove(path)
@@ -78,9 +74,8 @@ extension AttachmentFiles {
     }
   }
 
-  /// Whether a call failed for lack of file handles, or since the store was let go of, and may
-  /// succeed later.
-  static func passes(_ failure: any Error) -> Bool {
+  /// Whether a call may succeed later: it lacked file handles, or the store is closed or suspended.
+  static func isTransient(_ failure: any Error) -> Bool {
     guard let failure = failure as? FileSystemError else { return false }
     return [
       ErrorNumber.suspended, ErrorNumber.badDescriptor, ErrorNumber.tooManyOpenFiles,
@@ -88,9 +83,8 @@ extension AttachmentFiles {
     ].contains(failure.number)
   }
 
-  /// The contents that have begun to come. Files of no use go; those that cannot be read stay where
-  /// they are: they are nobody's until their sender begins anew.
-  /// - Parameter passOver: gets the errors of those that cannot be read.
+  /// All part files. Damaged ones are removed; one that the disk cannot read is left out.
+  /// - Parameter passOver: gets the errors of those that are left out.
   package func parts(
     passingOver passOver: (TidemarkError) -> Void = { _ in }
   ) throws(TidemarkError) -> [(name: PartName, part: AttachmentPartFile)] {
@@ -113,14 +107,14 @@ extension AttachmentFiles {
     return found
   }
 
-  /// How many bytes files may still take; nil where nobody can tell.
+  /// Free bytes of the disk; nil where the system does not tell.
   package var freeBytes: Int? { fileSystem.freeBytes(store) }
 
-  // MARK: Content that is elsewhere
+  // MARK: Stubs
 
-  /// Leaves a note for every attachment that is not here: an entry is about to name it, whose
-  /// content a peer has.
-  /// - Returns: keep the notes and what is there until the entry does.
+  /// Writes a stub for every attachment that is not here: an entry that names it is about to be
+  /// committed, while a peer has the content.
+  /// - Returns: holds on all of them, stub or content, to be kept until the entry is committed.
   package func noteElsewhere(_ ids: [AttachmentID]) throws(TidemarkError) -> [AttachmentHold] {
     var holds: [AttachmentHold] = []
     var hasNew = false
@@ -130,8 +124,8 @@ extension AttachmentFiles {
         continue
       }
       try prepareDirectory()
-      let path = try writeNote(id)
-      holds.append(try adoptNote(path, id))
+      let path = try writeStub(id)
+      holds.append(try adoptStub(path, id))
       hasNew = true
     }
     guard hasNew else { return holds }
@@ -141,8 +135,9 @@ extension AttachmentFiles {
     return holds
   }
 
-  /// Gives a note its name, unless the content itself has come meanwhile.
-  private func adoptNote(_ path: String, _ id: AttachmentID) throws(TidemarkError)
+  /// Gives a stub its name, unless a file has that by now: a stub must not replace content. Under
+  /// the lock, as in `adopt`, so that none comes in between. The caller syncs the directory.
+  private func adoptStub(_ path: String, _ id: AttachmentID) throws(TidemarkError)
     -> AttachmentHold
   {
     try state.withLock { (state: inout State) throws(TidemarkError) in

@@ -1,17 +1,18 @@
 extension AttachmentFiles {
-  /// Takes the content of an attachment away and leaves the note that it was here.
+  /// Replaces an attachment's file by a stub, which says that the content is elsewhere, in one
+  /// rename. Readers that have the old file open go on with it.
   package func releaseContent(of id: AttachmentID) throws(TidemarkError) {
     guard let reader = try self.open(id) else { return }
     reader.close()
     try prepareDirectory()
-    _ = try adopt(try writeNote(id), as: id, bytes: 0)
+    _ = try adopt(try writeStub(id), as: id, bytes: 0)
   }
 
-  /// Writes the note that an attachment's content is elsewhere, without its name.
-  /// - Returns: where it is.
-  func writeNote(_ id: AttachmentID) throws(TidemarkError) -> String {
+  /// Writes and syncs a stub under a temporary name: a header alone, marked as released.
+  /// - Returns: its path, for the caller to rename.
+  func writeStub(_ id: AttachmentID) throws(TidemarkError) -> String {
     let path = newPath()
-    // It has no content to protect, so it is never encrypted.
+    // A stub has no content to protect, so it is never encrypted.
     var header = AttachmentHeader(id: id, number: newNumber())
     header.isReleased = true
     do throws(FileSystemError) {
@@ -26,7 +27,7 @@ extension AttachmentFiles {
     return path
   }
 
-  /// The header of a file; nil where there is none.
+  /// The header of the file that is named after a hash, whole or stub; nil where there is no file.
   package func header(of hash: [UInt8]) throws(TidemarkError) -> AttachmentHeader? {
     let name = AttachmentID.text(hash)
     let bytes: [UInt8]?
@@ -43,9 +44,9 @@ extension AttachmentFiles {
     } catch { throw .damagedAttachment(name, error) }
   }
 
-  /// Copies all attachments as they are to another store's directory, syncing each.
-  /// - Parameter checks: whether to read each copy whole, so that none stays that is damaged.
-  /// - Returns: what is wrong with those that are not in the copy.
+  /// Copies the files of all attachments as they are to another store's directory, syncing each.
+  /// - Parameter checks: whether to read each copy whole, and remove it if it is damaged.
+  /// - Returns: the errors of the attachments that are not in the copy.
   package func copy(
     to target: String, _ targetSystem: any FileSystem, checks: Bool = false
   ) throws(TidemarkError) -> [TidemarkError] {
@@ -72,8 +73,8 @@ extension AttachmentFiles {
     return faults
   }
 
-  /// Reads an attachment whole; of one that was released, its header.
-  /// - Returns: what is wrong with it; nil for nothing.
+  /// Reads an attachment whole; of a stub, its header.
+  /// - Returns: the error that says what is damaged; nil for nothing.
   func fault(of hash: [UInt8]) throws(TidemarkError) -> TidemarkError? {
     do throws(TidemarkError) {
       guard let header = try header(of: hash), !header.isReleased else { return nil }
@@ -89,7 +90,7 @@ extension AttachmentFiles {
     .damagedAttachment(AttachmentID.text(hash), FormatError("the disk cannot read it"))
   }
 
-  /// - Returns: why there is none in the copy; nil when there is.
+  /// - Returns: why the copy is missing or cut short; nil where it is whole or not needed.
   private func copy(
     _ hash: [UInt8], to copies: AttachmentFiles
   ) throws(TidemarkError) -> TidemarkError? {
@@ -97,7 +98,7 @@ extension AttachmentFiles {
     do throws(FileSystemError) {
       let source: any File
       do { source = try fileSystem.open(directory + name, .read) } catch {
-        // A sweep may have taken it meanwhile: then nothing of the copy names it.
+        // A sweep has removed it meanwhile: then no entry of the copied log names it.
         if error.number == ErrorNumber.noEntry { return nil }
         guard error.isUnreadable else { throw error }
         return Self.unreadable(hash)

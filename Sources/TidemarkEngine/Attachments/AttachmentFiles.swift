@@ -1,48 +1,49 @@
-/// The attachments of a store: files beside the log, named after their content.
+/// The attachments of a store: files beside the log, named after the SHA-256 of their content.
 ///
-/// A file is there before the entry that names it is committed, and goes only when no entry does
-/// so any more, which a sweep finds out. Between the two a pin keeps it.
+/// A file is complete before the entry that names it is committed. A *sweep* removes the files that
+/// no entry names; a *pin* keeps a file until a sweep has seen the entry. A *released* file is a
+/// stub: a header alone, since the content is elsewhere, at a peer. The content of an upload is a
+/// *part file* until it is complete. Lock order: `sweeping`, `state`, a part file's state.
 package final class AttachmentFiles: Sendable {
-  /// Keeps a file while it is being committed, and until a sweep has seen the entries that name it.
   struct Pin {
-    /// Hands and commits that hold it.
+    /// Commits and ``AttachmentHold``s that keep the file.
     var holders = 0
-    /// The last entry that names it, as far as is known.
+    /// An entry up to this sequence may name the file: sweeps that have seen fewer keep it.
     var through: UInt64 = 0
   }
 
   struct State {
+    /// By hash of the content.
     var pins: [[UInt8]: Pin] = [:]
-    /// Contents that come in parts, as far as somebody has them.
+    /// Part files that are open.
     var parts: [PartName: PartReference] = [:]
-    /// Whether what an earlier opening left half written has been removed.
+    /// Whether unfinished files of an earlier opening have been removed.
     var isTidied = false
-    /// Files that are being written.
+    /// Paths of files that are being written.
     var unfinished: Set<String> = []
-    /// The key that all files have, as far as that was looked at.
+    /// The key of all files; nil where nobody has looked, or files have others.
     var onlyKey: Encryption.KeyID?
     var isDirectoryThere = false
-    /// Bytes that came, and of cached data that was given up, since the last sweep.
+    /// Bytes of new files, and of cached data that was given up, since the last sweep.
     var changedBytes = 0
-    /// Bytes that cached entries have brought since the last sweep, of this opening or an earlier
-    /// one; nil until that is known.
+    /// Bytes of attachments of cached entries that came since the last sweep, of this opening or an
+    /// earlier one; nil until they were counted.
     var cachedBytes: Int?
-    /// Bytes that were there after the last sweep; nil before the first.
+    /// Bytes of all files after the last sweep; nil before the first.
     var keptBytes: Int?
-    /// Whether entries went from the log since the last sweep: the last to name an attachment may
-    /// be among them.
+    /// Whether a compaction dropped entries since the last sweep: the last to name an attachment
+    /// may be among them.
     var hasDrops = false
   }
 
-  /// Files that are not whole yet begin so.
-  static let unfinished = "new-"
+  /// Begins the names of files that are not complete yet.
+  static let unfinishedPrefix = "new-"
 
   let fileSystem: any FileSystem
   let store: String
   let keys: KeyRing
   let random: @Sendable (Int) -> [UInt8]
   let state = Lock(State())
-  /// Held while a sweep goes on.
   private let sweeping = Lock(())
 
   /// - Parameters:
@@ -52,10 +53,7 @@ package final class AttachmentFiles: Sendable {
     _ fileSystem: any FileSystem, store: String, keys: KeyRing,
     random: @escaping @Sendable (Int) -> [UInt8]
   ) {
-    self.fileSystem = fileSystem
-    self.store = store
-    self.keys = keys
-    self.random = random
+    (self.fileSystem, self.store, self.keys, self.random) = (fileSystem, store, keys, random)
   }
 
   package var directory: String { store + "/" + StoreLayout.attachmentDirectory }
@@ -81,14 +79,14 @@ package final class AttachmentFiles: Sendable {
     return try AttachmentFileWriter(self, makingRoom: makeRoom)
   }
 
-  /// A name for a file that is about to be written, until it is adopted or discarded.
+  /// A temporary path for a new file, until ``adopt(_:as:bytes:claiming:)`` or ``discard(_:)``.
   func newPath() -> String {
-    let path = directory + "/" + Self.unfinished + AttachmentID.text(random(8))
+    let path = directory + "/" + Self.unfinishedPrefix + AttachmentID.text(random(8))
     state.withLock { _ = $0.unfinished.insert(path) }
     return path
   }
 
-  /// Removes a file that was not finished. If that fails, a later sweep does it.
+  /// Removes an unfinished file. If that fails, a later sweep does it.
   func discard(_ path: String) {
     state.withLock { _ = $0.unfinished.remove(path) }
     try? fileSystem.remove(path)
@@ -109,18 +107,19 @@ package final class AttachmentFiles: Sendable {
     }
   }
 
-  /// Removes what is half written, but for what is being written.
+  /// Removes unfinished files that nobody is writing.
   private func tidy(_ state: inout State) throws(FileSystemError) {
     guard try fileSystem.kind(directory) == .directory else { return }
-    for name in try fileSystem.list(directory) where name.hasPrefix(Self.unfinished) {
+    for name in try fileSystem.list(directory) where name.hasPrefix(Self.unfinishedPrefix) {
       let path = directory + "/" + name
       if !state.unfinished.contains(path) { try fileSystem.remove(path) }
     }
     state.isTidied = true
   }
 
-  /// Gives a file that is whole and synced its name. One that is there already is replaced: it
-  /// has the same content, unless it is damaged or was released.
+  /// Gives a file that is complete and synced its name. A file of that name is replaced: it has the
+  /// same content, or is damaged or a stub.
+  /// - Parameter claim: runs under the lock before the rename; where it throws, nothing happens.
   /// - Returns: a hold on the attachment.
   func adopt(
     _ path: String, as id: AttachmentID, bytes: Int,
@@ -140,7 +139,7 @@ package final class AttachmentFiles: Sendable {
   }
 
   /// Opens an attachment.
-  /// - Returns: nil when there is none of that content here, or when it was released.
+  /// - Returns: nil when there is no file of that content here, or a stub.
   package func open(_ id: AttachmentID) throws(TidemarkError) -> AttachmentFileReader? {
     guard id.length <= UInt64(Limits.attachmentBytes) else { return nil }
     let file: any File
@@ -152,13 +151,13 @@ package final class AttachmentFiles: Sendable {
     }
     let reader = try AttachmentFileReader(file, of: id, keys)
     guard !reader.header.isReleased else { return nil }
-    // A file without a seal in an encrypted store is from before its change of keys: or somebody
-    // else's, which only the content's hash tells.
+    // In an encrypted store a file without a seal is from before encryption was switched on, or was
+    // put there by somebody without the key: only the content's hash tells.
     if reader.header.seal == nil, try keys.current() != nil { try reader.verify() }
     return reader
   }
 
-  /// Whether an attachment's file is here, whole or released.
+  /// Whether an attachment's file is here, whole or as a stub.
   package func contains(_ id: AttachmentID) throws(TidemarkError) -> Bool {
     do { return try fileSystem.kind(path(of: id)) == .file } catch {
       throw TidemarkError(error, while: "looking for an attachment")
@@ -184,7 +183,7 @@ package final class AttachmentFiles: Sendable {
   // MARK: Pins
 
   /// Holds on to an attachment until ``release(_:through:)``.
-  /// - Returns: whether its file is here, whole or released.
+  /// - Returns: whether its file is here, whole or as a stub; it is pinned in either case.
   package func hold(_ id: AttachmentID) throws(TidemarkError) -> Bool {
     // The pin comes first, so that a sweep does not take what was just found.
     state.withLock { $0.pins[id.hash, default: Pin()].holders += 1 }
@@ -203,20 +202,18 @@ package final class AttachmentFiles: Sendable {
     return AttachmentHold(self, id)
   }
 
-  /// Lets go of an attachment.
-  /// - Parameter through: the last entry that was committed meanwhile, which may name it.
+  /// Ends a hold. The pin stays until a sweep has seen the log up to `through`.
+  /// - Parameter through: the last entry that was committed under the hold and may name the file.
   package func release(_ id: AttachmentID, through: UInt64 = 0) {
     state.withLock { state in
       state.pins[id.hash]?.holders -= 1
-      if let pin = state.pins[id.hash] {
-        state.pins[id.hash]?.through = max(pin.through, through)
-      }
+      if let pin = state.pins[id.hash] { state.pins[id.hash]?.through = max(pin.through, through) }
     }
   }
 
   // MARK: Sweeps
 
-  /// Takes note that cached data of so many bytes was given up.
+  /// Counts cached data that was given up: attachments that it named may go.
   package func noteGivenUp(_ bytes: Int) {
     state.withLock { state in
       // A store without attachments has nothing to sweep.
@@ -226,9 +223,10 @@ package final class AttachmentFiles: Sendable {
     }
   }
 
-  /// Takes note that cached entries were committed that name content of so many bytes.
-  /// - Parameter lastKept: the bytes that were there after the last sweep of an earlier opening;
-  ///   asked once.
+  /// Counts the attachments of cached entries that were committed.
+  /// - Parameters:
+  ///   - bytes: of their files, which are in the directory already.
+  ///   - lastKept: the bytes that the last sweep of an earlier opening has kept; asked once.
   func noteCached(_ bytes: Int, lastKept: () -> Int?) throws(TidemarkError) {
     if state.withLock({ $0.cachedBytes == nil }) {
       let lastKept = lastKept() ?? 0
@@ -243,7 +241,7 @@ package final class AttachmentFiles: Sendable {
     state.withLock { $0.cachedBytes = ($0.cachedBytes ?? 0) + bytes }
   }
 
-  /// Whether caches have brought so much that what they gave up since is to go.
+  /// Whether caches have brought so much since the last sweep that the next one is due.
   package var isCacheSweepDue: Bool {
     state.withLock { state in
       state.cachedBytes ?? 0 >= max(Limits.cachedBytesBeforeSweep, (state.keptBytes ?? 0) / 8)
@@ -260,7 +258,7 @@ package final class AttachmentFiles: Sendable {
       }
   }
 
-  /// Takes note that a compaction has dropped entries.
+  /// Says that a compaction has dropped entries, which calls for a sweep.
   func noteDrops() { state.withLock { $0.hasDrops = true } }
 
   /// Bytes that were there after the last sweep; nil before the first.
@@ -281,25 +279,26 @@ package final class AttachmentFiles: Sendable {
     package var through: UInt64
   }
 
-  /// Removes the files that no entry names.
-  /// - Parameter inUse: finds out which ones are named; nil for all. One sweep comes after the
-  ///   other, since each forgets pins that it has seen the entries of.
+  /// Removes the files that no entry names. One sweep at a time: each forgets pins up to the
+  /// sequence that it has seen.
+  /// - Parameter inUse: reads from the log which files are named; nil keeps all.
   package func sweep(
     _ inUse: () throws(TidemarkError) -> InUse?
   ) throws(TidemarkError) -> SweepReport {
     try sweeping.withLock { (_: inout Void) throws(TidemarkError) in
+      // Cleared before the log is read: what is dropped from here on calls for another sweep.
       let hadDrops = state.withLock { state in
         defer { state.hasDrops = false }
         return state.hasDrops
       }
-      do throws(TidemarkError) { return try sweepAlone(inUse) } catch {
+      do throws(TidemarkError) { return try sweepInTurn(inUse) } catch {
         if hadDrops { noteDrops() }
         throw error
       }
     }
   }
 
-  private func sweepAlone(
+  private func sweepInTurn(
     _ inUse: () throws(TidemarkError) -> InUse?
   ) throws(TidemarkError) -> SweepReport {
     try state.withLock { (state: inout State) throws(TidemarkError) in
@@ -307,6 +306,7 @@ package final class AttachmentFiles: Sendable {
         throw TidemarkError(error, while: "removing attachments that were not finished")
       }
     }
+    // Listed before the log is read: files that come later are not looked at.
     let hashes = try hashes()
     guard !hashes.isEmpty else {
       noteSwept(keeping: 0)
@@ -324,12 +324,11 @@ package final class AttachmentFiles: Sendable {
       let bytes = try fileBytes(hash) ?? 0
       let isGone = try state.withLock { (state: inout State) throws(TidemarkError) in
         if needed.contains(hash) { return false }
+        // An entry behind `through`, which was not looked at, may name a pinned file.
         if let pin = state.pins[hash], pin.holders > 0 || pin.through > through { return false }
         do throws(FileSystemError) {
           try fileSystem.remove(directory + "/" + AttachmentID.text(hash))
-        } catch {
-          throw TidemarkError(error, while: "removing an attachment that nothing names")
-        }
+        } catch { throw TidemarkError(error, while: "removing an attachment that nothing names") }
         return true
       }
       if isGone {
@@ -348,11 +347,7 @@ package final class AttachmentFiles: Sendable {
   }
 
   private func noteSwept(keeping bytes: Int) {
-    state.withLock { state in
-      state.changedBytes = 0
-      state.cachedBytes = 0
-      state.keptBytes = bytes
-    }
+    state.withLock { ($0.changedBytes, $0.cachedBytes, $0.keptBytes) = (0, 0, bytes) }
   }
 }
 
@@ -360,10 +355,7 @@ package final class AttachmentFiles: Sendable {
 package final class AttachmentHold: Sendable {
   package let id: AttachmentID
   private let files: AttachmentFiles
-  init(_ files: AttachmentFiles, _ id: AttachmentID) {
-    self.files = files
-    self.id = id
-  }
+  init(_ files: AttachmentFiles, _ id: AttachmentID) { (self.files, self.id) = (files, id) }
 
   deinit { files.release(id) }
 }

@@ -1,25 +1,27 @@
-/// Content that comes in parts, over days if need be: a file beside the attachments that becomes
-/// one of them once it is whole.
+/// The file of an upload: content that arrives in parts, over days if need be, beside the
+/// attachments. Once it is whole it is renamed and becomes one of them.
 ///
-/// Its header says what it is to become, and its pieces are those of an attachment's file. Parts
-/// need not be on the disk before all are there: after an opening what is found is read and
-/// compared before it counts, so that less may be there than was said. Content that is whole is
-/// compared with its hash and on the disk, and nothing is written to its file any more. A file of
-/// an encrypted store is encrypted from the first byte on.
+/// It has the format of an attachment's file: a header, which names the content, and pieces of
+/// 64 KiB. Parts are not synced one by one: after an opening the pieces in the file count only once
+/// ``verifyStored(most:)`` has read them, so that fewer may count than before. Content is *whole*
+/// when all of it has come, has the right hash and is synced; then its file changes no more.
+/// `AttachmentFiles` gives all who ask for a name the same object.
 package final class AttachmentPartFile: Sendable {
   private struct State {
     var header: AttachmentHeader
+    /// The hash of the first `pieces` pieces.
     var hash = SHA256()
-    /// Pieces that are in the hash.
+    /// Pieces that count: they were verified, or written by this object.
     var pieces = 0
-    /// Pieces that the file may have, of which some may not have been looked at.
+    /// Pieces that the file may have; those behind `pieces` have yet to be verified.
     var stored = 0
     var unsynced = 0
     var isWhole = false
+    /// Whether the file was removed, or has become an attachment: nothing may touch it any more.
     var isOver = false
   }
 
-  /// Bytes after which the system is to bring what it has to the disk, so that the end is quick.
+  /// Unsynced bytes after which a part syncs, so that the sync at the end is quick.
   private static let bytesUntilSync = 64 << 20
   private static let subject = "a part of an attachment"
 
@@ -29,7 +31,7 @@ package final class AttachmentPartFile: Sendable {
   private let pieces: AttachmentPieces
   private let state: Lock<State>
 
-  /// Content that begins to come.
+  /// Begins a file.
   init(_ files: AttachmentFiles, beginning id: AttachmentID, path: String, now: UInt64)
     throws(TidemarkError)
   {
@@ -47,18 +49,15 @@ package final class AttachmentPartFile: Sendable {
     state = Lock(State(header: header))
   }
 
-  /// Content that has begun to come before.
-  /// - Throws: `damaged` where the file is of no use.
+  /// Opens a file that was begun before.
+  /// - Throws: `damaged`, also for a former key: a change of keys does not rewrite part files.
   init(_ files: AttachmentFiles, resuming id: AttachmentID, path: String) throws(TidemarkError) {
     (self.files, self.id, self.path) = (files, id, path)
     do {
       let file = try files.fileSystem.open(path, .readWrite)
       defer { file.close() }
-      let header = try AttachmentHeader(
-        decoding: try file.read(AttachmentHeader.byteCount, at: 0))
-      guard header.id == id, !header.isReleased else {
-        throw FormatError("the file is another's")
-      }
+      let header = try AttachmentHeader(decoding: try file.read(AttachmentHeader.byteCount, at: 0))
+      guard header.id == id, !header.isReleased else { throw FormatError("the file is another's") }
       guard try files.keys.current() == header.seal?.keyID else {
         throw FormatError("it does not have the key for new files")
       }
@@ -68,6 +67,7 @@ package final class AttachmentPartFile: Sendable {
       pieces = AttachmentPieces(ofFile: header.number, sealer, hasSalts: header.hasSalts)
       let length = try file.length()
       var known = State(header: header)
+      // The last piece is shorter than the others, so only a file of full length has it.
       known.stored =
         length >= header.fileBytes
         ? header.pieces
@@ -82,22 +82,22 @@ package final class AttachmentPartFile: Sendable {
 
   /// Bytes of content that count, from the beginning on.
   package var received: Int { state.withLock { Self.received($0) } }
-  /// Whether all of it has come, is what its hash says, and is on the disk.
+  /// Whether all content has come, has the right hash and is synced.
   package var isWhole: Bool { state.withLock { $0.isWhole && !$0.isOver } }
-  /// Whether the file may have all of it, of which some may not have been looked at.
+  /// Whether the file may have all pieces, some of them not verified.
   package var mayBeWhole: Bool { state.withLock { $0.isOver || $0.stored == $0.header.pieces } }
-  /// Whether it was given up, or has become an attachment.
+  /// Whether the file was removed, or has become an attachment.
   package var isOver: Bool { state.withLock { $0.isOver } }
   /// The user's key that its file is encrypted with.
   var keyID: Encryption.KeyID? { state.withLock { $0.header.seal?.keyID } }
   /// When a part came last, in milliseconds since 1970.
   package var touched: UInt64 { state.withLock { $0.header.touched } }
-  /// Forgets a time that has not come yet: the clock may have been ahead when a part came.
+  /// Lowers `touched` to now: the clock may have been ahead when the last part came.
   package func capTouched(at now: UInt64) {
     state.withLock { $0.header.touched = min($0.header.touched, now) }
   }
 
-  /// Bytes on the disk; none where it is over.
+  /// Bytes that the file takes; 0 where it is over.
   package var storedBytes: Int {
     state.withLock { state in
       if state.isOver { return 0 }
@@ -109,11 +109,12 @@ package final class AttachmentPartFile: Sendable {
     min(state.pieces * AttachmentHeader.pieceBytes, Int(state.header.id.length))
   }
 
-  /// Looks at what an earlier opening has left.
-  /// - Parameter most: so many bytes are read, about.
-  /// - Returns: whether all was looked at, so that more can be appended.
-  /// - Throws: `damaged` for content that is whole and not what its hash says: nothing is kept.
-  package func look(most: Int) throws(TidemarkError) -> Bool {
+  /// Reads pieces that an earlier opening has left, and counts those that are as they were written.
+  /// Completes the content if no part is missing.
+  /// - Parameter most: about how many bytes to read.
+  /// - Returns: whether all pieces were read, so that parts can be appended.
+  /// - Throws: `damaged` for complete content with another hash: the file is removed.
+  package func verifyStored(most: Int) throws(TidemarkError) -> Bool {
     try state.withLock { (state: inout State) throws(TidemarkError) in
       try checkUnderWay(state)
       guard state.pieces < state.stored || Self.isToBeCompleted(state) else { return true }
@@ -123,7 +124,7 @@ package final class AttachmentPartFile: Sendable {
         var left = most
         while state.pieces < state.stored, left > 0 {
           guard let piece = try self.piece(state.pieces, of: file, state.header) else {
-            // Nothing behind it counts: it is sent again.
+            // This piece is torn or damaged: the sender repeats the content from here on.
             state.stored = state.pieces
             break
           }
@@ -137,7 +138,7 @@ package final class AttachmentPartFile: Sendable {
     }
   }
 
-  /// - Returns: nil for one that is not as it was written.
+  /// - Returns: the content of a piece; nil where that is not as it was written.
   private func piece(
     _ number: Int, of file: any File, _ header: AttachmentHeader
   ) throws -> [UInt8]? {
@@ -146,16 +147,15 @@ package final class AttachmentPartFile: Sendable {
     return stored.count == count ? try? pieces.decode(stored, number) : nil
   }
 
-  /// Appends what of a part continues what is there, in whole pieces.
+  /// Appends the bytes of a part that continue the content, in whole pieces. Changes nothing if the
+  /// part leaves a gap or brings nothing new, or pieces have yet to be verified.
   /// - Parameters:
   ///   - offset: how many bytes of the content come before the part.
   ///   - now: milliseconds since 1970.
-  /// - Returns: how many bytes count now.
+  /// - Returns: how many bytes count now: the sender goes on from there.
   /// - Throws: `noSpace` and other errors of the system; what was there before still counts, unless
-  ///   a sync failed. `damaged` for content that is not what its hash says: nothing is kept.
-  package func append(
-    _ bytes: [UInt8], at offset: Int, now: UInt64
-  ) throws(TidemarkError) -> Int {
+  ///   a sync failed. `damaged` for complete content with another hash: the file is removed.
+  package func append(_ bytes: [UInt8], at offset: Int, now: UInt64) throws(TidemarkError) -> Int {
     try state.withLock { (state: inout State) throws(TidemarkError) in
       try checkUnderWay(state)
       let known = Self.received(state) - offset
@@ -191,7 +191,7 @@ package final class AttachmentPartFile: Sendable {
       var hash = state.hash
       hash.add(piece.rawSpan)
       try pieces.encode(&piece, number, random: files.random)
-      // A piece that was not written whole is written once more.
+      // The state changes only after this: the next part overwrites a piece that was torn here.
       try file.writeFully(piece.rawSpan, at: pieces.offset(of: number))
       state.hash = hash
       state.pieces += 1
@@ -205,7 +205,7 @@ package final class AttachmentPartFile: Sendable {
     !state.isWhole && state.pieces == state.header.pieces
   }
 
-  /// Compares content of which all has come, and brings it to the disk under its name.
+  /// Compares the hash of content of which all has come, and syncs the file and its name.
   private func complete(_ file: any File, _ state: inout State) throws {
     do {
       guard state.hash.digest == id.hash else {
@@ -215,14 +215,14 @@ package final class AttachmentPartFile: Sendable {
       try file.sync()
       try files.fileSystem.syncDirectory(files.directory)
     } catch {
-      if !AttachmentFiles.passes(error) { discard(&state) }
+      if !AttachmentFiles.isTransient(error) { discard(&state) }
       throw error
     }
     state.isWhole = true
   }
 
   /// Reads content that is whole.
-  /// - Returns: nil where it is not as it was written any more; nothing is kept of it then.
+  /// - Returns: nil where the file is damaged; then it is removed.
   package func content() throws(TidemarkError) -> [UInt8]? {
     try state.withLock { (state: inout State) throws(TidemarkError) in
       try checkUnderWay(state)
@@ -246,34 +246,36 @@ package final class AttachmentPartFile: Sendable {
     }
   }
 
-  /// Makes an attachment of content that is whole: gives it its name.
-  /// - Returns: keeps it until an entry names it.
-  /// - Throws: `closed` where somebody has given it up; what has come stays if a rename fails.
+  /// Makes an attachment of content that is whole: renames its file.
+  /// - Returns: a hold that keeps the attachment until an entry that names it is committed.
+  /// - Throws: `closed` where the upload was cancelled. The file stays if the rename fails.
   package func finish() throws(TidemarkError) -> AttachmentHold {
-    // Content of no bytes is whole without a part.
-    guard try look(most: 0), isWhole else {
+    // Content of no bytes, which needs no part, is completed here.
+    guard try verifyStored(most: 0), isWhole else {
       throw TidemarkError(.invalidArgument, "the content is not whole yet")
     }
     let header = state.withLock { $0.header }
-    // An upload of the same content that begins meanwhile finds either this file or none.
+    // Over before the rename, so that no part is written to an attachment; under the lock of
+    // `files`, so that an upload of the same name that begins now finds this file or none.
     let hold = try files.adopt(path, as: id, bytes: header.fileBytes) { () throws(TidemarkError) in
       try state.withLock { (state: inout State) throws(TidemarkError) in
         try checkUnderWay(state)
         state.isOver = true
       }
     }
-    // A change of keys passes by what has no name yet.
+    // A change of keys rewrites only attachments: the key may have changed before the rename.
     if try files.keys.current() != header.seal?.keyID { try files.rewrite(id) }
     return hold
   }
 
-  /// Gives up what has come.
+  /// Ends the upload and removes the file, unless it is over already.
   package func cancel() { state.withLock { if !$0.isOver { discard(&$0) } } }
 
-  /// A sync that failed says nothing of what is on the disk: the content begins anew.
+  /// Syncs the file. After a failed sync nobody knows what is on the disk, so the file is removed,
+  /// and the upload begins anew.
   private func sync(_ file: any File, _ state: inout State) throws {
     do throws(FileSystemError) { try file.sync() } catch {
-      if !AttachmentFiles.passes(error) { discard(&state) }
+      if !AttachmentFiles.isTransient(error) { discard(&state) }
       throw error
     }
   }

@@ -1,13 +1,13 @@
-/// Where in the log something stands: segment and offset. An older copy of the store may give out
-/// a segment's id once more; the salt tells the two apart.
+/// The place of a block in the log, as the key of a ``ClockCache``: segment and offset.
 package struct BlockAddress: CacheAddress {
   var segmentID: UInt64
+  /// The segment's, random: a store that was restored from a copy gives out ids of segments again.
   var salt: UInt32
   var offset: UInt32
-  /// Tells the stores of a shared cache apart: segments of two may have the same numbers.
+  /// Tells the stores of a shared cache apart: segments of two may have the same ids.
   var store: UInt32 = 0
 
-  /// For tables in memory. Nobody chooses offsets, so that it is not seeded.
+  /// Not seeded: no user of the store chooses offsets, so nobody can make them collide.
   package var hash: UInt64 {
     let segment = segmentID ^ (UInt64(store) &<< 32)
     let mixed = (segment &* 0x9e37_79b9_7f4a_7c15) ^ UInt64(offset) ^ (UInt64(salt) &<< 32)

@@ -1,14 +1,14 @@
-/// The name of something in a ``ClockCache``.
+/// The key of a value in a ``ClockCache``.
 package protocol CacheAddress: Sendable, Equatable {
   /// For the cache's table.
   var hash: UInt64 { get }
 }
 
-/// A cache of what was decoded from the log, bounded in bytes.
+/// A cache of values decoded from the log (blocks, objects), bounded in bytes, behind one lock.
 ///
 /// Evicts by the clock (second chance) algorithm: F. J. Corbató, "A Paging Experiment with the
-/// Multics System", 1968. A hit sets a bit and moves nothing. What a scan passes over once goes
-/// before what was asked for again.
+/// Multics System", 1968. A hit sets a bit and moves nothing. Values that a scan reads once are
+/// evicted before values that were hit again.
 package final class ClockCache<Address: CacheAddress, Value: Sendable>: Sendable {
   private struct Slot {
     var address: Address
@@ -18,14 +18,16 @@ package final class ClockCache<Address: CacheAddress, Value: Sendable>: Sendable
   }
 
   private struct State {
-    /// Open addressing: numbers of slots, counted from 1; 0 is empty. A power of two, or none.
+    /// Open addressing: numbers of slots, counted from 1; 0 is empty. Its count is a power of two,
+    /// or 0, and at least half of it is empty, so that `find` ends.
     var table: [UInt32] = []
     var slots: [Slot] = []
+    /// The slot that the next eviction looks at first.
     var hand = 0
     var bytes = 0
     var limit: Int
 
-    /// Where in the table an address stands, or would.
+    /// The index in the table of an address, or of the empty place for it. Not for an empty table.
     func find(_ address: Address) -> Int {
       let mask = table.count &- 1
       var index = Int(truncatingIfNeeded: address.hash) & mask
@@ -36,12 +38,12 @@ package final class ClockCache<Address: CacheAddress, Value: Sendable>: Sendable
       return index
     }
 
-    /// Brings closer what a look-up of these will meet.
+    /// Prefetches the table's places, the slots and the values of addresses, in three passes.
     func prefetch(_ addresses: [Address]) {
       let mask = table.count &- 1
-      // A span lends a value, where the array would retain it, and wait for what is to be fetched.
+      // The array would retain each value, and so wait for its memory; a span does not.
       let slots = slots.span
-      // The sums keep the loads from being left out; none of a pass waits for another.
+      // Loads of a pass do not depend on each other. The sum keeps the compiler from removing them.
       var sum: UInt32 = 0
       for address in addresses { sum &+= table[Int(truncatingIfNeeded: address.hash) & mask] }
       var isAny = sum > 0
@@ -56,7 +58,7 @@ package final class ClockCache<Address: CacheAddress, Value: Sendable>: Sendable
       }
     }
 
-    /// Goes on with some of the slots only.
+    /// Removes all slots but some.
     mutating func keep(where isKept: (Slot) -> Bool) {
       let kept = slots.filter(isKept)
       self = State(limit: limit)
@@ -92,6 +94,7 @@ package final class ClockCache<Address: CacheAddress, Value: Sendable>: Sendable
       table[hole] = 0
     }
 
+    /// Evicts one value; there must be one.
     mutating func evictOne() {
       while true {
         if hand >= slots.count { hand = 0 }
@@ -107,7 +110,7 @@ package final class ClockCache<Address: CacheAddress, Value: Sendable>: Sendable
           slots.swapAt(hand, slots.count - 1)
         }
         slots.removeLast()
-        // The newest one, which may stand here now, has its turn when the hand has come round.
+        // The last slot, with the newest value, was moved here: it is looked at one round later.
         hand += 1
         return
       }
@@ -121,7 +124,7 @@ package final class ClockCache<Address: CacheAddress, Value: Sendable>: Sendable
 
   package var bytes: Int { state.withLock { $0.bytes } }
 
-  /// Changes how many bytes it may hold, and evicts what is more.
+  /// Changes the most bytes held, and evicts values down to that.
   func setLimit(_ bytes: Int) {
     state.withLock { state in
       state.limit = bytes
@@ -139,9 +142,9 @@ package final class ClockCache<Address: CacheAddress, Value: Sendable>: Sendable
     }
   }
 
-  /// The values of many addresses. Each look-up waits for memory three times, at places that have
-  /// nothing to do with each other: so it is asked for them all, one step after the other.
-  /// - Parameter values: gets one for each address, nil for what is not here.
+  /// The values of many addresses. A look-up waits for memory three times: table, slot, value. So
+  /// the memory of all of them is prefetched first.
+  /// - Parameter values: gets one for each address, nil where there is none.
   func values(for addresses: [Address], into values: inout [Value?]) {
     values.removeAll(keepingCapacity: true)
     state.withLock { state in
@@ -156,17 +159,15 @@ package final class ClockCache<Address: CacheAddress, Value: Sendable>: Sendable
           continue
         }
         state.slots[number].wasUsed = true
-        // A span lends the slot, where the array copies all of it.
+        // An element of the array would be copied whole; a span lends it.
         values.append(state.slots.span[number].value)
       }
     }
   }
 
   /// Keeps a value; one larger than a quarter of the limit is not kept.
-  /// - Parameter replaces: whether it takes the place of another value at its address.
-  package func insert(
-    _ value: Value, for address: Address, bytes: Int, replaces: Bool = false
-  ) {
+  /// - Parameter replaces: whether it replaces a value at its address; blocks never change.
+  package func insert(_ value: Value, for address: Address, bytes: Int, replaces: Bool = false) {
     state.withLock { state in
       guard bytes <= state.limit / 4 else { return }
       state.growIfFull()
@@ -186,13 +187,13 @@ package final class ClockCache<Address: CacheAddress, Value: Sendable>: Sendable
     }
   }
 
-  /// Forgets everything but what is at some of the addresses.
+  /// Forgets all values but those at some addresses.
   package func removeAll(except isKept: (Address) -> Bool = { _ in false }) {
     state.withLock { $0.keep { isKept($0.address) } }
   }
 }
 
 extension ClockCache where Address == BlockAddress {
-  /// Forgets what a store has in it.
+  /// Forgets the values of one of the stores that share the cache.
   package func removeAll(of store: UInt32) { removeAll { $0.store != store } }
 }

@@ -1,15 +1,16 @@
-// SAFETY: buffers that values are copied to belong to one call at a time: they are on its
-// stack, its own, or scratch, which whoever turns its flag from free to taken has alone.
+// SAFETY: a buffer that a value is copied to belongs to one call: it is on the stack, on the heap,
+// or scratch, which the call has that turned its flag from free to taken. `extendLifetime` keeps
+// the cache, whose `deinit` unmaps the words, until a call has used them.
 
 extension HotCache {
-  /// Calls `body` with a key's value and sequence.
+  /// Calls `body` with a key's value and sequence, and no lock held.
   ///
   /// Not generic: callers in other modules would ask the runtime for types with every hit.
   /// - Parameters:
   ///   - key: the key.
   ///   - hash: its hash by ``seed``.
-  ///   - note: gets the note that is kept with the value, nil for none; good once this returned.
-  ///   - body: gets a copy that is gone after the call.
+  ///   - note: gets the note that is kept with the value, nil for none, before `body` is called.
+  ///   - body: gets a copy of the value that ends with the call.
   /// - Returns: false when the key is not here.
   package func read(
     _ key: RawSpan, hash: UInt64, note: inout HotNote?,
@@ -33,6 +34,7 @@ extension HotCache {
         return true
       }
     }
+    // A value longer than the stack buffer is looked up once more, with a longer one.
     return length == 0 ? isHit : try readLong(words, key, hash, length, &note, body)
   }
 
@@ -44,24 +46,23 @@ extension HotCache {
     return try read(key, hash: hash, note: &note, body)
   }
 
-  /// Copies the value of an entry, as a scan comes by it, which is no reason to keep it: the
-  /// look-up is not counted.
+  /// Copies the value of an entry for a scan. Not counted as a hit, which would keep what a scan
+  /// reads in the cache.
   /// - Parameters:
   ///   - key: the key.
   ///   - hash: its hash by ``seed``.
-  ///   - sequence: the entry's.
-  ///   - bytes: where the value is copied to, behind `start`, a multiple of eight; grows.
-  /// - Returns: its length; nil when it is not here, or of more than 1 KiB.
+  ///   - sequence: the entry's; a value of another entry of the key is not returned.
+  ///   - bytes: gets the value from `start` on, a multiple of eight; grows.
+  /// - Returns: its length; nil when it is not here, or longer than 1 KiB.
   func copy(
-    _ key: RawSpan, hash: UInt64, ofEntry sequence: UInt64, into bytes: inout [UInt8],
-    at start: Int
+    _ key: RawSpan, hash: UInt64, ofEntry sequence: UInt64, into bytes: inout [UInt8], at start: Int
   ) -> Int? {
     guard let words else { return nil }
     defer { extendLifetime(self) }
     let shard = HotCacheShard(words, layout, shardNumber(hash))
     let tag = HotCacheEntry.tag(hash)
     if bytes.count < start + Self.stackBytes {
-      // Scans of which nothing is here set nothing aside.
+      // A scan whose values are not here allocates nothing.
       guard shard.undisturbed({ shard.find(key, tag) != nil }) ?? false else { return nil }
       let missing = max(bytes.count, Self.copiedBytes, start + Self.stackBytes - bytes.count)
       bytes.append(contentsOf: repeatElement(0, count: missing))
@@ -75,7 +76,7 @@ extension HotCache {
     }
   }
 
-  /// Asks the processor for the part of the table where a key belongs.
+  /// Prefetches the slot of a key in the table.
   @inline(__always)
   func prefetchSlot(_ hash: UInt64) {
     guard let words else { return }
@@ -83,7 +84,7 @@ extension HotCache {
     extendLifetime(self)
   }
 
-  /// Asks the processor for the beginning of a key's entry.
+  /// Prefetches the beginning of a key's entry.
   @inline(__always)
   func prefetchEntry(_ hash: UInt64) {
     guard let words else { return }
@@ -91,9 +92,9 @@ extension HotCache {
     extendLifetime(self)
   }
 
-  /// Room for a window of a scan's values, of common lengths.
+  /// The least by which the buffer of a scan's values grows.
   private static let copiedBytes = 16 << 10
-  /// A length that always fits on the stack.
+  /// Longer values are not copied to the stack.
   private static let stackBytes = 1024
 
   @inline(__always)
@@ -109,11 +110,10 @@ extension HotCache {
     return unsafe _overrideLifetime(span, copying: ())
   }
 
-  /// Looks a key up, copies its value and counts the outcome.
+  /// Looks a key up, copies its value and counts the outcome: `.long` when it is looked up again.
   @unsafe
   private func look(
-    _ words: AtomicWords, _ key: RawSpan, _ hash: UInt64,
-    into buffer: UnsafeMutableRawBufferPointer
+    _ words: AtomicWords, _ key: RawSpan, _ hash: UInt64, into buffer: UnsafeMutableRawBufferPointer
   ) -> HotCacheShard.Answer {
     let number = shardNumber(hash)
     let shard = HotCacheShard(words, layout, number)
@@ -132,7 +132,8 @@ extension HotCache {
     return seen.answer
   }
 
-  /// The same for a value that does not fit on the stack; it may have become longer still.
+  /// The same for a value that does not fit on the stack. A value that grows between look-ups each
+  /// time, four times over, counts as absent.
   private func readLong(
     _ words: AtomicWords, _ key: RawSpan, _ hash: UInt64, _ length: Int, _ note: inout HotNote?,
     _ body: (RawSpan, UInt64) throws(TidemarkError) -> Void
@@ -160,7 +161,7 @@ extension HotCache {
     return false
   }
 
-  /// Scratch number `scratch`, or without that a buffer from the heap.
+  /// Scratch buffer number `scratch`, or for nil one from the heap, for the caller to deallocate.
   @unsafe
   private func buffer(
     _ words: AtomicWords, _ length: Int, _ scratch: Int?

@@ -1,16 +1,17 @@
 // SAFETY: the words are unmapped when nobody can call the cache any more; every method that uses
 // them keeps the cache alive to its end.
 
-/// A bounded cache of values by key, which every get looks into first.
+/// A bounded cache of values by key, which every get looks into first. Split into shards by hash.
 ///
 /// A hit takes no lock, moves nothing and allocates nothing: the value is copied (to the stack,
-/// or to a scratch buffer when it is longer than 1 KiB) while a version tells whether a writer
-/// was there in between. `body` then works on the copy, with no lock held: it may call the
+/// or to a scratch buffer when it is longer than 1 KiB), and a version tells whether a writer
+/// changed the shard meanwhile. `body` then works on the copy, with no lock held: it may call the
 /// cache, or the store, and take as long as it likes. Only values of more than 64 KiB, and more
 /// than four long ones at a time, need a buffer from the heap.
 ///
-/// Eviction is S3-FIFO's, see ``HotCacheShard``. A value that was looked up is
-/// kept only if no key of its shard was forgotten meanwhile, see ``epoch(_:)``.
+/// Eviction is S3-FIFO's, see ``HotCacheShard``. Every put and delete removes its key, which raises
+/// the *epoch* of the key's shard; a value that was read from the log is kept only if the epoch is
+/// that from before the read. A *note* is what a caller keeps with a value, see ``HotNote``.
 package final class HotCache: Sendable {
   /// The seed for `KeyHash.hash` of the keys.
   package let seed: UInt64
@@ -37,16 +38,14 @@ package final class HotCache: Sendable {
     locks = (0..<layout.shards).map { _ in Lock(HotCacheQueues(layout)) }
   }
 
-  deinit {
-    if let words { unsafe words.unmap() }
-  }
+  deinit { if let words { unsafe words.unmap() } }
 
   /// Whether it keeps anything.
   var isOn: Bool { words != nil }
 
-  /// How often keys of a key's shard were forgotten. A caller that asks before it looks a value up,
-  /// and gives the answer to ``insert(_:hash:sequence:value:awaitsNote:epoch:)``, cannot bring back
-  /// a value that was replaced in between.
+  /// How often keys of a key's shard were removed. A caller that reads the epoch before it looks a
+  /// value up in the index, and gives it to ``insert(_:hash:sequence:value:awaitsNote:epoch:)``,
+  /// cannot bring back a value that was replaced in between.
   func epoch(_ hash: UInt64) -> UInt64 {
     guard let words else { return 0 }
     defer { extendLifetime(self) }
@@ -60,7 +59,7 @@ package final class HotCache: Sendable {
   ///   - hash: its hash by ``seed``.
   ///   - sequence: that of the entry that wrote the value.
   ///   - value: the value.
-  ///   - awaitsNote: whether ``keep(_:_:hash:sequence:_:)`` is likely to follow.
+  ///   - awaitsNote: whether to leave room for a note, see ``keep(_:_:hash:sequence:_:)``.
   ///   - epoch: what ``epoch(_:)`` said before the value was looked up; nil where nobody writes.
   package func insert(
     _ key: RawSpan, hash: UInt64, sequence: UInt64, value: RawSpan, awaitsNote: Bool = false,
@@ -68,8 +67,7 @@ package final class HotCache: Sendable {
   ) {
     let note = awaitsNote ? HotNote.unknown : nil
     guard let words, HotCacheShard.words(of: key, value, note) <= layout.entryWords,
-      sequence <= HotCacheEntry.sequenceMax,
-      key.byteCount > 0, key.byteCount <= Limits.keyBytes
+      sequence <= HotCacheEntry.sequenceMax, key.byteCount > 0, key.byteCount <= Limits.keyBytes
     else {
       // The key's older value must not outlive a newer one.
       remove(key, hash: hash)
@@ -80,7 +78,8 @@ package final class HotCache: Sendable {
     let shard = HotCacheShard(words, layout, number)
     locks[number].withLock { queues in
       shard.writing {
-        // A caller that forgets the key has counted by now, or sees that somebody is at work here.
+        // Pairs with the fence of `remove`: either this sees the raised epoch, or `remove` sees the
+        // odd version of `writing`, and waits for the lock to remove what is inserted here.
         AtomicWords.fence()
         if let epoch, words.load(shard.epochWord) != epoch { return }
         shard.insert(
@@ -89,10 +88,10 @@ package final class HotCache: Sendable {
     }
   }
 
-  /// Adds a note to an entry that was kept with room for one, if it is still here.
+  /// Adds a note to an entry that was inserted with room for one, if it is still here.
   /// - Parameters:
   ///   - sequence: the entry's.
-  ///   - isCurrent: whether the note still holds; asked while nobody can forget the key.
+  ///   - isCurrent: whether the note still holds; asked under the lock, where the key stays.
   func keep(
     _ note: HotNote, _ key: RawSpan, hash: UInt64, sequence: UInt64, _ isCurrent: () -> Bool
   ) {
@@ -108,7 +107,7 @@ package final class HotCache: Sendable {
     }
   }
 
-  /// The answers of ``epoch(_:)`` for all keys; none when it keeps nothing.
+  /// The epochs of all shards; none when the cache keeps nothing.
   func epochs() -> [UInt64] {
     guard let words else { return [] }
     defer { extendLifetime(self) }
@@ -117,8 +116,7 @@ package final class HotCache: Sendable {
     }
   }
 
-  /// Keeps a value that somebody came by, if its key is not here and there is room for it without
-  /// another one having to leave.
+  /// Keeps a value that a scan has read, if its key is not here and nothing is evicted for it.
   /// - Parameters:
   ///   - key: the key; so are `sequence`, `value` and `awaitsNote` those of
   ///     ``insert(_:hash:sequence:value:awaitsNote:epoch:)``.
@@ -133,13 +131,13 @@ package final class HotCache: Sendable {
     defer { extendLifetime(self) }
     let shard = HotCacheShard(words, layout, number)
     let size = HotCacheShard.words(of: key, value, note)
-    guard size <= layout.entryWords, sequence <= HotCacheEntry.sequenceMax,
-      shard.hasRoom(for: size)
+    guard size <= layout.entryWords, sequence <= HotCacheEntry.sequenceMax, shard.hasRoom(for: size)
     else { return }
     let tag = HotCacheEntry.tag(hash)
     if let isHere = shard.undisturbed({ shard.find(key, tag) != nil }), isHere { return }
     locks[number].withLock { queues in
       shard.writing {
+        // As in `insert`. What was found without the lock may have changed.
         AtomicWords.fence()
         guard words.load(shard.epochWord) == epochs[number], shard.hasRoom(for: size),
           shard.find(key, tag) == nil
@@ -150,13 +148,14 @@ package final class HotCache: Sendable {
     }
   }
 
-  /// Forgets a key. Takes no lock when it is not here.
+  /// Removes a key, after its new entry is in the index. Takes no lock when the key is not here.
   package func remove(_ key: RawSpan, hash: UInt64) {
     guard let words else { return }
     defer { extendLifetime(self) }
     let number = shardNumber(hash)
     let shard = HotCacheShard(words, layout, number)
     let tag = HotCacheEntry.tag(hash)
+    // Raised first: an `insert` of an older value that the look-up misses sees the new epoch.
     words.increment(shard.epochWord)
     AtomicWords.fence()
     if let isHere = shard.undisturbed({ shard.find(key, tag) != nil }), !isHere { return }
@@ -165,7 +164,7 @@ package final class HotCache: Sendable {
     }
   }
 
-  /// Forgets all keys and gives the memory of their values back.
+  /// Removes all keys and gives the memory of their values back.
   package func removeAll() {
     guard let words else { return }
     defer { extendLifetime(self) }
@@ -192,7 +191,7 @@ package final class HotCache: Sendable {
     return sum
   }
 
-  /// Keys that are here.
+  /// The number of keys in the cache.
   package var count: Int {
     guard let words else { return 0 }
     defer { extendLifetime(self) }

@@ -1,18 +1,15 @@
-/// What a caller keeps with a value in the hot cache, so that a hit need not look elsewhere: two
-/// words that mean nothing to the hot cache.
+/// Two words that a caller keeps with a value in the hot cache, so that a hit need not look
+/// elsewhere; the cache does not interpret them.
 package struct HotNote: Sendable, Equatable {
   static let words = 2
-  /// Holds the place of a note that is still to come.
+  /// Reserves the words of a note that is yet to be added; readers get nil for it.
   static let unknown = HotNote(first: 0, second: .max)
 
   package var first: UInt64
   /// Anything but `UInt64.max`, which marks `unknown`.
   package var second: UInt64
 
-  package init(first: UInt64, second: UInt64) {
-    self.first = first
-    self.second = second
-  }
+  package init(first: UInt64, second: UInt64) { (self.first, self.second) = (first, second) }
 }
 
 /// The words of a hot cache's entry and of a slot in its table.
@@ -25,15 +22,16 @@ package struct HotNote: Sendable, Equatable {
 ///        value, filled up to words
 /// gap:   u64 words (48) | 0 (16)
 /// ```
-/// A position is that of an entry, in words from the start of its shard's small queue.
+/// A position is that of an entry, in words from the start of its shard's small queue. A tag is 32
+/// bits of the key's hash. Readers count hits up, eviction counts them down.
 ///
-/// A gap is an entry that was removed, or what the end of a ring left over. It has a key of length
-/// 0, which no entry has.
+/// A gap is an entry that was removed, or the unused end of a ring. It has a key of length 0, which
+/// no entry has.
 struct HotCacheEntry {
   /// The largest sequence that fits in.
   static let sequenceMax: UInt64 = (1 << 48) - 1
   static let headWords = 2
-  /// The hits of a slot stop here.
+  /// A slot counts no more hits than this.
   static let hitsMax: UInt64 = 3
 
   var first: UInt64
@@ -70,7 +68,7 @@ struct HotCacheEntry {
       : Self.headWords + keyWords + noteWords + AtomicWords.words(forBytes: valueLength)
   }
 
-  /// The part of a key's hash that tells the shard's keys apart.
+  /// The low half of a key's hash; the highest bits choose the shard. Different keys may share it.
   @inline(__always)
   static func tag(_ hash: UInt64) -> UInt64 { hash & 0xffff_ffff }
 

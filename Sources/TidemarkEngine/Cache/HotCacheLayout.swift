@@ -1,4 +1,4 @@
-/// How a hot cache divides its bytes, in words of eight bytes.
+/// How a hot cache divides its memory, in words of eight bytes.
 ///
 /// ```
 /// control blocks, one a shard, 128 B each
@@ -6,7 +6,7 @@
 /// scratch buffers for long values, 4
 /// shards, each: table | ghost queue | small queue | main queue
 /// ```
-/// Nothing is touched before it is needed, so that a small store has a small cache.
+/// Pages are not touched before they are needed, so that a small store has a small cache.
 struct HotCacheLayout: Sendable {
   static let controlWords = 16
   static let stripes = 16
@@ -15,13 +15,13 @@ struct HotCacheLayout: Sendable {
   static let scratchUntouched: UInt64 = 0
   static let scratchFree: UInt64 = 1
   static let scratchTaken: UInt64 = 2
-  /// Longest value for which the cache keeps buffers; longer ones get one of their own.
+  /// Longest value that is copied to a scratch buffer; a longer one is copied to the heap.
   static let scratchBytesMax = 64 << 10
-  /// Fewer bytes than this are no cache.
+  /// A cache with a smaller limit keeps nothing.
   static let limitBytesMin = 16 << 10
   /// Positions have 30 bits.
   static let shardWordsMax = (1 << 30) - 2
-  /// The objects around the words take about so much.
+  /// About the bytes of the Swift objects of a cache.
   private static let objectBytes = 2048
   private static let shardBytesMin = 64 << 10
   private static let shardsMax = 16
@@ -41,6 +41,7 @@ struct HotCacheLayout: Sendable {
   /// - Parameter limitBytes: at least `limitBytesMin`.
   init(fitting limitBytes: Int) {
     precondition(limitBytes >= Self.limitBytesMin)
+    // All scratch buffers take a 32nd of the limit at most: 32 is 4 buffers times 8 bytes.
     scratchWords = min(limitBytes / 32, Self.scratchBuffers * Self.scratchBytesMax) / 32
     let fixed = Self.objectBytes + (Self.stripes + Self.shardsMax) * Self.controlWords * 8
     let bytes = limitBytes - fixed - scratchWords * 8 * Self.scratchBuffers
@@ -58,13 +59,13 @@ struct HotCacheLayout: Sendable {
 
   var mainWords: Int { shardWords - main }
 
-  /// Words of everything, and one more: a gap may have one word where an entry's head has two.
+  /// All words, and one more: readers load two words of an entry's head, also of a last gap of one.
   var words: Int { firstShard + shards * shardWords + 1 }
 
   private var firstScratch: Int { (shards + Self.stripes) * Self.controlWords }
   private var firstShard: Int { firstScratch + Self.scratchBuffers * scratchWords }
 
-  /// Whether a few megabytes more or less do not matter to a shard.
+  /// Whether a shard is so large, 16 MiB, that rounding up to huge pages does not matter.
   var usesHugePages: Bool { shardWords >= 2 << 20 }
 
   /// Where a shard's control block is.
@@ -75,7 +76,7 @@ struct HotCacheLayout: Sendable {
   @inline(__always)
   func start(_ shard: Int) -> Int { firstShard &+ shard &* shardWords }
 
-  /// Where a stripe's counter of hits is; that of misses follows.
+  /// Where a block of counters begins: hits, then misses.
   @inline(__always)
   func stripe(_ number: Int) -> Int { (shards &+ number) &* Self.controlWords }
 
@@ -84,6 +85,6 @@ struct HotCacheLayout: Sendable {
 
   func scratch(_ number: Int) -> Int { firstScratch + number * scratchWords }
 
-  /// The bytes that are charged before anything is in the cache.
+  /// The bytes that count as used while the cache is empty.
   var fixedBytes: Int { Self.objectBytes + firstScratch * 8 }
 }

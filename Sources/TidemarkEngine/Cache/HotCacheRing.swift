@@ -1,12 +1,13 @@
-/// A queue of entries in a ring of words: appended at the tail, taken from the head.
+/// A queue of entries in a ring of words: appended at the tail, removed at the head.
 ///
-/// It does the sums only; the words are elsewhere. An entry never crosses the end of the ring:
-/// what is left over there becomes a gap, which its user marks and takes out like an entry.
+/// It does the arithmetic only; ``HotCacheShard`` owns the words. An entry never crosses the end of
+/// the ring: words that are left over there are a gap, which the shard marks, and later removes as
+/// it does an entry.
 struct HotCacheRing: Sendable {
-  /// A place for an entry.
+  /// Where an appended entry goes.
   struct Place {
     var position: Int
-    /// Where a gap begins that the entry leaves behind; its words reach to the ring's end.
+    /// Where a gap begins, up to the ring's end, if the entry did not fit in there.
     var gap: Int?
   }
 
@@ -17,7 +18,7 @@ struct HotCacheRing: Sendable {
   private var tail = 0
   /// Words of entries and gaps.
   private(set) var used = 0
-  /// Words that were ever touched, all at the front.
+  /// Words that were ever written, all at the front: they have memory.
   private(set) var touched = 0
 
   init(capacity: Int) { self.capacity = capacity }
@@ -30,17 +31,15 @@ struct HotCacheRing: Sendable {
   }
 
   /// Appends an entry.
-  /// - Returns: nil when the head must be taken out first.
+  /// - Returns: nil when the head must be removed first.
   mutating func append(_ words: Int) -> Place? {
     guard hasRoom(for: words) else { return nil }
-    if used == 0 {
-      head = 0
-      tail = 0
-    }
+    if used == 0 { (head, tail) = (0, 0) }
     var place = Place(position: tail, gap: nil)
     if words > capacity - tail {
       place = Place(position: 0, gap: tail)
       used += capacity - tail
+      // The first word of a gap says how long it is.
       touched = max(touched, tail + 1)
     }
     tail = place.position + words
@@ -50,7 +49,8 @@ struct HotCacheRing: Sendable {
     return place
   }
 
-  /// Takes the oldest entry or gap out.
+  /// Removes the oldest entry or gap.
+  /// - Parameter words: its own count of words.
   mutating func removeHead(_ words: Int) {
     precondition(words > 0 && words <= used && words <= capacity - head)
     head += words

@@ -1,13 +1,15 @@
-// The table: linear probing, grown in place; and the ghost queue beside it. For writers.
+// The table of a shard, from hash to entry: linear probing, grown in place. And the ghost queue,
+// which remembers keys that were evicted. Only writers, who hold the shard's lock, change words
+// here, within `writing`, so that readers beside them start over.
 extension HotCacheShard {
   private static let firstSlots = 64
   /// From so many slots on a shard takes huge pages: the first value that a store reads should not
-  /// wait for megabytes of zeros.
+  /// wait until the system has cleared megabytes.
   private static let slotsForHugePages = 1024
 
   var slots: Int { Int(words.load(slotsWord)) }
 
-  /// How many entries a table may have.
+  /// Most entries of a table: a fifth of its slots stays empty, so that probing ends soon.
   static func entries(perSlots slots: Int) -> Int { slots / 5 * 4 }
 
   /// Adds a slot; there must be a free one.
@@ -22,7 +24,7 @@ extension HotCacheShard {
   }
 
   /// The slot of the entry at a position.
-  /// - Returns: its index in the words.
+  /// - Returns: its index in the words; nil where the entry was removed.
   func findSlot(tag: UInt64, position: Int) -> Int? {
     let slots = slots
     guard slots > 0 else { return nil }
@@ -40,9 +42,9 @@ extension HotCacheShard {
 
   /// Empties a slot and closes the gap: D. E. Knuth, The Art of Computer Programming 3,
   /// section 6.4, algorithm R.
-  func removeSlot(at place: Int) {
+  func removeSlot(at wordIndex: Int) {
     let slots = slots
-    var hole = place - table
+    var hole = wordIndex - table
     var index = hole
     while true {
       index = index + 1 == slots ? 0 : index + 1
@@ -59,26 +61,26 @@ extension HotCacheShard {
     words.store(table + hole, 0)
   }
 
-  /// Gives the table twice its slots and enters all of the queues' entries again. Hits and
-  /// ghosts are forgotten; this happens while the cache still fills.
-  /// - Returns: false when it has all it may have.
+  /// Gives the table twice its slots and inserts a slot for every entry of the queues. Hits and
+  /// ghosts are lost, which costs little while the cache still fills.
+  /// - Returns: false when the table has the most slots already.
   func growTable(_ queues: HotCacheQueues) -> Bool {
     let new = min(max(Self.firstSlots, 2 * slots), layout.slots)
     guard new > slots else { return false }
     if layout.usesHugePages, slots < Self.slotsForHugePages, new >= Self.slotsForHugePages {
-      // The table's small pages go, which would be in the way of a large one.
+      // Small pages, which the table has, would keep the system from using a huge one.
       words.release(table, slots)
       words.useHugePages(table, layout.shardWords)
     }
     words.clear(table, new)
     words.clear(table + layout.ghost, new / 4)
     words.store(slotsWord, UInt64(new))
-    enter(queues.small, from: 0)
-    enter(queues.main, from: layout.main - layout.small)
+    insertSlots(of: queues.small, from: 0)
+    insertSlots(of: queues.main, from: layout.main - layout.small)
     return true
   }
 
-  private func enter(_ ring: HotCacheRing, from start: Int) {
+  private func insertSlots(of ring: HotCacheRing, from start: Int) {
     var position = ring.head
     var rest = ring.used
     while rest > 0 {
@@ -94,29 +96,29 @@ extension HotCacheShard {
 
   // MARK: - The ghost queue
 
-  /// Remembers that a key was here. A word is a queue of four fingerprints; all of them
-  /// together forget keys at about the age at which one long queue would.
+  /// Remembers a key that leaves. Each word is a queue of four fingerprints; all of them together
+  /// forget keys at about the age at which one long queue would.
   func rememberGhost(_ tag: UInt64) {
-    let place = ghostPlace(tag)
-    words.store(place, words.load(place) << 16 | Self.fingerprint(tag))
+    let index = ghostIndex(tag)
+    words.store(index, words.load(index) << 16 | Self.fingerprint(tag))
   }
 
-  /// Whether a key was here not long ago; that is forgotten.
+  /// Whether a key left not long ago; then its fingerprint is removed.
   func forgetGhost(_ tag: UInt64) -> Bool {
     guard slots > 0 else { return false }
-    let place = ghostPlace(tag)
-    let queue = words.load(place)
+    let index = ghostIndex(tag)
+    let queue = words.load(index)
     for shift in stride(from: UInt64(0), to: 64, by: 16)
     where (queue >> shift) & 0xffff == Self.fingerprint(tag) {
-      words.store(place, queue & ~(0xffff << shift))
+      words.store(index, queue & ~(0xffff << shift))
       return true
     }
     return false
   }
 
-  private func ghostPlace(_ tag: UInt64) -> Int {
-    table + layout.ghost + Self.home(tag, slots / 4)
-  }
+  private func ghostIndex(_ tag: UInt64) -> Int { table + layout.ghost + Self.home(tag, slots / 4) }
+
+  /// Never 0, which is an empty place of a ghost queue.
 
   private static func fingerprint(_ tag: UInt64) -> UInt64 { max(1, tag & 0xffff) }
 }

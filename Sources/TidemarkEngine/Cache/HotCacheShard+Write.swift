@@ -1,4 +1,4 @@
-/// The two queues of a shard. Positions are counted from the small queue's first word.
+/// The two queues of a shard, behind its lock. Positions count from the small queue's first word.
 struct HotCacheQueues: Sendable {
   var small: HotCacheRing
   var main: HotCacheRing
@@ -10,20 +10,21 @@ struct HotCacheQueues: Sendable {
   }
 }
 
-// The work of writers. Eviction is S3-FIFO: Yang, Zhang, Qiu, Yue, Rashmi, "FIFO queues are all you
-// need for cache eviction", SOSP 2023. New keys enter the small queue. At its end those with
-// two hits go on to the main queue, others leave; whoever comes back soon after enters the main
-// queue at once. There an entry with hits goes round again for one of them. So a scan passes
-// through the small queue and leaves the main one alone. Unlike there, entries leave the small
-// queue for the main one without hits while that has room, since the queues are apart here.
+// The work of writers, who hold the shard's lock and run it within `writing`. Eviction is S3-FIFO:
+// Yang, Zhang, Qiu, Yue, Rashmi, "FIFO queues are all you need for cache eviction", SOSP 2023. New
+// keys enter the small queue. At its end those with two hits go on to the main queue, others are
+// evicted, and remembered as ghosts: such a key enters the main queue at once when it is inserted
+// again. At the end of the main queue an entry with hits goes back to the tail and loses one hit.
+// So a scan evicts entries of the small queue only. Unlike in the paper, while the main queue has
+// room, entries without hits go on to it too: each queue has its own memory here.
 extension HotCacheShard {
-  /// Most entries that go round for one insertion, so that it takes bounded time.
+  /// Most entries that go back to the tail for one insertion, so that it takes bounded time.
   private static let secondChances = 64
 
   private var mainStart: Int { layout.main - layout.small }
 
-  /// Whether an entry of so many words fits into the main queue beside all that ever was in the
-  /// queues. May be asked without the lock.
+  /// Whether an entry would fit into the main queue if all words ever used in both queues were
+  /// there: then nothing is evicted for it. May be asked without the lock.
   func hasRoom(for size: Int) -> Bool {
     let slots = self.slots
     let touched =
@@ -39,18 +40,19 @@ extension HotCacheShard {
   }
 
   /// Keeps a value, unless a newer one of the key is there.
-  /// - Parameter goesToMain: whether it enters the main queue at once.
+  /// - Parameter startsInMain: whether it enters the main queue at once.
   func insert(
     _ key: RawSpan, tag: UInt64, sequence: UInt64, value: RawSpan, note: HotNote?,
-    _ queues: inout HotCacheQueues, goesToMain isOld: Bool = false
+    _ queues: inout HotCacheQueues, goesToMain startsInMain: Bool = false
   ) {
     let new = HotCacheEntry(
       sequence: sequence, tag: tag, keyLength: key.byteCount, valueLength: value.byteCount,
       hasNote: note != nil)
-    var goesToMain = isOld
+    var goesToMain = startsInMain
     if let found = find(key, tag) {
       let old = head(found.entry)
       if old.sequence > sequence { return }
+      // The same value is there, and its note is not to be lost.
       if old.sequence == sequence, old.hasNote, note == nil || note == .unknown { return }
       if old.words == new.words {
         write(new, key, note, value, at: found.entry)
@@ -61,8 +63,7 @@ extension HotCacheShard {
     }
     if forgetGhost(tag) { goesToMain = true }
     makeSlot(&queues)
-    let position =
-      goesToMain ? appendToMain(new.words, &queues) : appendToSmall(new.words, &queues)
+    let position = goesToMain ? appendToMain(new.words, &queues) : appendToSmall(new.words, &queues)
     write(new, key, note, value, at: table + layout.small + position)
     insertSlot(HotCacheEntry.slot(tag: tag, position: position, hits: 0))
     queues.count += 1
@@ -71,13 +72,13 @@ extension HotCacheShard {
 
   func remove(_ key: RawSpan, tag: UInt64, _ queues: inout HotCacheQueues) {
     guard let found = find(key, tag) else { return }
-    // Most keys are removed since they are written anew; what was in use will be.
+    // A removed key mostly has a new value: it goes back to the main queue when that is read.
     if HotCacheEntry.position(ofSlot: found.slot) >= mainStart { rememberGhost(tag) }
     erase(found, &queues)
     charge(queues)
   }
 
-  /// Forgets everything and gives the memory back.
+  /// Removes everything and gives the memory back.
   func removeAll(_ queues: inout HotCacheQueues) {
     queues = HotCacheQueues(layout)
     words.store(slotsWord, 0)
@@ -85,6 +86,7 @@ extension HotCacheShard {
     charge(queues)
   }
 
+  /// Publishes the bytes and the entries in use, for those who ask without the lock.
   private func charge(_ queues: HotCacheQueues) {
     let touched = slots + slots / 4 + queues.small.touched + queues.main.touched
     words.store(bytesWord, UInt64(touched * AtomicWords.wordBytes))
@@ -107,13 +109,14 @@ extension HotCacheShard {
     words.store(start + 1, note.second)
   }
 
+  /// Turns an entry into a gap, which goes when it comes to the head of its queue.
   private func erase(_ found: Found, _ queues: inout HotCacheQueues) {
     removeSlot(at: found.index)
     words.store(found.entry, HotCacheEntry.gap(head(found.entry).words))
     queues.count -= 1
   }
 
-  /// Makes the table ready for one more slot.
+  /// Makes room for one more slot: grows the table, or evicts where that is as large as it may be.
   private func makeSlot(_ queues: inout HotCacheQueues) {
     var chances = Self.secondChances
     while queues.count >= Self.entries(perSlots: slots), !growTable(queues) {
@@ -148,11 +151,10 @@ extension HotCacheShard {
 
   private func markGap(_ place: HotCacheRing.Place, from start: Int, _ ring: HotCacheRing) {
     guard let gap = place.gap else { return }
-    words.store(
-      table + layout.small + start + gap, HotCacheEntry.gap(ring.capacity - gap))
+    words.store(table + layout.small + start + gap, HotCacheEntry.gap(ring.capacity - gap))
   }
 
-  /// Takes the oldest entry out of the small queue: into the main one or away.
+  /// Removes the oldest entry of the small queue: it goes on to the main queue or is evicted.
   private func evictFromSmall(_ queues: inout HotCacheQueues) {
     let position = queues.small.head
     let head = head(table + layout.small + position)
@@ -168,12 +170,12 @@ extension HotCacheShard {
     }
     let target = appendToMain(head.words, &queues)
     move(position, to: target, head)
-    // Making room may have moved slots.
+    // The main queue may have evicted, which moves slots of the table.
     guard let index = findSlot(tag: head.tag, position: position) else { return }
     words.store(index, HotCacheEntry.slot(tag: head.tag, position: target, hits: 0))
   }
 
-  /// Takes the oldest entry out of the main queue: to its tail or away.
+  /// Removes the oldest entry of the main queue: it goes back to the tail or is evicted.
   private func evictFromMain(_ queues: inout HotCacheQueues, _ chances: inout Int) {
     let position = mainStart + queues.main.head
     let head = head(table + layout.small + position)
@@ -192,6 +194,8 @@ extension HotCacheShard {
     words.store(index, HotCacheEntry.slot(tag: head.tag, position: target, hits: hits - 1))
   }
 
+  /// Copies an entry that was removed from its ring; nothing has been written over it yet. Where
+  /// both ranges overlap the target is the lower one, as `copy` demands.
   private func move(_ source: Int, to target: Int, _ head: HotCacheEntry) {
     let start = table + layout.small
     words.copy(from: start + source, to: start + target, head.words)

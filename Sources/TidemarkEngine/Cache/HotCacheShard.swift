@@ -1,18 +1,18 @@
-// SAFETY: what a disturbed look-up reads may be anything; it stays inside the shard, writes no
-// more than the buffer holds, and is thrown away.
+// SAFETY: a look-up beside a writer may read any words; it stays inside the shard, writes no more
+// than the buffer holds, and its result is thrown away.
 
-/// One part of a hot cache: a table, two queues and a ghost queue, for the keys of some hashes.
+/// One shard of a hot cache, with the keys of some hashes: a table from hash to entry, two queues
+/// that hold the entries, and a ghost queue of evicted keys. A handle: ``HotCache`` owns the words.
 ///
 /// Readers take no lock: they read the version, look the key up, copy the value and read the
-/// version again. If a writer was there in between they know nothing and start over. All words
-/// are atomic, so that this is no data race by the rules of the language: H.-J. Boehm, "Can
-/// seqlocks get along with programming language memory models?", MSPC 2012. Writers hold the
-/// shard's lock.
+/// version again. If the version has changed they start over. All words are atomic, so that this is
+/// no data race by the rules of the language: H.-J. Boehm, "Can seqlocks get along with programming
+/// language memory models?", MSPC 2012. Writers hold the shard's lock.
 struct HotCacheShard {
   let words: AtomicWords
   let layout: HotCacheLayout
-  /// The control block: version, odd while a writer is at work; slots in the table; bytes
-  /// charged; entries; how often a key was forgotten.
+  /// The control block: version, odd while a writer is at work; slots in the table; bytes in use;
+  /// entries; epoch.
   let control: Int
   /// The first word, where the table begins.
   let table: Int
@@ -29,7 +29,7 @@ struct HotCacheShard {
   var slotsWord: Int { control &+ 1 }
   var bytesWord: Int { control &+ 2 }
   var countWord: Int { control &+ 3 }
-  /// How often a key was forgotten.
+  /// How often keys were removed, see ``HotCache/epoch(_:)``.
   var epochWord: Int { control &+ 4 }
   /// The end of what entries may touch.
   var end: Int { table &+ layout.shardWords }
@@ -42,7 +42,7 @@ struct HotCacheShard {
     var entry: Int
   }
 
-  /// The answer that a reader saw.
+  /// The outcome of a look-up.
   enum Answer {
     case miss
     /// The value is in the buffer.
@@ -53,8 +53,8 @@ struct HotCacheShard {
 
   // MARK: - For readers
 
-  /// Runs a look-up that no writer disturbed.
-  /// - Returns: nil when writers were there each time; the caller then takes the lock.
+  /// Runs a look-up until no writer has changed the shard meanwhile, four times at most.
+  /// - Returns: nil when a writer was there each time: the caller then takes the lock.
   @inline(__always)
   func undisturbed<R>(_ lookUp: () -> R) -> R? {
     for _ in 0..<4 {
@@ -67,7 +67,7 @@ struct HotCacheShard {
     return nil
   }
 
-  /// Finds a key's slot. Reads inside the shard whatever the words say.
+  /// Finds a key's slot. Stays inside the shard whatever the words say.
   @inline(__always)
   func find(_ key: RawSpan, _ tag: UInt64) -> Found? {
     let slots = Int(truncatingIfNeeded: words.load(slotsWord))
@@ -78,9 +78,7 @@ struct HotCacheShard {
       if slot == 0 { return nil }
       if HotCacheEntry.tag(ofSlot: slot) == tag {
         let entry = table &+ layout.small &+ HotCacheEntry.position(ofSlot: slot)
-        if holds(key, entry) {
-          return Found(index: table &+ index, slot: slot, entry: entry)
-        }
+        if holds(key, entry) { return Found(index: table &+ index, slot: slot, entry: entry) }
       }
       index &+= 1
       if index == slots { index = 0 }
@@ -109,7 +107,7 @@ struct HotCacheShard {
       found.entry &+ HotCacheEntry.headWords &+ AtomicWords.words(forBytes: key.byteCount)
     let start = noteStart &+ head.noteWords
     let count = AtomicWords.words(forBytes: length)
-    // Only a look-up that was disturbed can get here with such a length; it is thrown away.
+    // Only words that a writer was changing give such a length: the look-up is thrown away.
     guard start &+ count <= end, count &<< 3 <= buffer.count else { return (.miss, nil) }
     unsafe words.read(start, count, into: buffer)
     var note: HotNote?
@@ -120,7 +118,7 @@ struct HotCacheShard {
     return (.hit(sequence: head.sequence, length: length, note: note), found)
   }
 
-  /// Counts a hit, up to three. The slot may be another's by now: then that one gains a hit.
+  /// Counts a hit, up to three. Where the slot is another key's by now, that key gains the hit.
   @inline(__always)
   func countHit(_ found: Found) {
     if HotCacheEntry.hits(ofSlot: found.slot) < HotCacheEntry.hitsMax {
@@ -128,18 +126,18 @@ struct HotCacheShard {
     }
   }
 
-  /// Lines of memory that an entry's beginning has: a key and a value of common lengths.
+  /// Cache lines of an entry that are prefetched: enough for a key and a value of common lengths.
   private static let linesAhead = 5
   private static let wordsPerLine = 8
 
-  /// Asks the processor for the slot of a key.
+  /// Prefetches the slot of a key.
   @inline(__always)
   func prefetchSlot(_ tag: UInt64) {
     let slots = Int(truncatingIfNeeded: words.load(slotsWord))
     if slots > 0 { words.prefetch(table &+ Self.home(tag, slots)) }
   }
 
-  /// Asks the processor for the beginning of what is most likely a key's entry.
+  /// Prefetches the beginning of the first entry with a key's tag, which is most likely the key's.
   @inline(__always)
   func prefetchEntry(_ tag: UInt64) {
     let slots = Int(truncatingIfNeeded: words.load(slotsWord))
@@ -157,7 +155,7 @@ struct HotCacheShard {
 
   // MARK: - For writers
 
-  /// Makes readers start over that run beside `change`.
+  /// Runs `change` with an odd version, so that readers beside it start over. With the lock held.
   func writing(_ change: () -> Void) {
     let before = words.load(version)
     words.store(version, before &+ 1)

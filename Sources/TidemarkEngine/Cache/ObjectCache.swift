@@ -1,8 +1,9 @@
 /// Decoded objects of a store's collections, whatever their types.
 ///
-/// An object is right while its entry is the newest of its key. To ask the index for that takes
-/// longer than all else, so a row has the hot cache's epoch of the key from before it was looked
-/// up: while that is the same, nobody has written the key.
+/// An object is current while its entry is the newest of its key. To ask the index is slow: so a
+/// row has the key's *epoch*, a counter of the hot cache that each write of the key raises, from
+/// before the look-up; with the same epoch it is current. The *generation* counts how often
+/// everything was forgotten: rows of former generations are never returned.
 package final class ObjectCache: Sendable {
   /// A decoded object of whichever type.
   package typealias Box = any AnyObject & Sendable
@@ -15,7 +16,7 @@ package final class ObjectCache: Sendable {
     var owner: UInt32
   }
 
-  /// A key, and how far the cache had come before the key was looked up.
+  /// A key, with epoch and generation from before the key was looked up.
   package struct Ticket: Sendable {
     var address: Address
     var epoch: UInt64
@@ -30,14 +31,12 @@ package final class ObjectCache: Sendable {
     package var isCached: Bool
     /// The memory that the object takes, about.
     package var bytes: Int
+    /// `.max` where the entry is not known to be the newest of the key.
     fileprivate var epoch: UInt64 = .max
     fileprivate var generation: UInt64 = 0
 
     package init(_ box: Box, at sequence: UInt64, isCached: Bool, bytes: Int) {
-      self.box = box
-      self.sequence = sequence
-      self.isCached = isCached
-      self.bytes = bytes
+      (self.box, self.sequence, self.isCached, self.bytes) = (box, sequence, isCached, bytes)
     }
   }
 
@@ -45,7 +44,7 @@ package final class ObjectCache: Sendable {
   private static let parts = 8
   /// The number of keys whose memory is prefetched together.
   private static let together = 256
-  /// Bytes of the tables that a row is counted with.
+  /// Bytes of a row besides the object.
   private static let overhead = 96
 
   private let parts: [ClockCache<Address, Row>]
@@ -58,9 +57,7 @@ package final class ObjectCache: Sendable {
 
   var bytes: Int { parts.reduce(0) { $0 + $1.bytes } }
 
-  func setLimit(_ bytes: Int) {
-    for part in parts { part.setLimit(bytes / Self.parts) }
-  }
+  func setLimit(_ bytes: Int) { for part in parts { part.setLimit(bytes / Self.parts) } }
 
   /// A number for one more collection.
   package func nextOwner() -> UInt32 {
@@ -75,20 +72,19 @@ package final class ObjectCache: Sendable {
   func ticket(_ key: RawSpan, owner: UInt32, beside hotCache: HotCache) -> Ticket {
     let hash = KeyHash.hash(key, seed: hotCache.seed)
     let check = KeyHash.hash(key, seed: ~hotCache.seed)
-    return ticket(
-      (hash, check), owner: owner, epoch: hotCache.isOn ? hotCache.epoch(hash) : nil)
+    return ticket((hash, check), owner: owner, epoch: hotCache.isOn ? hotCache.epoch(hash) : nil)
   }
 
   /// - Parameters:
   ///   - hashes: two of the key.
-  ///   - epoch: the hot cache's; nil where that is off.
+  ///   - epoch: the hot cache's; nil where that is off: then no object counts as the newest.
   func ticket(_ hashes: (UInt64, UInt64), owner: UInt32, epoch: UInt64?) -> Ticket {
     Ticket(
       address: Address(hash: hashes.0, check: hashes.1, owner: owner), epoch: epoch ?? .max,
       generation: generation.value)
   }
 
-  /// The newest object of a key, as far as that is known here.
+  /// The object of a key's newest entry; nil where it is not here, or may be outdated.
   package func newest(_ ticket: Ticket) -> Row? {
     guard ticket.epoch < .max, let row = parts[part(ticket)].value(for: ticket.address),
       row.epoch == ticket.epoch, row.generation == ticket.generation
@@ -96,8 +92,7 @@ package final class ObjectCache: Sendable {
     return row
   }
 
-  /// The newest objects of many keys, as far as they are known here: the processor waits for the
-  /// memory of many at a time.
+  /// The same for many keys, in groups whose memory is prefetched together.
   package func newest(_ tickets: [Ticket]) -> [Row?] {
     var rows = [Row?](repeating: nil, count: tickets.count)
     var places = [[Int]](repeating: [], count: Self.parts)
@@ -127,8 +122,8 @@ package final class ObjectCache: Sendable {
     return row
   }
 
-  /// Keeps an object, unless the store was read anew from the disk meanwhile: sequences may mean
-  /// something else since.
+  /// Keeps an object, unless everything was forgotten since the ticket was given: after the store
+  /// was read anew from the disk, its sequence may be that of another entry.
   /// - Parameter isNewest: whether its entry is the newest of the key, by a look-up since the
   ///   ticket was given.
   package func keep(_ row: Row, _ ticket: Ticket, isNewest: Bool) {
@@ -137,13 +132,12 @@ package final class ObjectCache: Sendable {
     row.epoch = isNewest ? ticket.epoch : .max
     row.generation = ticket.generation
     let part = parts[part(ticket)]
-    part.insert(
-      row, for: ticket.address, bytes: row.bytes + Self.overhead, replaces: true)
-    // A removal of everything counts first, so one that came in between is seen here.
+    part.insert(row, for: ticket.address, bytes: row.bytes + Self.overhead, replaces: true)
+    // `removeAll` raises the generation first, so one that has emptied this part already is seen.
     if ticket.generation != generation.value { part.removeAll() }
   }
 
-  /// Makes everything that is here count no more; takes no lock.
+  /// Makes all rows outdated; takes no lock.
   func invalidate() { generation.raise() }
 
   /// Forgets everything.

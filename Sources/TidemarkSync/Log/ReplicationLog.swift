@@ -111,7 +111,7 @@ package struct ReplicationLog {
   func contentPart(of id: AttachmentID) throws(TidemarkError) -> AttachmentPartFile? {
     // No replica has this name.
     let part = try engine.attachmentPart(of: id, for: ReplicaID.none.bytes, begins: true)
-    while let part, try !part.look(most: 64 << 20) {}
+    while let part, try !part.verifyStored(most: 64 << 20) {}
     return part
   }
 

@@ -26,7 +26,7 @@
     private func stored(_ bytes: [UInt8], as number: Int, _ store: TestStore) throws -> [UInt8] {
       let engine = try store.open(.write, seed: 30 + UInt64(bytes[0]))
       let part = try #require(try engine.attachmentPart(of: id, for: owner, begins: true))
-      while try !part.look(most: 1 << 20) {}
+      while try !part.verifyStored(most: 1 << 20) {}
       _ = try part.append(bytes, at: number * piece, now: 2)
       try engine.close()
       let file = try #require(store.disk.contents(of: path))

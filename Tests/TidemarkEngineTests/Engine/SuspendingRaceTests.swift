@@ -215,7 +215,7 @@ struct SuspendingRaceTests {
     #expect(!disk.isWaiting)
     try engine.resume()
     part = try #require(try engine.attachmentPart(of: id, for: owner, begins: true))
-    while try !part.look(most: 1 << 20) {}
+    while try !part.verifyStored(most: 1 << 20) {}
     #expect(part.received >= 2 << 20)
     _ = try part.append(rest, at: 2 << 20, now: 3)
     #expect(part.isWhole)

@@ -1,19 +1,21 @@
+/// Attachments, as far as it takes the log to tell which of them are in use. A *sweep* removes the
+/// files that no entry names; the state of files, holds and sweeps is in ``AttachmentFiles``.
 extension Engine {
-  /// Begins a new attachment. What caches have given up goes first, where that is much: whoever
-  /// waits for a sweep in the background may have to wait while much more comes.
+  /// Begins a new attachment. Sweeps first where caches have brought much since the last sweep: the
+  /// next one in the background may come too late.
   /// - Parameter makeRoom: see ``AttachmentFiles/create(makingRoom:)``.
   package func newAttachment(
     makingRoom makeRoom: @escaping @Sendable (Int) -> Bool = { _ in false }
   ) throws(TidemarkError) -> AttachmentFileWriter {
     try writer.checkWritable()
-    // That it fails keeps nobody from writing.
+    // An error of the sweep is not the writer's: a later sweep meets it again.
     if !PlantedBug.isOn(.cacheSweepForgotten), attachments.isCacheSweepDue {
       _ = try? sweepAttachments()
     }
     return try attachments.create(makingRoom: makeRoom)
   }
 
-  /// How many bytes a sweep has kept, for the next opening.
+  /// The bytes that the last sweep has kept, for the next opening.
   private var keptHint: HintFile { HintFile(writer, name: "attachments") }
 
   private func noteCached(_ ids: [AttachmentID]) throws(TidemarkError) {
@@ -30,13 +32,13 @@ extension Engine {
     return try attachments.open(id)
   }
 
-  /// Stages a batch that names attachments, which no sweep takes meanwhile.
-  /// - Throws: `invalidArgument` where one is not here, unless the batch may do without.
+  /// Stages a batch with its attachments on hold, so that no sweep removes them meanwhile.
+  /// - Throws: `invalidArgument` where one is not here, unless the batch may lack attachments.
   func stageHolding(
-    _ batch: OperationBatch,
-    _ stage: () throws(TidemarkError) -> CommitResult
+    _ batch: OperationBatch, _ stage: () throws(TidemarkError) -> CommitResult
   ) throws(TidemarkError) -> CommitResult {
     var held: [AttachmentID] = []
+    // The last entry that may name them: sweeps that have not seen it keep the files.
     var through: UInt64 = 0
     defer { for id in held { attachments.release(id, through: through) } }
     for id in batch.attachments {
@@ -51,17 +53,17 @@ extension Engine {
     do throws(TidemarkError) {
       let result = try stage()
       through = result.lastSeen
+      // The batch is staged, whatever becomes of this count, which only tells when to sweep.
       if batch.hasCached { try? noteCached(batch.attachments) }
       return result
     } catch {
-      // The entries may turn out to be in the log.
+      // The entries may be in the log, at unknown sequences: no sweep of this opening removes them.
       if error.code == .unknownOutcome { through = .max }
       throw error
     }
   }
 
-  /// Takes an attachment's content away and remembers that it was here: for content that is safe
-  /// elsewhere.
+  /// Replaces an attachment's content by a stub: for content that a peer has.
   package func releaseAttachment(_ id: AttachmentID) throws(TidemarkError) {
     try writer.checkWritable()
     try attachments.releaseContent(of: id)
@@ -78,13 +80,13 @@ extension Engine {
     if let kept = attachments.keptBytes, kept != before, kept > 0 || keptHint.read() != nil {
       var writer = ByteWriter(capacity: 8)
       writer.u64(UInt64(kept))
-      // Without it the next opening sweeps once more than it has to.
+      // A lost hint costs the next opening one needless sweep.
       try? keptHint.write(writer.bytes)
     }
     return report
   }
 
-  /// Removes them if so much has changed that looking for them pays.
+  /// Sweeps if so much has changed that it pays. A store that takes no writes is passed over.
   package func sweepAttachmentsIfDue() throws(TidemarkError) {
     guard attachments.isSweepDue else { return }
     do throws(TidemarkError) { try sweepAttachments() } catch {
@@ -92,9 +94,8 @@ extension Engine {
     }
   }
 
-  /// The attachments that entries name, and up to which entry that is known.
-  ///
-  /// Nothing is known, and nothing may go, where the log is damaged.
+  /// The attachments that entries name, and the last entry that was looked at.
+  /// - Returns: nil where the log is damaged: a lost entry may name any file, so all are kept.
   private func attachmentsInUse() throws(TidemarkError) -> AttachmentFiles.InUse? {
     while true {
       let log = reader.snapshot
@@ -102,7 +103,7 @@ extension Engine {
       guard let uses = try attachmentUses(in: log) else { continue }
       var hashes: Set<[UInt8]> = []
       for use in uses where !hashes.contains(use.hash) {
-        // Cached data has no past that anybody could ask for, but in a view.
+        // Only an open view can read a cached value that is not the present one of its key.
         if use.isCached, log.pins.isEmpty, try !isNewest(use) { continue }
         hashes.insert(use.hash)
       }
@@ -112,9 +113,7 @@ extension Engine {
 
   /// The entries that name attachments, in the order of the log.
   func attachmentUses() throws(TidemarkError) -> [AttachmentUse] {
-    while true {
-      if let uses = try attachmentUses(in: reader.snapshot) { return uses }
-    }
+    while true { if let uses = try attachmentUses(in: reader.snapshot) { return uses } }
   }
 
   /// - Returns: nil when a compaction has replaced a segment meanwhile.
@@ -132,7 +131,8 @@ extension Engine {
     return uses
   }
 
-  /// Whether an entry's value is that of its key now.
+  /// Whether an entry's value is the present one of its key. The newest entry may be a touch: it
+  /// renews the validity of an older put, whose value it keeps (`valueSequence`).
   func isNewest(_ use: AttachmentUse) throws(TidemarkError) -> Bool {
     guard let entry = try reader.entryIfKept(at: use.sequence),
       let slot = try reader.slot(ofKey: entry.key.rawSpan), !slot.isDeleted
@@ -144,7 +144,7 @@ extension Engine {
     return newest.head.valueSequence == use.sequence
   }
 
-  /// The entries of a sealed segment that name attachments, which is found out once.
+  /// The entries of a sealed segment that name attachments; read once, since it never changes.
   /// - Returns: nil when the segment was replaced meanwhile.
   private func attachmentUses(in segment: Segment) throws(TidemarkError) -> [AttachmentUse]? {
     if let known = reader.attachments(in: segment) { return known }

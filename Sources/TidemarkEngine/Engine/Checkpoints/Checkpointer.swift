@@ -1,13 +1,17 @@
 /// The owner of checkpoints of the index: it writes runs, one at a time, so that an opening has
 /// little of the log to read.
+///
+/// A *run* is a sorted run of the index in a file, also called its image; the index is a list of
+/// runs, the newest first, under two memtables, the active and the frozen *delta*. A new run takes
+/// the place of the frozen delta and of some of the newest runs, which are merged with it.
 package final class Checkpointer: StateOwner {
-  /// How much of the index a run takes the place of.
+  /// How many runs a new one takes the place of.
   package enum Extent: Sendable {
-    /// The writes since the newest run, and as many of the newest runs as keeps them few.
+    /// As many of the newest runs as keeps their number small.
     case asDue
-    /// The same, by somebody who has little time.
+    /// The same, but fewer where the merge would take long: a later opening merges the rest.
     case brief
-    /// Everything.
+    /// All runs.
     case whole
   }
 
@@ -18,15 +22,14 @@ package final class Checkpointer: StateOwner {
 
   init(_ reader: Reader, _ writer: LogWriter) {
     store = reader.store
-    self.reader = reader
-    self.writer = writer
+    (self.reader, self.writer) = (reader, writer)
   }
 
   /// Writes a run of the index that covers everything committed so far, and takes it into use. If
-  /// one that is merged turns out to be damaged, the index is made anew from the log first.
+  /// a run that is merged turns out to be damaged, the index is made anew from the log first.
   ///
-  /// Writers and readers go on meanwhile: they see the frozen delta and a fresh one above it.
-  /// - Returns: what the run knows; nil when another one is being written, or the store is empty.
+  /// Writers and readers go on meanwhile: they see the frozen delta and a new active one above it.
+  /// - Returns: the run; nil when another one is being written, or the store is empty.
   @discardableResult
   package func writeRun(_ extent: Extent = .asDue) throws(TidemarkError) -> ImageInfo? {
     do throws(TidemarkError) { return try attempt(extent) } catch {
@@ -43,7 +46,7 @@ package final class Checkpointer: StateOwner {
     let logged = writer.loggedBytes
     guard schedule.withLock({ $0.begin(at: logged) }) else { return nil }
     defer { end() }
-    // Keys change between runs.
+    // `betweenRuns` excludes a change of keys while a run is written.
     let keyID = try keys.current()
     let fileKey = try newFileKey(keyID)
     let begun = try writer.beginRun { id, sequence, manifest in
@@ -56,12 +59,13 @@ package final class Checkpointer: StateOwner {
     var row = Manifest.Image(id: job.info.imageID, sequence: job.info.sequence, length: 0)
     row.keyID = keyID
     do {
-      // A run must never know an entry that a power cut could take back.
+      // A run must never know an entry that a power cut could take from the log.
       if !PlantedBug.isOn(.imageAheadOfLog) { try writer.sync(through: row.sequence) }
       let (run, length) = try write(job, row)
       row.length = length
       try publish(run, job, row)
     } catch {
+      // Unless MANIFEST lists the run by now, or may: then the file must stay.
       writer.discard([StoreLayout.indexDirectory + "/" + row.fileName]) { manifest in
         manifest.images.contains { $0.id == row.id }
       }
@@ -75,7 +79,7 @@ package final class Checkpointer: StateOwner {
     schedule.broadcast()
   }
 
-  /// How many of the newest runs the next one takes the place of.
+  /// How many of the newest runs are merged into the next one.
   private func countToMerge(_ extent: Extent, _ index: Index) -> Int {
     let least = configuration.smallRunKeys
     return switch extent {
@@ -91,6 +95,7 @@ package final class Checkpointer: StateOwner {
     let directory = path + "/" + StoreLayout.indexDirectory
     let path = directory + "/" + row.fileName
     do {
+      // A crash may have left a file of this id: MANIFEST is not written when an id is drawn.
       if try fileSystem.kind(path) != nil { try fileSystem.remove(path) }
       let file = try fileSystem.open(path, .create)
       defer { file.close() }
@@ -110,13 +115,12 @@ package final class Checkpointer: StateOwner {
     } catch { throw TidemarkError(wrapping: error, while: "writing a run of the index") }
   }
 
-  /// Lists the run in MANIFEST, and only those beneath it that are in use: what it was made of, and
-  /// what was found damaged, goes.
-  private func publish(
-    _ run: Image, _ job: RunJob, _ row: Manifest.Image
-  ) throws(TidemarkError) {
+  /// Lists the run in MANIFEST, with the runs beneath it that the index uses, and no others: those
+  /// that it was merged from, or that were found damaged, are removed. MANIFEST comes first, then
+  /// the index in memory, in one hold of the writer's lock; files go last.
+  private func publish(_ run: Image, _ job: RunJob, _ row: Manifest.Image) throws(TidemarkError) {
     var gone: [Manifest.Image] = []
-    // Let go of when all locks are released: for many keys that takes a while.
+    // Freed at the end, when no lock is held: for many keys that takes a while.
     var discarded: Discarded?
     try writer.changeManifest({ (manifest) throws(TidemarkError) in
       let beneath = try reader.runsBeneath(job)
@@ -133,12 +137,12 @@ package final class Checkpointer: StateOwner {
 
   // MARK: Whole runs
 
-  /// Writes runs until one is in use that is the whole index and has forgotten what was deleted up
-  /// to a sequence, but for the deletes that stay: the index knows a delete exactly as long as the
-  /// log has it.
+  /// Writes runs until one is in use that is the whole index without the tombstones up to `limit`,
+  /// but for `kept`: the index has a tombstone exactly as long as the log has the delete. A
+  /// compaction calls it before it drops deletes.
   ///
-  /// One that was begun before, by another thread or by one that failed, knows it still, and takes
-  /// only so much into itself.
+  /// A run that was begun before, by another thread or in an attempt that failed, may have those
+  /// tombstones, or not all of the log up to `limit`: then another one is written.
   func writeRun(forgetting limit: UInt64, but kept: Set<UInt64>) throws(TidemarkError) {
     if PlantedBug.isOn(.outdatedImageKept) { return }
     reader.forgetDeletes(through: limit, but: kept)
@@ -149,20 +153,21 @@ package final class Checkpointer: StateOwner {
     }
   }
 
-  /// Writes a run that takes the place of all. An empty store has none.
-  /// - Parameter serves: whether it is the one that is wanted; else another one is written.
+  /// Writes one run in the place of all others. An empty store has none.
+  /// - Parameter serves: whether a run that was written will do; else another one is written.
   func writeWholeRun(if serves: (ImageInfo) -> Bool = { _ in true }) throws(TidemarkError) {
     guard reader.lastSequence > 0 else { return }
     for _ in 0..<Limits.imageAttempts {
       wait()
+      // Nil where another thread was faster.
       if let info = try writeRun(.whole), serves(info) { return }
     }
-    throw TidemarkError(
-      .limitExceeded, "other runs were written all the while; try again later")
+    throw TidemarkError(.limitExceeded, "other runs were written all the while; try again later")
   }
 
   /// Rebuilds the index from the log alone and writes it as one run in the place of all others.
   func rebuild() throws(TidemarkError) {
+    // Out of MANIFEST before the new run is written: after a crash the next opening reads the log.
     try betweenRuns { () throws(TidemarkError) in
       var gone: [Manifest.Image] = []
       try reader.withAllInLog(mayCompress: true) { () throws(TidemarkError) in
@@ -180,22 +185,24 @@ package final class Checkpointer: StateOwner {
 
   // MARK: Schedule
 
-  /// Looks for uneven runs once more, since the log was read anew from the disk.
+  /// Makes `writeRunIfDue` look for runs to merge once more, after the log was read anew from disk.
   func startOver() { schedule.withLock { $0.mayBeUneven = true } }
 
   /// Waits until no run is being written.
   func wait() { schedule.wait { !$0.isWriting } }
 
-  /// Calls `body` while no run is written.
+  /// Waits until no run is written, and calls `body` while none can begin. `body` must write none.
   func betweenRuns(_ body: () throws(TidemarkError) -> Void) throws(TidemarkError) {
     schedule.wait { $0.claim() }
     defer { end() }
     try body()
   }
 
-  /// Writes a run if enough of the log has come since the last one.
+  /// Writes a run if the log has grown enough since the last one, or if earlier openings have left
+  /// runs to merge (`hasUnevenRuns`).
   func writeRunIfDue() throws(TidemarkError) {
     let logged = writer.loggedBytes
+    // Before the first write of an opening MANIFEST says "closed cleanly", and is to stay so.
     let hasWritten = writer.active != nil
     let (isDue, mayBeUneven) = schedule.withLock { schedule in
       (
@@ -209,12 +216,10 @@ package final class Checkpointer: StateOwner {
 }
 
 extension KeyRing {
-  /// Opens an image with the key that its header names.
+  /// Opens a run's file, its image, with the key that the header names. The run owns `file` then.
   func image(_ file: any File) throws(IndexError) -> Image {
     try Image(file: file) { (id) throws(FormatError) in
-      do throws(TidemarkError) { return try key(id) } catch {
-        throw FormatError(error.message)
-      }
+      do throws(TidemarkError) { return try key(id) } catch { throw FormatError(error.message) }
     }
   }
 }

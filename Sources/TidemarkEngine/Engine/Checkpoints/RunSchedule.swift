@@ -1,22 +1,23 @@
-/// The run of the index that is written or due.
+/// Whether a run of the index (a sorted run in a file) is being written, and when the next is due.
+/// ``Checkpointer`` owns it, behind a monitor.
 struct RunSchedule {
-  /// Whether somebody is writing one: there is one at a time.
+  /// Whether somebody has claimed the turn: to write a run, or to keep others from that.
   private(set) var isWriting = false
-  /// Bytes of log that had been written when the last one was begun.
+  /// Bytes of log that had been written when the last run was begun.
   private var loggedBefore = 0
-  /// Whether runs may have been left to be merged by who has the time.
+  /// Whether there may be runs that should be merged: a run written in haste merges few.
   var mayBeUneven = true
 
-  /// Claims the one place for who writes a run.
+  /// Claims the turn to write a run; ``end()`` gives it back.
   /// - Parameter logged: bytes of log that were written so far.
-  /// - Returns: false when somebody else has it.
+  /// - Returns: false when somebody else has the turn.
   mutating func begin(at logged: Int) -> Bool {
     guard claim() else { return false }
     loggedBefore = logged
     return true
   }
 
-  /// Claims that place, so that no run is written.
+  /// Claims the turn without writing a run, so that none is written.
   mutating func claim() -> Bool {
     guard !isWriting else { return false }
     isWriting = true
@@ -29,7 +30,7 @@ struct RunSchedule {
     !isWriting && logged - loggedBefore >= bytes
   }
 
-  /// Whether to look for runs that were left to be merged: once in an opening.
+  /// Whether to look for runs to merge: once in an opening.
   mutating func takeTurnToEven() -> Bool {
     guard mayBeUneven, !isWriting else { return false }
     mayBeUneven = false

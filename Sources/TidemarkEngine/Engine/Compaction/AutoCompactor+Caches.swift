@@ -1,4 +1,5 @@
-/// Compaction of a log that holds little but caches.
+/// Compaction of a log that holds little but *cached data*: entries of caches, which a server has
+/// too, so that they go as soon as something newer replaces or evicts them.
 ///
 /// - Bound: the length from which on such a log is compacted, see ``CacheBound``.
 /// - Reserve: `Limits.cacheReserveBytes` of free disk space that puts leave for the next compaction
@@ -6,19 +7,19 @@
 /// - Ballast: a file that sets disk space aside. `ballast.give` takes a step and, if the disk is
 ///   full, gives that space up and takes the step once more; see ``BallastKeeper``.
 extension AutoCompactor {
-  /// Takes note how much the caches of the store may keep.
+  /// Sets how many bytes the caches of the store may keep.
   package func noteCacheBound(_ bytes: Int) {
     compacting.withLock { $0.cacheBytes = bytes }
-    compactor.lookAtCaches()
+    compactor.compareWithCacheBound()
   }
 
-  /// Compares the log with its bound again if its last segment is another than last time.
+  /// Compares the log with its bound again if a segment has been added since.
   func recheckBoundAfterNewSegments() {
     let (isBound, last) = compacting.withLock { ($0.cacheBytes > 0, $0.lookedAt) }
-    if isBound, last != reader.segments.last?.id { compactor.lookAtCaches() }
+    if isBound, last != reader.segments.last?.id { compactor.compareWithCacheBound() }
   }
 
-  /// Whether open views or damage keep cached data that was given up, whatever the figures say.
+  /// Whether open views or damage keep cached data that was given up: compaction cannot drop it.
   package var keepsCached: Bool { reader.snapshot.keepsCached }
 
   /// Whether those who write to caches are to wait: see ``keepCachesWithinBound()``.
@@ -27,18 +28,18 @@ extension AutoCompactor {
     return compacting.withLock { $0.isFarOverBound && $0.isAutomatic } && !writer.isShut
   }
 
-  /// Waits until a log of caches is no more than a segment over its bound: whoever writes faster
-  /// than it is compacted in the background makes the compaction himself. The wait ends, too, once
-  /// a compaction frees less than a segment; then another segment may be written before the next.
+  /// Waits until a log of caches is no more than a segment over its bound: a writer that is faster
+  /// than the compaction in the background makes one itself. Call it before a put, with no lock
+  /// held. The wait ends, too, once a compaction frees less than a segment.
   package func keepCachesWithinBound() {
     while cachesAreFarOverBound {
       if compacting.withLock({ $0.isRunning }) {
         compacting.wait { !$0.isRunning || !$0.isFarOverBound }
       } else if isDue() {
-        // The put tells what keeps it from being written.
+        // An error that keeps the log from growing is the put's to throw.
         _ = try? compactIfWorthwhile()
       } else {
-        // None is due: nobody waits until the log is compared with its bound again.
+        // No compaction is due: nobody waits until the log is compared with its bound again.
         compacting.withLock { if !$0.isRunning { $0.acceptExcess() } }
       }
     }
@@ -64,24 +65,21 @@ extension AutoCompactor {
     }
   }
 
-  /// Gives back what it can of cached data in the log that was given up, segment by segment, with
-  /// what room there is.
+  /// On a full disk, drops cached data that was given up: segment by segment, to take least room.
   /// - Parameter seals: whether to seal the active segment where the others free nothing.
   /// - Returns: whether the log is shorter now.
   package func purgeCaches(seals: Bool) throws(TidemarkError) -> Bool {
     try compactor.countMissingUsage()
-    guard reader.snapshot.usage.rows.values.contains(where: { $0.cached > 0 }) else {
-      return false
-    }
+    guard reader.snapshot.usage.rows.values.contains(where: { $0.cached > 0 }) else { return false }
     do throws(TidemarkError) {
       if try purgeSealed() { return true }
       guard seals else { return false }
-      // The segment that is being written is the last to take some room.
+      // Last, since sealing needs room on the disk.
       try writer.ballast.give { () throws(TidemarkError) in try writer.sealSegments() }
       try writer.flush()
       return try purgeSealed()
     } catch {
-      // No segment has so little left that it finds room.
+      // There is no room even for the smallest rewrite.
       guard error.code == .noSpace else { throw error }
       return false
     }
@@ -102,11 +100,12 @@ extension AutoCompactor {
     }
   }
 
-  /// Leaves nothing in the log of cached data that was given up, but for what open views show.
+  /// Drops all cached data that was given up from the log, but for what open views show.
   func erase() throws(TidemarkError) {
+    // Only sealed segments are rewritten, and only what something durable has replaced is dropped.
     try writer.sealSegments()
     try writer.flush()
-    // An eviction goes from the log once the index knows it no more.
+    // An eviction stays in the log while the index has it: the new run leaves it out.
     try compactor.checkpointer.writeWholeRun()
     try compactor.countMissingUsage()
     if let first = reader.snapshot.firstWithCached {
@@ -118,16 +117,16 @@ extension AutoCompactor {
 }
 
 extension LogSnapshot {
-  /// The id of the first sealed segment with cached data that can go.
+  /// The id of the first sealed segment with cached data that can go; one not yet counted may have.
   var firstWithCached: UInt64? {
     segments.first { $0.isSealed && usage(of: $0)?.cached ?? 1 > 0 }?.id
   }
 }
 
 extension Compactor {
-  /// Finds out whether the log holds little but caches with bounds, and by how many bytes it is
-  /// longer than these allow; writers and the next compaction go by that.
-  func lookAtCaches() {
+  /// Works out whether the log holds little but caches with bounds, and by how many bytes it is
+  /// longer than these allow, and tells writers and the next compaction. Call it with no lock held.
+  func compareWithCacheBound() {
     let bytes = compacting.withLock { $0.cacheBytes }
     let log = reader.snapshot
     let bound = bytes > 0 ? cacheBound(bytes, log) : nil
@@ -138,15 +137,15 @@ extension Compactor {
     let excess = bound.map { log.keepsCached ? 0 : length - $0.logBytes } ?? 0
     // A longer log has a ballast instead.
     let keepsReserve = isTight && length < configuration.ballastFromLogBytes
-    let isStill = compacting.withLock { [isTight] state in
+    let isCurrent = compacting.withLock { [isTight] state in
       guard state.cacheBytes == bytes else { return false }
       state.lookedAt = log.segments.last?.id
       // On a tight disk the log counts as over its bound: each new segment calls for a purge.
       state.note(bound, excess: isTight ? max(1, excess) : excess, keepsReserve: keepsReserve)
       return true
     }
-    // Somebody has told another bound meanwhile, and looks himself.
-    guard isStill else { return }
+    // Another thread has set other bounds since, and makes the comparison itself.
+    guard isCurrent else { return }
     compacting.broadcast()
     writer.bound(
       SegmentLimits(segmentBytes: bound?.segmentBytes ?? .max, keepsReserve: keepsReserve))
@@ -156,7 +155,7 @@ extension Compactor {
     let rows = log.manifest.segments
     return CacheBound(
       bytes, raw: rows.reduce(writer.active?.rawBytes ?? 0) { $0 + $1.rawBytes },
-      // All of a segment that was not counted may go.
+      // In a segment that was not counted all bytes may be cached data that can go.
       cached: rows.reduce(0) { $0 + (log.usage.rows[$1.id]?.cached ?? $1.rawBytes) })
   }
 }

@@ -1,4 +1,7 @@
-/// Decides when a store compacts by itself, and what pays.
+/// Decides when a store compacts by itself, and which segments: those with much *cached data* (of
+/// caches, which a server has too), with much *superseded* data (replaced by newer entries), or
+/// small ones that a *merge* puts in the order of keys. ``Compactor`` owns the state, `compacting`,
+/// and does the work; ``compactIfWorthwhile()`` runs on a background thread or a waiting writer's.
 package final class AutoCompactor: StateOwner {
   package var store: StoreContext { compactor.store }
   let compactor: Compactor
@@ -15,7 +18,7 @@ package final class AutoCompactor: StateOwner {
   /// Whether to look if a compaction pays: a segment was sealed, or much time has passed.
   package func isDue() -> Bool {
     recheckBoundAfterNewSegments()
-    // Where nobody has written in this opening the store still counts as closed cleanly.
+    // Before the first write of an opening MANIFEST says "closed cleanly", and is to stay so.
     guard let active = writer.active, compacting.withLock({ $0.isIdle }) else { return false }
     if compacting.withLock({ $0.isOverBound }) || isToPurge(active.id, active.rawBytes) {
       return true
@@ -25,29 +28,29 @@ package final class AutoCompactor: StateOwner {
     return sealed.map { last in compacting.withLock { $0.isDue(at: last.id, now) } } ?? false
   }
 
-  /// Switches compactions by itself on or off. One that is running is broken off.
+  /// Switches automatic compactions on or off. Off breaks off one that is running.
   package func setAutomatic(_ isOn: Bool) {
     compacting.withLock { $0.setAutomatic(isOn) }
     compacting.broadcast()
   }
 
-  /// Breaks off a compaction that nobody has asked for.
+  /// Breaks off a running automatic compaction; does not wait for its end.
   func stop() {
     _ = compacting.withLock { $0.makeRoom() }
     compacting.broadcast()
   }
 
-  /// Makes a compaction if one pays: a step of what is done in the background.
-  /// - Returns: whether something was rewritten.
+  /// Compacts once if that pays.
+  /// - Returns: whether segments were rewritten.
   @discardableResult
   package func compactIfWorthwhile() throws(TidemarkError) -> Bool {
     guard isDue() else { return false }
     var isBusy = false
     var freed = 0
-    // Writers no longer wait for the bytes by which the log exceeds its caches' bound, until the
-    // next segment or unless much was freed. One that runs already (`busy`) may still free them.
+    // Writers wait no longer for the log to come within its caches' bound until a segment is added,
+    // unless much was freed. Where another compaction runs (`busy`) they wait for that one.
     defer { if !isBusy { compacting.withLock { $0.acceptExcess(after: freed) } } }
-    // What is written over and over would else wait until the segment is full.
+    // Only sealed segments are compacted: this seals one with much cached data that can go.
     if compacting.withLock({ $0.isIdle }) {
       try writer.sealSegments { isToPurge($0, $1) }
     } else {
@@ -56,8 +59,8 @@ package final class AutoCompactor: StateOwner {
     let id = reader.manifest.segments.last { $0.state == .sealed }?.id
     var isDone = false
     var (isMerge, isOvertaken) = (false, false)
-    // `isDue` is false from here on until a segment is sealed or a delay is over, but true after a
-    // merge that has made way.
+    // Makes `isDue` false until another segment is sealed or a delay is over; but after a merge
+    // that was stopped for a drop (`isOvertaken`) the drop is due at once.
     defer {
       let now = environment.clock.monotonicNanoseconds()
       compacting.withLock {
@@ -67,7 +70,7 @@ package final class AutoCompactor: StateOwner {
     do throws(TidemarkError) {
       guard let (first, gain) = try firstWorthCompacting() else { return false }
       isMerge = gain == .order
-      // `CompactionUnit` sets it where it finds too little room.
+      // `CompactionUnit` sets this where the disk has too little room for a rewrite.
       compacting.withLock { $0.neededBytes = nil }
       let report =
         switch gain {
@@ -79,8 +82,8 @@ package final class AutoCompactor: StateOwner {
       freed = report.bytesFreed
       compacting.withLock { $0.count(hasRewritten: isDone, bytesFreed: freed) }
     } catch {
-      // Another compaction runs, the store is to be closed or suspended, there is no room now, or
-      // `shouldStop` has said yes: that, too, throws `closed`, though the store may be open.
+      // Passed over: another compaction runs, the store closes or suspends, the disk lacks room, or
+      // `shouldStop` has said yes, which throws `closed`, too, though the store may be open.
       let isLacking = error.code == .noSpace && compacting.withLock { $0.neededBytes != nil }
       guard isLacking || [.closed, .suspended, .busy].contains(error.code) else { throw error }
       isBusy = error.code == .busy
@@ -89,8 +92,8 @@ package final class AutoCompactor: StateOwner {
     return isDone
   }
 
-  /// Drops superseded cached data. A log that holds only caches, and has a bound for them, is
-  /// compacted in steps; where the disk has no room for one, segment by segment.
+  /// Drops superseded cached data. A log with a ``CacheBound`` is compacted in steps, which remove
+  /// their files before the next; where the disk has no room for a step, segment by segment.
   private func purge(from first: UInt64) throws(TidemarkError) -> CompactionReport {
     var options = automaticOptions(from: first)
     let (bound, isOver, keepsReserve) = compacting.withLock {
@@ -104,26 +107,26 @@ package final class AutoCompactor: StateOwner {
     var report = CompactionReport()
     do throws(TidemarkError) {
       report = try compactor.compact(options)
-      // Set where some step found too little room and was passed over, though others succeeded.
+      // Set where a step found too little room and was passed over, though others succeeded.
       guard compacting.withLock({ $0.neededBytes != nil }) else { return report }
     } catch {
       guard error.code == .noSpace else { throw error }
     }
-    // One segment at a time, tried wherever the least of room is there.
+    // 0: one segment at a time, each tried if the disk may have room for it at best.
     options.automatic?.stepBytes = 0
     do throws(TidemarkError) {
       let rest = try compactor.compact(options)
       report.segmentsRewritten += rest.segmentsRewritten
       report.bytesFreed += rest.bytesFreed
     } catch {
+      // The steps before have gained something: that counts as success.
       guard error.code == .noSpace, report.segmentsRewritten > 0 else { throw error }
     }
     return report
   }
 
-  /// Puts segments in the order of keys, on a thread that lets others have the processor first,
-  /// since that gives no space back, and slower while somebody writes. It makes way for what does:
-  /// on a busy machine it takes long.
+  /// Merges segments into the order of keys. Gives back no space, so it runs on a thread of low
+  /// priority, more slowly while somebody writes, and is stopped where a drop would pay.
   private func merge(from first: UInt64) throws(TidemarkError) -> CompactionReport {
     let chosen = mergeOptions(from: first)
     let merging = Deferred(
@@ -140,23 +143,21 @@ package final class AutoCompactor: StateOwner {
     return options
   }
 
-  /// Whether a drop might pay by the figures, and was not looked for in vain lately.
+  /// Whether a drop might pay by the counts of bytes, and none was looked for in vain lately.
   private func dropSeemsToPay() -> Bool {
     let choice = choice()
     return choice.firstToDrop() != nil && mayDrop(by: choice)
   }
 
-  /// Whether enough of the active segment is cached data that can go.
+  /// Whether enough of the active segment is cached data that can go, so that it is to be sealed.
   private func isToPurge(_ id: UInt64, _ rawBytes: Int) -> Bool {
-    // While there is no room to compact, sealing takes more of what there is.
+    // A disk that has no room to compact has none to spare for sealing either.
     guard compacting.withLock({ $0.neededBytes == nil }) else { return false }
     let cached = reader.snapshot.usage.rows[id]?.cached ?? 0
     return CompactionChoice.paysToPurge(cached, of: rawBytes, from: purgeFromBytes)
   }
 
-  func automaticOptions(
-    from first: UInt64, dryRun: Bool = false
-  ) -> CompactionOptions {
+  func automaticOptions(from first: UInt64, dryRun: Bool = false) -> CompactionOptions {
     var options = CompactionOptions(dryRun: dryRun, waits: false) { [self] in
       compacting.withLock { $0.mustStop } || writer.isShut
     }
@@ -170,8 +171,8 @@ package final class AutoCompactor: StateOwner {
     return options
   }
 
-  /// Sleeps in slices, unless the compaction is to end. On a monitor that writers use each commit
-  /// would wake this thread, and they would wait for it while others have the processor.
+  /// Sleeps in slices until the time is over or the compaction is to end. Waits on a monitor of its
+  /// own: on one that writers use each commit would wake this thread.
   private func pauseCompaction(_ nanoseconds: UInt64) {
     let asleep = Monitor(())
     var left = nanoseconds
@@ -182,8 +183,7 @@ package final class AutoCompactor: StateOwner {
     }
   }
 
-  /// Raw bytes a second: more the more there is to do, and the more so for cached data, which comes
-  /// as fast as programs write.
+  /// Raw bytes a second for an automatic compaction: more, the more wait, above all of cached data.
   private func compactionRate() -> Int {
     let log = reader.snapshot
     let rows = log.manifest.segments.filter { $0.kind == .appended && $0.state == .sealed }
@@ -193,29 +193,28 @@ package final class AutoCompactor: StateOwner {
       * (1 + waiting / (4 * mergeFromBytes) + cached / purgeFromBytes)
   }
 
-  /// Appended segments are merged once they have so many raw bytes: one that was filled has more.
+  /// Appended segments are merged once they have so many raw bytes: one full segment has more.
   private var mergeFromBytes: Int { max(1, configuration.segmentBytes / 2) }
 
-  /// Cached data that was replaced goes once it is so much, also from the active segment.
+  /// Cached data that was replaced is dropped once it has so many raw bytes.
   var purgeFromBytes: Int { max(1, configuration.segmentBytes / 8) }
 
   // MARK: Choice
 
-  /// The use of a compaction: space of cached data, or of all that was superseded, or the order of
-  /// keys.
+  /// What a compaction gains: space of cached data or of all superseded data, or the order of keys.
   private enum Gain {
     case cached, superseded, order
   }
 
-  /// The id of the segment from which on it pays to compact, and for what; nil where it does not
-  /// pay. Whether entries may go is found out before anything is written.
+  /// The id of the segment from which on it pays to compact, and for what; nil where nothing pays.
+  /// Drops come before merges, and cached data first: it grows as fast as programs write.
   private func firstWorthCompacting() throws(TidemarkError) -> (first: UInt64, gain: Gain)? {
     try compactor.countMissingUsage()
     let choice = choice()
-    func id(_ place: Int) -> UInt64 { choice.rows[place].segment.id }
+    func id(_ index: Int) -> UInt64 { choice.rows[index].segment.id }
     let (isOver, mayMerge) = compacting.withLock { ($0.isOverBound, $0.mayMerge) }
     if isOver, let first = reader.snapshot.firstWithCached { return (first, .cached) }
-    // Where open views or damage keep cached data (`keepsCached`), its figures promise too much.
+    // Where open views or damage keep cached data (`keepsCached`), less can go than was counted.
     if !reader.snapshot.keepsCached, let first = choice.firstToPurge() {
       return (id(first), .cached)
     }
@@ -246,8 +245,8 @@ package final class AutoCompactor: StateOwner {
     }
   }
 
-  /// Whether at least a third of the bytes from a segment on would go now. The figures of space
-  /// that is superseded do not tell: views, peers and the retention's time may still need it.
+  /// Whether at least a third of the bytes from a segment on would go now, by a dry run. Counts of
+  /// superseded bytes do not tell: views, peers and the retention may still need some of them.
   private func paysToDrop(
     from first: Int, _ choice: CompactionChoice
   ) throws(TidemarkError) -> Bool {

@@ -1,8 +1,8 @@
 /// The limits of a log that holds nothing but caches with bounds, or little besides. Its segments
 /// are short, and some of them are compacted once the log is an eighth longer than the bounds.
 ///
-/// A log of ``logBytes``, the segment that is being written, the one that waits for a compaction, a
-/// step of that and the ballast take a quarter more than the caches may keep, and 8 MiB.
+/// On the disk a quarter more than the bounds, and 8 MiB, are taken by ``logBytes``, the active
+/// segment, one that waits for a compaction, a compaction's step and the ballast (space set aside).
 struct CacheBound: Sendable, Hashable {
   /// The sum of the bounds of all caches, in bytes.
   let bytes: Int
@@ -14,7 +14,7 @@ struct CacheBound: Sendable, Hashable {
   /// The length of the log from which on it is compacted, in bytes.
   var logBytes: Int { bytes + bytes / 8 + segmentBytes }
 
-  /// - Returns: nil where more stays of the log than caches may keep.
+  /// - Returns: nil where more of the log stays than caches may keep: it holds other data.
   /// - Parameters:
   ///   - bytes: most bytes that the caches keep, as far as they have a bound.
   ///   - raw: raw bytes of the log.

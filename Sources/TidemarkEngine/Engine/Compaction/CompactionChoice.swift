@@ -1,26 +1,26 @@
-/// Which segments a store compacts by itself.
+/// Chooses the segments that a store compacts by itself, by counts alone.
 ///
-/// The sealed segments from one on are merged into one, never some in between. Entries go only
-/// where all segments take part. Nothing is begun that has nothing to gain.
+/// A choice is the index of a row: that segment and all later ones are rewritten, never some in
+/// between. Superseded data (replaced by newer entries) is dropped only where all segments take
+/// part, but cached data, which a server has too, in any.
 struct CompactionChoice {
-  /// The facts known of a sealed segment.
+  /// The counts of a sealed segment.
   struct Row {
     var segment: Manifest.Segment
     /// Raw bytes of entries in it that something newer has replaced.
     var superseded = SpaceUsage.Row()
-    /// Whether it was rewritten in vain: only a drop could gain anything.
+    /// Whether a rewrite did not make it smaller: only a drop could.
     var isLeftAlone = false
   }
 
-  /// A segment is merged with the one before as long as that is at most so many times as long.
-  ///
-  /// Then 42 segments of equal size are written 4 times each on the way, and stand as 2 on the
-  /// average; with 1 they are written 3 times and stand as 3, with 4 it is 6 times and 2.
+  /// A merge takes the segment before, too, while that is at most so many times as long as what the
+  /// merge has. Then each of 42 segments of equal size is written 4 times, and there are 2 on the
+  /// average; with a ratio of 1 it is 3 times and 3 segments, with 4 it is 6 and 2.
   static let sizeRatio = 2
 
   /// By first sequence.
   let rows: [Row]
-  /// Appended segments are put in order once they have so many raw bytes.
+  /// Appended segments are merged into the order of keys once they have so many raw bytes.
   let mergeFromBytes: Int
   /// Superseded data is dropped once it is at least so much.
   let dropFromBytes: Int
@@ -32,7 +32,7 @@ struct CompactionChoice {
   /// Raw bytes of all entries that something newer has replaced.
   var supersededBytes: Int { rows.reduce(0) { $0 + $1.superseded.superseded } }
 
-  /// The first segment, where half of all bytes may be such that can go; else nil.
+  /// 0 where half of all bytes may be superseded data that can go; else as `firstToPurge()`.
   func firstToDrop() -> Int? {
     if !keepsAll, !rows.isEmpty, fits(from: 0) {
       let raw = rows.reduce(0) { $0 + $1.segment.rawBytes }
@@ -42,8 +42,8 @@ struct CompactionChoice {
     return firstToPurge()
   }
 
-  /// From which segment on enough of the bytes may be cached data that can go, as far back as
-  /// possible: older segments need not take part, since all that a server has goes by itself.
+  /// The oldest segment from which on half of the bytes may be cached data that can go. Segments
+  /// before it need not take part: a cached version goes whatever older versions its key has.
   func firstToPurge() -> Int? {
     var (raw, cached) = (0, 0)
     var found: Int?
@@ -56,13 +56,14 @@ struct CompactionChoice {
     return found
   }
 
-  /// Whether so much cached data can go that it pays: half of the bytes.
-  /// - Parameter least: fewer bytes do not pay in any case.
+  /// Whether it pays to drop cached data: it is half of the bytes.
+  /// - Parameter least: fewer bytes of it do not pay in any case.
   static func paysToPurge(_ cached: Int, of raw: Int, from least: Int) -> Bool {
     cached >= least && 2 * cached >= raw
   }
 
-  /// From which segment on to merge for the order of keys alone; nil where that gains too little.
+  /// The segment from which on to merge for the order of keys alone: that behind the last compacted
+  /// one, or an earlier one by `sizeRatio`. Nil where a merge gains too little.
   func firstToMerge() -> Int? {
     guard
       var first = rows.lastIndex(where: { $0.segment.kind == .compacted }).map({ $0 + 1 })
@@ -71,7 +72,7 @@ struct CompactionChoice {
     while first < rows.count, rows[first].isLeftAlone { first += 1 }
     guard first < rows.count else { return nil }
     var bytes = rows[first...].reduce(0) { $0 + $1.segment.rawBytes }
-    // Where everything is kept a merge gains less, so that it waits for more.
+    // Where the retention keeps everything a merge drops nothing, so that it waits for more bytes.
     let all = rows.reduce(0) { $0 + $1.segment.rawBytes }
     guard bytes >= (keepsAll ? max(2 * mergeFromBytes, all / 8) : mergeFromBytes) else {
       return nil
@@ -85,7 +86,7 @@ struct CompactionChoice {
     return fits(from: first) ? first : nil
   }
 
-  /// Whether the segments from one on fit into one.
+  /// Whether the segments from one on fit into a single new segment.
   private func fits(from first: Int) -> Bool {
     let bytes = rows[first...].reduce(0) { $0 + CompactionPlan.boundedBytes($1.segment) }
     return bytes <= Limits.compactedSegmentBytes

@@ -1,28 +1,28 @@
-/// Slows a compaction down that nobody waits for.
+/// Slows a compaction down that nobody waits for, to a rate of raw bytes.
 struct CompactionPace: Sendable {
   /// Raw bytes.
   let bytesPerSecond: Int
   let clock: any WallClock
-  /// The sequence of the last entry, where writers are to have the processor; nil where not.
+  /// Gives the sequence of the log's last entry: the compaction is slower while that rises. Nil for
+  /// the same pace beside writers.
   var lastSequence: (@Sendable () -> UInt64)?
+  /// Returns sooner where the compaction is to end.
   let pause: @Sendable (_ nanoseconds: UInt64) -> Void
-  /// When it has waited last, and the last entry then.
+  /// When `wait` returned last, in monotonic nanoseconds, and the log's last sequence then.
   private var lastPause: UInt64 = 0
   private var lastSeen: UInt64?
 
-  /// While writers commit, a pause is so many times longer.
+  /// While writers commit, work takes so many times as long.
   static let slownessBesideWriters: UInt64 = 8
 
   init(
     bytesPerSecond: Int, clock: any WallClock,
     pause: @escaping @Sendable (_ nanoseconds: UInt64) -> Void
   ) {
-    self.bytesPerSecond = bytesPerSecond
-    self.clock = clock
-    self.pause = pause
+    (self.bytesPerSecond, self.clock, self.pause) = (bytesPerSecond, clock, pause)
   }
 
-  /// Waits as long as so many bytes are to take, less the time since it has waited last.
+  /// Waits for the time that `bytes` are to take, less the time since the last call returned.
   mutating func wait(after bytes: Int) {
     let sequence = lastSequence?()
     var due = UInt64(bytes) * 1_000_000_000 / UInt64(max(1, bytesPerSecond))

@@ -1,6 +1,6 @@
-/// Which segments are rewritten together, oldest first.
+/// Which segments a compaction rewrites together, oldest first.
 struct CompactionPlan {
-  /// Input segments of one step of MANIFEST.
+  /// Adjacent segments that are replaced by one, in one update of MANIFEST.
   struct Group: Sendable {
     var segments: [Segment]
     /// Their rows in MANIFEST.
@@ -9,11 +9,11 @@ struct CompactionPlan {
     /// Raw bytes of keys and values in it.
     var rawBytes: Int { rows.reduce(0) { $0 + $1.rawBytes } }
 
-    /// Its segments, each by itself.
+    /// A group of each of its segments.
     var singles: [Group] { zip(segments, rows).map { Group(segments: [$0], rows: [$1]) } }
 
-    /// The group without the segments at its beginning that are done and far longer than all that
-    /// come behind, which are groups by themselves.
+    /// Makes groups of their own of segments at the beginning that are done and far longer than all
+    /// behind them: to rewrite such a segment gains little. The last segments stay together.
     fileprivate func split(_ isDone: (Segment) -> Bool) -> [Group] {
       var rest = rawBytes
       var count = 0
@@ -28,7 +28,7 @@ struct CompactionPlan {
 
     private static let farLonger = 8
 
-    /// The sequences that its segments are for.
+    /// The sequences of its entries, also of dropped ones.
     var range: ClosedRange<UInt64> {
       let first = segments.first?.firstSequence ?? 0
       return first...max(first, segments.last?.lastSequence ?? 0)
@@ -40,11 +40,11 @@ struct CompactionPlan {
   /// - Parameters:
   ///   - segments: all segments by first sequence.
   ///   - rows: what MANIFEST says of them.
-  ///   - includesActive: whether the one that is written to takes part; a compaction seals it
-  ///     beforehand, a forecast of one cannot.
-  ///   - mostBytes: of more, there are several groups.
+  ///   - includesActive: whether the active segment takes part; a compaction seals it beforehand, a
+  ///     dry run cannot.
+  ///   - mostBytes: a group has no more, unless it is a single segment.
   ///   - isDone: whether a segment is as a compaction leaves it, and nothing of it can go, as far
-  ///     as is known. One that is far longer than those behind it is not merged with them.
+  ///     as is known.
   init(
     _ segments: [Segment], rows: [Manifest.Segment], includesActive: Bool = false,
     mostBytes: Int = Limits.compactedSegmentBytes, isDone: (Segment) -> Bool = { _ in false }
@@ -70,14 +70,14 @@ struct CompactionPlan {
     if let last = groups.popLast() { groups += last.split(isDone) }
   }
 
-  /// How many bytes the entries of a segment take at most in a new one, however little they
-  /// compress: places in a segment have 32 bits.
+  /// How many bytes the entries of a segment take at most in a new one, which must not get longer
+  /// than its offsets of 32 bits can say, however little they compress.
   static func boundedBytes(_ row: Manifest.Segment) -> Int {
     row.rawBytes + row.entryCount * Limits.headBytes
   }
 
-  /// Whether sequences from `first` to `last` fit into one segment: its locator has 32 bits for
-  /// them.
+  /// Whether sequences from `first` to `last` fit into one segment: its locator, the table from
+  /// sequences to frames, has 32 bits for them. True for nil.
   static func fits(_ first: UInt64, _ last: UInt64?) -> Bool {
     guard let last, last > first else { return true }
     return last - first < UInt64(UInt32.max)
@@ -85,9 +85,9 @@ struct CompactionPlan {
 }
 
 extension CompactionPlan {
-  /// The groups of segments that a purge rewrites, each in a step of its own. From `first` on these
-  /// are groups in which the share of evicted bytes is at least half the average. Besides, short
-  /// segments, which purges leave behind, are merged wherever many stand side by side.
+  /// The groups that a *purge*, a compaction that drops cached data only, rewrites, each in a step
+  /// of its own. From the segment `first` on, those with at least half the average share of cached
+  /// bytes that can go. And anywhere, groups of many short segments, which purges leave behind.
   static func purge(_ log: LogSnapshot, from first: UInt64, stepBytes: Int) -> [Group] {
     func share(_ rows: [Manifest.Segment]) -> Double {
       let cached = rows.reduce(0) { $0 + (log.usage.rows[$1.id]?.cached ?? 0) }
@@ -98,9 +98,9 @@ extension CompactionPlan {
     ).groups
     let start = groups.firstIndex { $0.segments.contains { $0.id == first } } ?? 0
     let usual = share(groups[start...].flatMap(\.rows))
-    return groups.enumerated().filter { (place, group) in
+    return groups.enumerated().filter { (index, group) in
       group.segments.count > shortSegments
-        || place >= start && share(group.rows) > 0 && 2 * share(group.rows) >= usual
+        || index >= start && share(group.rows) > 0 && 2 * share(group.rows) >= usual
     }.map(\.element)
   }
 

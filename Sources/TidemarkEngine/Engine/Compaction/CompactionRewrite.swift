@@ -1,25 +1,23 @@
-/// The counts that a compaction made of the entries of a group.
+/// The counts that a compaction makes of the entries of a group: segments rewritten together.
 struct CompactionTally: Sendable {
   var droppedEntries = 0
   var droppedTombstones = 0
   /// Raw bytes of both.
   var droppedBytes = 0
-  /// The highest tombstone that was dropped.
+  /// The highest sequence of a tombstone that was dropped.
   var droppedThrough: UInt64 = 0
-  /// Bytes of what stays though something newer has replaced it.
+  /// Raw bytes of entries that stay though something newer has replaced them.
   var superseded = 0
-  /// Bytes of the cached values among them that only wait: for a sync, or for a view to close.
+  /// Those of cached values among them, which go after the next sync or when views are closed.
   var cached = 0
-  /// Whether an entry that stays says now when its key was created, which those said that go.
+  /// Whether an entry that stays got the time of its key's creation: older ones go, or went before.
   var tellsCreation = false
 
-  /// Whether nothing goes, and nothing has to be said in the place of what went elsewhere.
+  /// Whether no entry of the group is dropped or changed.
   var keepsAll: Bool { droppedEntries + droppedTombstones == 0 && !tellsCreation }
 
-  /// - Parameter goesLater: whether it is cached data that goes once something newer is sure.
-  mutating func count(
-    _ fate: CompactionFates.Fate, of entry: EntryHead, goesLater: Bool = false
-  ) {
+  /// - Parameter goesLater: whether it is cached data that goes once nothing needs it.
+  mutating func count(_ fate: CompactionFates.Fate, of entry: EntryHead, goesLater: Bool = false) {
     let bytes = entry.keyLength + entry.valueLength + Limits.entryOverheadBytes
     switch fate {
     case .dropped:
@@ -37,12 +35,14 @@ struct CompactionTally: Sendable {
   }
 }
 
-/// Merges the segments of a group into one.
+/// Merges the segments of a group into one new segment, as an external merge sort.
 ///
-/// Compacted segments are sorted and are read from end to end. Of appended ones a window at a time
-/// is gathered in memory and put in order; all windows but the last one become files (`MergeRun`).
-/// Then all of that is merged by key and sequence. So all versions of a key come together, and
-/// memory holds two windows at most, whatever the size of the group.
+/// Compacted segments are sorted already. Entries of appended ones are sorted in memory by windows;
+/// all windows but the last one go to files, the *runs* (`MergeRun`). Then all inputs are merged by
+/// key and sequence, and each entry is kept or dropped. Memory holds two windows at most.
+///
+/// One thread calls it; others write runs and the output (`sink`). It owns its files: `run` removes
+/// them where it throws, and the caller calls `discard` where it does not want the new segment.
 struct CompactionRewrite {
   private let compactor: Compactor
   private let group: CompactionPlan.Group
@@ -55,27 +55,24 @@ struct CompactionRewrite {
   private var runCount = 0
   private var tally = CompactionTally()
   private var latestCommitTime: UInt64 = 0
-  /// Made for the first batch: where nothing stays there is no file.
+  /// Writes the new segment. Made for the first batch: where no entry stays there is no file.
   private let sink = Lock<CompactionSink?>(nil)
-  /// Asked without the lock, which the sink's thread holds for as long as it writes.
+  /// Whether there is a sink: its thread holds the lock for as long as it writes.
   private var hasSink = false
   private let allowsSmallBlocks: Bool
-  /// Whether values were written in blocks that are small, so that single reads are cheap.
+  /// Whether values were written in small blocks, of which single reads are cheap.
   private(set) var hasSmallBlocks = false
-  /// Batches on their way to the sink, which takes one after the other.
+  /// Batches that are being written or wait for it, in order: each waits for the one before.
   private var writing: [(done: Deferred<Void>, bytes: Int)] = []
-  /// So many batches of common length may wait for the sink.
+  /// Most batches of common length that wait for the sink.
   private static let batchesAhead = 2
 
   init(
     _ compactor: Compactor, _ group: CompactionPlan.Group, pinned: PinnedVersions?,
     options: CompactionOptions, allowsSmallBlocks: Bool = true
   ) throws(TidemarkError) {
-    self.allowsSmallBlocks = allowsSmallBlocks
-    self.compactor = compactor
-    self.group = group
-    self.pinned = pinned
-    self.options = options
+    (self.compactor, self.group, self.pinned) = (compactor, group, pinned)
+    (self.options, self.allowsSmallBlocks) = (options, allowsSmallBlocks)
     samples = ValueSamples(rawBytes: group.rawBytes)
     var row = Manifest.Segment(
       id: compactor.writer.newSegmentID(), state: .active, kind: .compacted,
@@ -85,9 +82,9 @@ struct CompactionRewrite {
     self.row = row
   }
 
-  /// - Parameter fates: has seen the groups before.
-  /// - Returns: what was counted, and the new segment, complete and synced but for its name; nil
-  ///   where nothing stays.
+  /// - Parameter fates: was asked about the groups before this one.
+  /// - Returns: the counts, and the new segment, complete and synced but for its name in the
+  ///   directory; nil where no entry stays.
   mutating func run(
     _ fates: inout CompactionFates
   ) throws(TidemarkError) -> (CompactionTally, Manifest.Segment?) {
@@ -104,18 +101,18 @@ struct CompactionRewrite {
     }
   }
 
-  /// Removes what was written.
+  /// Removes all files that were written; also after `run` has returned, or again.
   mutating func discard() {
+    // Waits: no thread may write to a file that is being removed. Errors count no more.
     for batch in writing { _ = try? batch.done.value() }
     writing = []
     removeRuns()
-    // Outside of the lock: what throws within is not always told from what the lock hands on.
-    var given = sink.withLock { sink in
-      let given = sink
-      sink = nil
-      return given
+    // Outside of the lock: an error within is not always told from one that `withLock` rethrows.
+    var taken = sink.withLock { sink in
+      defer { sink = nil }
+      return sink
     }
-    given?.writer.discard()
+    taken?.writer.discard()
   }
 
   private mutating func removeRuns() {
@@ -123,14 +120,14 @@ struct CompactionRewrite {
     runs = []
   }
 
-  /// By itself a store compacts on one thread, so that its program has the other cores.
+  /// An automatic compaction stays on its own thread, so that the program has the other cores.
   private var usesThread: Bool {
     !compactor.configuration.doesBackgroundWorkInline && options.automatic == nil
   }
 
   // MARK: Sorting
 
-  /// Brings everything into sorted inputs.
+  /// Makes sorted inputs of all segments.
   private mutating func gather() throws(TidemarkError) -> [EntryInput] {
     let options = options
     let stop = { () throws(TidemarkError) in try options.checkStop() }
@@ -152,7 +149,7 @@ struct CompactionRewrite {
       }
       if let run = try spilling?.value() { runs.append(run) }
     } catch {
-      // A failure must not leave a thread behind that still writes, or what that wrote.
+      // Waits for a thread that still writes a run, so that `discard` removes the file.
       if let run = try? spilling?.value() { runs.append(run) }
       throw error
     }
@@ -166,7 +163,7 @@ struct CompactionRewrite {
     return inputs
   }
 
-  /// Takes the entries of an appended segment into windows.
+  /// Adds the entries of an appended segment to the window, and spills full windows.
   private mutating func gather(
     _ segment: Segment, _ window: inout SortWindow, _ spilling: inout Deferred<MergeRun>?
   ) throws(TidemarkError) {
@@ -174,6 +171,7 @@ struct CompactionRewrite {
     var gathered = window.memoryBytes
     for (number, record) in try segment.frames().enumerated() {
       try options.checkStop(at: number)
+      // A new window was begun.
       if window.memoryBytes < gathered { gathered = 0 }
       if window.memoryBytes - gathered >= SurvivorBatch.fullBytes {
         try checkPace(after: window.memoryBytes - gathered)
@@ -186,8 +184,7 @@ struct CompactionRewrite {
           try spill(&window, &spilling)
         }
         let entry = LooseEntry(head: head, labelSet: sets.number(of: head, in: front, labels))
-        window.add(
-          entry, key: front.key(of: head), attributes: front.attributeBytes(of: head))
+        window.add(entry, key: front.key(of: head), attributes: front.attributeBytes(of: head))
         guard head.hasValue else { continue }
         let start = window.bytes.count
         try frames.appendValue(of: head, in: front, to: &window.bytes)
@@ -196,19 +193,20 @@ struct CompactionRewrite {
     }
   }
 
-  /// A window with room for all that it will hold: to grow would copy what it holds again and
-  /// again, into memory that the system has to find first.
+  /// A window with memory for all that it will hold: growing would copy its bytes again and again.
   private func newWindow() -> SortWindow {
     let appended = group.rows.filter { $0.kind == .appended }
     let bytes = appended.reduce(0) { $0 + $1.rawBytes + $1.entryCount * LooseEntry.headBytes }
     return SortWindow(roomFor: min(bytes, compactor.configuration.compactionWindowBytes))
   }
 
-  /// Writes a window into a run, while the next one is gathered.
+  /// Writes a window to a run on another thread, while the next one is gathered. Waits for the run
+  /// before, so that there are two windows in memory at most.
   private mutating func spill(
     _ window: inout SortWindow, _ spilling: inout Deferred<MergeRun>?
   ) throws(TidemarkError) {
     let last = spilling
+    // Nil first: after an error of the last run, which has removed its file, nobody waits again.
     spilling = nil
     if let run = try last?.value() { runs.append(run) }
     let full = window
@@ -232,7 +230,8 @@ struct CompactionRewrite {
     }
   }
 
-  /// Waits, where the compaction is to be slow.
+  /// Waits, where the compaction has a pace.
+  /// - Throws: `closed` where it is to stop.
   private mutating func checkPace(after bytes: Int) throws(TidemarkError) {
     try options.checkStop()
     options.automatic?.pace?.wait(after: bytes)
@@ -241,6 +240,7 @@ struct CompactionRewrite {
 
   // MARK: Merging
 
+  /// Merges the inputs, decides about each entry, and hands those that stay to the sink.
   private mutating func merge(
     _ inputs: [EntryInput], _ fates: inout CompactionFates
   ) throws(TidemarkError) {
@@ -277,7 +277,7 @@ struct CompactionRewrite {
 
   /// Lets another thread write a batch while the next one is merged.
   private mutating func handOver(_ batch: inout SurvivorBatch) throws(TidemarkError) {
-    // Ahead of the sink, which has two threads: else all would wait for each other in turn.
+    // Bounds memory. Some batches may wait, so that the sink's threads never wait for this one.
     let most = Self.batchesAhead * SurvivorBatch.fullBytes
     while writing.count > Self.batchesAhead
       || !writing.isEmpty && writing.reduce(0, { $0 + $1.bytes }) > most + most / 2
@@ -289,13 +289,14 @@ struct CompactionRewrite {
     }
     let bytes = batch.takeBytes()
     let (reader, sink) = (compactor.reader, sink)
-    // One long sync at the end would keep those waiting who write durably.
+    // One long sync at the end would delay the syncs of commits.
     let syncsOften = options.automatic?.pace != nil
     let before = writing.last?.done
     let batch = Deferred(name: "tidemark-compact", usesThread: usesThread) {
       () throws(TidemarkError) in
+      // Batches are written in order, and none after one that failed.
       try before?.value()
-      // Dense blocks take long; who is put to sleep has no time for them.
+      // Ends soon where the store is suspended: dense blocks take long.
       try reader.checkReadable()
       do throws(LogReadError) {
         try sink.withLock { (sink: inout CompactionSink?) throws(LogReadError) in
@@ -327,7 +328,7 @@ struct CompactionRewrite {
   }
 
   private func finish() throws(TidemarkError) -> Manifest.Segment? {
-    // Views by own time look at the latest time of a segment: dropped entries count on.
+    // Views by own time go by the latest such time of a segment, and dropped entries count in it.
     let latestTime = group.rows.compactMap(\.latestTime).max()
     let (last, latestCommitTime) = (group.range.upperBound, latestCommitTime)
     do throws(LogReadError) {

@@ -1,22 +1,23 @@
-/// Bytes on the disk that a compaction of some segments takes until theirs are given back.
+/// Bytes of disk space that the rewrite of a group of segments takes until their files are removed.
 ///
-/// An estimate between bounds, since how well entries compress shows only when they are written.
+/// Two bounds, since how well entries compress shows only when they are written.
 struct CompactionRoom: Sendable, Hashable {
-  /// Entries get no smaller than a sixteenth, but for rare ones.
+  /// Entries are taken to compress to a sixteenth at best.
   private static let mostCompression = 16
 
   /// Bytes of a segment file that are no entries: its header, locator and footer.
   private static let overheadBytes = 2 * FormatConstants.segmentHeaderBytes
 
-  /// With less there is no use to begin.
+  /// With fewer free bytes a rewrite is of no use.
   private(set) var least = 0
-  /// With so much it can hardly fail.
+  /// With so many free bytes it can hardly fail.
   private(set) var most = 0
 
   /// - Parameters:
-  ///   - superseded: raw bytes by segment that may go; nil where nothing goes. Of segments that
-  ///     were not counted nothing is known.
-  ///   - windowBytes: raw bytes that are put in order in memory; of more, runs are written first.
+  ///   - superseded: raw bytes by segment that may go; nil where nothing goes. A segment without a
+  ///     count may go whole.
+  ///   - windowBytes: raw bytes that are sorted in memory; of more, files of sorted entries, the
+  ///     runs, are written first, which take as much room again.
   init(_ group: CompactionPlan.Group, superseded: [UInt64: Int]?, windowBytes: Int) {
     var appended = (least: 0, most: 0, memory: 0)
     var bounded = Self.overheadBytes
@@ -33,7 +34,7 @@ struct CompactionRoom: Sendable, Hashable {
       appended.most += length
       appended.memory += CompactionPlan.boundedBytes(row)
     }
-    // Merged segments of few entries need far less than their files take, since one overhead stays.
+    // Many small files, each with its overhead, become one: that may take less than they do.
     most = min(most, bounded)
     guard appended.memory > windowBytes else { return }
     least += appended.least
@@ -50,9 +51,9 @@ extension Compactor {
       group, superseded: superseded, windowBytes: configuration.compactionWindowBytes)
   }
 
-  /// Looks for room before anything is written.
-  /// - Parameter isAutomatic: whether nobody has asked for the compaction, which then leaves the
-  ///   disk to others unless there is room to be sure.
+  /// Checks the free disk space before anything is written.
+  /// - Parameter isAutomatic: whether nobody has asked for the compaction: then it needs `most`
+  ///   free bytes, not `least`, so that it does not fill the disk.
   /// - Throws: `noSpace`.
   func check(_ room: CompactionRoom, isAutomatic: Bool) throws(TidemarkError) {
     guard let free = freeBytes else { return }

@@ -1,17 +1,17 @@
-/// Takes the entries that stay, in order, and writes them into a segment: what one thread does
-/// while another reads and merges.
+/// Writes the entries that a compaction keeps, in order, into the new segment. `CompactionRewrite`
+/// owns it behind a lock: one thread writes while another reads and merges.
 struct CompactionSink: Sendable {
   var writer: CompactedSegmentWriter
   private let labels: LabelSets
-  /// By number of a set of labels: the writer's id for it; 0 while it has none.
+  /// By number of a set in `labels`: the writer's id for the set; 0 while it has none.
   private var labelSetIDs: [UInt32] = [0]
   private var syncedLength = 0
 
   init(_ writer: CompactedSegmentWriter, labels: LabelSets) {
-    self.writer = writer
-    self.labels = labels
+    (self.writer, self.labels) = (writer, labels)
   }
 
+  /// - Parameter batch: entries of a ``SurvivorBatch``, one behind the other.
   mutating func add(_ batch: [UInt8]) throws(LogReadError) {
     var start = 0
     while start < batch.count {
@@ -41,7 +41,7 @@ struct CompactionSink: Sendable {
     return labelSetIDs[Int(number)]
   }
 
-  /// Syncs what was written so far, once that is enough.
+  /// Syncs the file if it has grown enough since the last sync.
   mutating func sync() throws(LogReadError) {
     guard writer.length - syncedLength >= Limits.compactionSyncBytes else { return }
     syncedLength = writer.length
@@ -49,17 +49,17 @@ struct CompactionSink: Sendable {
   }
 }
 
-/// The entries that stay, on their way to a sink.
+/// Entries that a compaction keeps, each as a ``LooseEntry``, on the way to a ``CompactionSink``.
 ///
-/// Only the newest of the engine's own records of every type and key says anything. So those are
-/// held back until another key comes, which is soon: a merge brings all of a key together.
+/// Of the engine's records (its own entries) with the same type and key only the newest counts. So
+/// records are held back until another key comes: a merge gives all entries of a key in a row.
 struct SurvivorBatch {
-  /// Handed over once it has so many bytes.
+  /// A batch is handed over once it has so many bytes.
   static let fullBytes = 2 << 20
 
   private(set) var bytes: [UInt8] = []
-  /// The newest record of each type of the key at hand, and what comes between them: the type is
-  /// nil where it is no record that a newer one replaces.
+  /// The newest record of each type under `heldKey`, and other entries between and behind them, in
+  /// order; their type is nil, and no newer one replaces them.
   private var held: [(type: RecordType?, bytes: [UInt8])] = []
   private var heldKey: [UInt8] = []
   private var heldBytes = 0
@@ -72,7 +72,7 @@ struct SurvivorBatch {
     if !held.isEmpty, heldKey != input.key { release() }
     let type = entry.head.kind == .record ? try replaceableType(of: input) : nil
     if type == nil, held.isEmpty || heldBytes >= Self.fullBytes {
-      // Many versions of a program's key with the name of a record stay out of memory.
+      // A program's key may equal that of a record: its many versions must not fill memory.
       release()
       return try Self.append(entry, of: input, to: &bytes)
     }
@@ -82,13 +82,13 @@ struct SurvivorBatch {
         heldBytes -= held.remove(at: older).bytes.count
       }
     }
-    var own = (type: type, bytes: [UInt8]())
-    try Self.append(entry, of: input, to: &own.bytes)
-    heldBytes += own.bytes.count
-    held.append(own)
+    var added = (type: type, bytes: [UInt8]())
+    try Self.append(entry, of: input, to: &added.bytes)
+    heldBytes += added.bytes.count
+    held.append(added)
   }
 
-  /// The type of a record; nil for types of which many with the same name count.
+  /// The type of a record; nil for types of which older records with the same key count, too.
   private func replaceableType(of input: EntryInput) throws(TidemarkError) -> RecordType? {
     let type = RecordType(rawValue: try input.attributes().recordType)
     return type.isListed || type == .checkpoint ? type : nil
@@ -107,14 +107,14 @@ struct SurvivorBatch {
     }
   }
 
-  /// Adds what was held back: nothing that replaces it comes any more.
+  /// Adds the entries that were held back.
   mutating func release() {
-    for one in held { bytes += one.bytes }
+    for entry in held { bytes += entry.bytes }
     held.removeAll()
     heldBytes = 0
   }
 
-  /// The bytes so far, which are handed over.
+  /// Takes the bytes, but for what is held back, and begins a new batch.
   mutating func takeBytes() -> [UInt8] {
     let taken = bytes
     bytes = []

@@ -1,23 +1,23 @@
-/// The wishes for a compaction.
+/// How a compaction is to be done.
 package struct CompactionOptions: Sendable {
-  /// Drops all superseded history, whatever the retention.
+  /// Drops all superseded history that views and peers do not need, whatever the retention.
   package var dropHistory = false
   /// Packs what it rewrites for least space: slower, also for single reads.
   package var dense = false
   /// Waits for a compaction that is running; else throws `busy`.
   package var waits = true
-  /// Only says what would be dropped.
+  /// Only counts what would be dropped; writes nothing.
   package var dryRun = false
   /// Set where the store compacts by itself.
   var automatic: Automatic?
   /// Encrypts everything anew with the key that this has for new files (`find(nil)`); nil keeps the
   /// present key.
   package var newKey: Encryption?
-  /// Asked again and again; the compaction throws `closed` once it says yes, and keeps what it has
-  /// rewritten by then.
+  /// Asked again and again; once it says yes the compaction throws `closed`. Segments that were
+  /// replaced by then stay so.
   package var shouldStop: (@Sendable () -> Bool)?
-  /// Says of a record whether a newer one of its name is durable. Without, only those go that have
-  /// a newer one among what is rewritten with them.
+  /// Says of a record of the engine's whether a newer one of its name is durable: then it is
+  /// dropped. Nil drops only records with a newer one in the same group of segments.
   package var isSuperseded: (@Sendable (RecordName, _ sequence: UInt64) -> Bool)?
 
   package init(
@@ -25,13 +25,9 @@ package struct CompactionOptions: Sendable {
     newKey: Encryption? = nil, waits: Bool = true, shouldStop: (@Sendable () -> Bool)? = nil,
     isSuperseded: (@Sendable (RecordName, _ sequence: UInt64) -> Bool)? = nil
   ) {
-    self.isSuperseded = isSuperseded
-    self.dropHistory = dropHistory
-    self.dense = dense
-    self.dryRun = dryRun
-    self.newKey = newKey
-    self.waits = waits
-    self.shouldStop = shouldStop
+    (self.dropHistory, self.dense, self.dryRun) = (dropHistory, dense, dryRun)
+    (self.newKey, self.waits) = (newKey, waits)
+    (self.shouldStop, self.isSuperseded) = (shouldStop, isSuperseded)
   }
 
   /// How a store compacts by itself.
@@ -40,17 +36,18 @@ package struct CompactionOptions: Sendable {
     var first: UInt64
     /// Keeps it slow; nil for no limit.
     var pace: CompactionPace?
-    /// Non-nil: only cached data is dropped, and each step rewrites segments of at most so many
-    /// bytes, or one segment: 0 rewrites each alone. Nil: steps are as long as a compacted segment
-    /// may be, and if `first` is the oldest segment, all goes that the retention does not keep.
+    /// Non-nil: only cached data is dropped, in steps that rewrite so many bytes at most each, or a
+    /// single segment: 0 rewrites each alone. Nil: steps are as long as a compacted segment may be,
+    /// and if `first` is the oldest segment, all is dropped that the retention does not keep.
     var stepBytes: Int?
   }
 
-  /// Frames after which a walk asks whether it is to end: single puts have small ones, and who asks
-  /// waits for the writer's lock.
+  /// A walk over frames asks `shouldStop` once in so many: frames of single puts are small, and the
+  /// question takes the writer's lock.
   static let framesPerCheck = 64
 
-  /// - Parameter frame: the number of a frame in a walk; only some of them ask.
+  /// Asks whether the compaction is to end.
+  /// - Parameter frame: the number of a frame in a walk.
   /// - Throws: `closed` once the compaction is to end.
   func checkStop(at frame: Int = 0) throws(TidemarkError) {
     guard frame % Self.framesPerCheck == 0, let shouldStop, shouldStop() else { return }
@@ -62,15 +59,14 @@ package struct CompactionOptions: Sendable {
 package struct CompactionReport: Sendable, Hashable {
   package var segmentsBefore = 0
   package var segmentsAfter = 0
-  /// How many of those before were replaced; 0 when there was nothing to gain, and in a dry run.
+  /// How many segments were replaced; 0 when there was nothing to gain, and in a dry run.
   package var segmentsRewritten = 0
   /// Bytes of the log.
   package var bytesBefore = 0
   package var bytesAfter = 0
-  /// By how much what was rewritten has shrunk, whatever was written meanwhile; nothing in a dry
-  /// run.
+  /// Bytes by which new segments are shorter than those that they replace; 0 in a dry run.
   package var bytesFreed = 0
-  /// Attachments that nothing named any more.
+  /// Attachments that no entry named any more.
   package var attachmentsRemoved = 0
   package var attachmentBytesFreed = 0
   package var droppedEntries = 0
@@ -79,7 +75,7 @@ package struct CompactionReport: Sendable, Hashable {
   var droppedBytes = 0
   /// See `Manifest.historyFrom`: views below this sequence are refused.
   package var historyFrom: UInt64 = 1
-  /// History that stayed for peers.
+  /// History that was kept for peers.
   package var held: [HeldHistory] = []
 
   package init() {}

@@ -25,7 +25,7 @@ extension Compactor {
       throw error
     }
     // The log has another length: writers to caches may no longer have to wait.
-    lookAtCaches()
+    compareWithCacheBound()
     for segment in swap.inputs { discard(segment.fileName) }
     discard(goneImages)
   }

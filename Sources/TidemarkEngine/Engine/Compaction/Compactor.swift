@@ -264,7 +264,7 @@ package final class Compactor: StateOwner {
   /// Forgets what was decided about segments, since the log was read anew from the disk.
   func startOver() {
     compacting.withLock { $0 = CompactorState(goingOnFrom: $0) }
-    lookAtCaches()
+    compareWithCacheBound()
   }
 
   var status: EngineStatus.Compaction {
