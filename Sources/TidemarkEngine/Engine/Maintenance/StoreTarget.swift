@@ -1,14 +1,15 @@
-/// A new store that a repair or a backup fills: no store until its MANIFEST is written, which
-/// comes last.
+/// The directory of a new store while a repair fills it (backups use `prepare` alone). It becomes a
+/// store once MANIFEST is in it, which `finish` writes last. The target holds the directory's lock
+/// from `init` until `finish` has succeeded, or until `discard` after any error.
 struct StoreTarget {
   let path: String
   private let environment: EngineEnvironment
   private let lock: any FileLock
-  /// Whether the directory itself was made for this.
+  /// Whether `init` made the directory, so that `discard` removes it as well.
   private let isNew: Bool
 
-  /// Makes the directory, or takes an empty one, and its folders.
-  /// - Throws: `storeExists` when something stands there.
+  /// Makes the directory, or takes an empty one, locks it and makes its folders.
+  /// - Throws: `storeExists` when anything else is at the path.
   init(creating path: String, environment: EngineEnvironment) throws(TidemarkError) {
     self.path = path
     self.environment = environment
@@ -18,19 +19,17 @@ struct StoreTarget {
       isEmpty: "the new store's path is empty; give a directory",
       isTaken: "\(path) exists and is not an empty directory; give another path")
     lock = try StoreDirectory.lock(path, environment)
-    do throws(TidemarkError) {
-      try StoreDirectory.createFolders(path, fileSystem)
-    } catch {
+    do throws(TidemarkError) { try StoreDirectory.createFolders(path, fileSystem) } catch {
       lock.release()
       throw error
     }
   }
 
-  /// Makes sure that a new store can be put at a path: nothing is there, or an empty directory.
+  /// Makes sure that a new store can be put at a path: there is nothing, or an empty directory.
   /// - Parameters:
   ///   - isEmpty: the message when the path is empty.
   ///   - isTaken: the message when something else is there.
-  /// - Returns: whether the directory was made for it.
+  /// - Returns: whether this call made the directory.
   static func prepare(
     _ path: String, _ fileSystem: any FileSystem, while task: String, isEmpty: String,
     isTaken: String
@@ -47,7 +46,8 @@ struct StoreTarget {
     } catch { throw TidemarkError(wrapping: error, while: task) }
   }
 
-  /// Makes the names of all files durable, then writes MANIFEST: from then on it is a store.
+  /// Makes the names of all files durable, then writes MANIFEST, which turns the directory into a
+  /// store: MANIFEST must never list a file that a power cut can take away.
   func finish(_ manifest: Manifest) throws(TidemarkError) {
     let fileSystem = environment.fileSystem
     var manifest = manifest
@@ -63,7 +63,8 @@ struct StoreTarget {
     lock.release()
   }
 
-  /// Removes what was written, as far as that works.
+  /// Releases the lock and removes what was written. Errors are ignored: the caller throws the one
+  /// that made it give up, and files that stay are no store without MANIFEST.
   func discard() {
     let fileSystem = environment.fileSystem
     lock.release()
@@ -84,8 +85,8 @@ struct StoreTarget {
 }
 
 extension TidemarkError {
-  /// An error of work that throws those of the system and of the library itself.
-  /// - Parameter task: as for an error of the file system.
+  /// Gives any error the library's type; an error that has it already stays as it is.
+  /// - Parameter task: what was being done, for the message of an error of the file system.
   init(wrapping error: any Error, while task: String) {
     switch error {
     case let error as TidemarkError: self = error

@@ -1,8 +1,9 @@
 extension StoreVerifier {
-  /// Reads all attachments, and looks for those that the user's entries name.
+  /// Reads all attachments (files beside the log, named after the hash of their content), and
+  /// reports those that are named by an entry and missing.
   /// - Parameters:
-  ///   - named: what those name.
-  ///   - manifest: says which keys there are.
+  ///   - named: what entries of the user's own data name; attachments of cached data may be gone.
+  ///   - manifest: tells which encryption key new files have.
   mutating func checkAttachments(
     _ named: Set<AttachmentID>, _ manifest: Manifest
   ) throws(TidemarkError) {
@@ -20,14 +21,15 @@ extension StoreVerifier {
           continue
         }
         report.attachmentBytes += header.fileBytes
-        // While files of the log are left to be rewritten, those of attachments may be, too.
+        // While a change of keys goes on, attachments may have the former key.
         if manifest.filesToRewrite == 0, header.seal?.keyID != manifest.keyID {
           var finding = finding(name, offset: 0, "an attachment has another key than the store")
           finding.remedy = "compact, with the former key given too"
           report.findings.append(finding)
         }
+        // Without the user's key nothing of an encrypted attachment but its header can be checked.
         if header.seal != nil, keys.isEmpty { continue }
-        // A sweep may have taken it meanwhile.
+        // A sweep of the running store may have removed the file since it was listed.
         guard let reader = try files.open(header.id) else { continue }
         try reader.verify()
       } catch {
@@ -38,7 +40,7 @@ extension StoreVerifier {
       }
     }
     for id in missing.sorted(by: { $0.hash.lexicographicallyPrecedes($1.hash) }) {
-      // One that was written and given up while this looked has no entry any more.
+      // Files are listed before: one that was written since then is not missing.
       guard try !files.contains(id) else { continue }
       report.findings.append(
         finding(
@@ -50,7 +52,6 @@ extension StoreVerifier {
   private func finding(_ file: String, offset: Int, _ message: String) -> VerifyFinding {
     VerifyFinding(
       file: file, offset: offset, message: message,
-      remedy: "attach the content again: the same content heals it",
-      isDamageToAcknowledged: false)
+      remedy: "attach the content again: the same content heals it", isDamageToAcknowledged: false)
   }
 }

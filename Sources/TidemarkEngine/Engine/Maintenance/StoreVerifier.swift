@@ -1,8 +1,7 @@
-/// Reads a store whole and says what is wrong with it.
-///
-/// It takes no lock and writes nothing while it looks; a store that is being written meanwhile
-/// is looked at again where it has changed. Damage to acknowledged data is then recorded in
-/// MANIFEST, under the store's lock, so that it is not written over: the only write.
+/// Reads every file of a store, without a lock, and reports what is wrong. Others may write the
+/// store meanwhile, so what looks wrong is read again, with a newer MANIFEST if there is one,
+/// before it counts. At the end damage to acknowledged data is recorded in MANIFEST, under the
+/// store's lock, so that no later opening writes over it; that is the only write.
 package struct StoreVerifier {
   let path: String
   let environment: EngineEnvironment
@@ -15,30 +14,23 @@ package struct StoreVerifier {
   /// - Parameters:
   ///   - path: its directory.
   ///   - environment: the disk that it is on.
-  ///   - recordsDamage: whether damage to the log is put on record in the store, unless that is in
-  ///     use; nothing else is ever changed.
-  ///   - encryption: the keys of an encrypted store; without them its checksums are checked, and
-  ///     not what stands behind them.
-  /// - Throws: `storeMissing` and `notAStore`, `formatTooNew`, and what the system refuses;
-  ///   damage is reported, not thrown.
+  ///   - recordsDamage: whether damage to the log is recorded, unless the store's lock is taken.
+  ///   - encryption: the keys of an encrypted store; without them only checksums are checked.
+  /// - Throws: `storeMissing`, `notAStore`, `formatTooNew`, errors of the system; never damage.
   package static func verify(
     _ path: String, environment: EngineEnvironment = EngineEnvironment(),
-    recordsDamage: Bool = true,
-    encryption: Encryption? = nil
+    recordsDamage: Bool = true, encryption: Encryption? = nil
   ) throws(TidemarkError) -> VerifyReport {
     var verifier = StoreVerifier(
-      path: path, environment: environment, recordsDamage: recordsDamage,
-      keys: KeyRing(encryption))
+      path: path, environment: environment, recordsDamage: recordsDamage, keys: KeyRing(encryption))
     return try verifier.run()
   }
 
   var fileSystem: any FileSystem { environment.fileSystem }
 
   private mutating func run() throws(TidemarkError) -> VerifyReport {
-    do throws(TidemarkError) {
-      try StoreDirectory.check(path, fileSystem, creates: false)
-    } catch {
-      // Lost copies of MANIFEST are a finding here.
+    do throws(TidemarkError) { try StoreDirectory.check(path, fileSystem, creates: false) } catch {
+      // `damaged` means that both copies of MANIFEST are missing: here that becomes a finding.
       guard error.code == .damaged else { throw error }
     }
     let first = try readManifest()
@@ -57,6 +49,7 @@ package struct StoreVerifier {
       report.lastSequence = max(report.lastSequence, result.lastSequence)
     }
     report.segments = results.count
+    // MANIFEST's count goes beyond the log where the last entries were compacted away.
     report.lastSequence = max(report.lastSequence, checked.lastSequence)
     try checkImages(checked)
     try checkUnlisted(checked)
@@ -65,12 +58,12 @@ package struct StoreVerifier {
     return report
   }
 
-  /// Reads MANIFEST; an update by a running writer may be met halfway, so bad copies are looked
-  /// at again.
+  /// Reads both copies of MANIFEST, up to three times: a running writer may be updating one.
   private func readManifest() throws(TidemarkError) -> ManifestVerifier {
     var found = try ManifestVerifier(path, fileSystem)
     for _ in 0..<2 where !found.findings.isEmpty { found = try ManifestVerifier(path, fileSystem) }
     guard found.manifest == nil else { return found }
+    // A creation that was cut off has left no log: that is no store, rather than a damaged one.
     if found.isMissing ? try !hasLog() : try StoreDirectory.isHalfCreated(path, fileSystem) {
       throw StoreDirectory.cutOff(path)
     }
@@ -85,6 +78,8 @@ package struct StoreVerifier {
 
   // MARK: Segments
 
+  /// Checks all segments that MANIFEST lists, again while a writer changes what looked wrong.
+  /// - Returns: also the MANIFEST that lists them, which the other checks use as well.
   private func checkSegments(
     _ manifest: Manifest
   ) throws(TidemarkError) -> (Manifest, [SegmentVerifier]) {
@@ -100,7 +95,8 @@ package struct StoreVerifier {
       }
       let isClean = manifest.segments.allSatisfy { results[$0.id]?.findings.isEmpty ?? true }
       if isClean || attempt == Limits.verifyAttempts - 1 { break }
-      // A writer may have replaced, sealed or extended what was just looked at.
+      // Findings count if MANIFEST lists the same segments as before. Else a writer has sealed or
+      // replaced one while it was read, and the rows that changed are checked again.
       guard let newer = try readManifest().manifest, newer.segments != manifest.segments else {
         break
       }
@@ -109,6 +105,7 @@ package struct StoreVerifier {
     return (manifest, manifest.segments.compactMap { results[$0.id] })
   }
 
+  /// Checks one segment, the one that is appended to again while it shows faults.
   private func check(
     _ row: Manifest.Segment, _ manifest: Manifest, boot: [UInt8]
   ) throws(TidemarkError) -> SegmentVerifier {
@@ -119,7 +116,7 @@ package struct StoreVerifier {
     try result.run()
     guard row.state == .active else { return result }
     for _ in 1..<Limits.verifyAttempts where !result.findings.isEmpty {
-      // A frame that was just being written is whole at the next look, or is found elsewhere.
+      // A frame may have been half written: only a fault at the same offset twice is damage.
       let places = Set(result.findings.map(\.offset))
       result = fresh
       try result.run()
@@ -134,9 +131,11 @@ package struct StoreVerifier {
 
   // MARK: Everything else
 
+  /// Checks the sorted runs of the index ("images"), oldest first, and then all against the log.
   private mutating func checkImages(_ manifest: Manifest) throws(TidemarkError) {
     let hasDamage = report.findings.contains { $0.isDamageToAcknowledged }
     var runs: [Image] = []
+    // The last sequence of the next older run, after which a run begins.
     var beneath: UInt64 = 0
     for row in manifest.images {
       let verifier = ImageVerifier(
@@ -148,7 +147,7 @@ package struct StoreVerifier {
       report.images += 1
       beneath = row.sequence
       if let run { runs.insert(run, at: 0) }
-      // A damaged log's word about the index is worth nothing.
+      // At the newest run, if all are intact, the whole index is compared; not with a damaged log.
       guard !hasDamage, row.id == manifest.images.last?.id,
         runs.count == manifest.images.count
       else { continue }
@@ -156,8 +155,8 @@ package struct StoreVerifier {
     }
   }
 
-  /// Looks at files that MANIFEST does not list. What an interrupted compaction or image left
-  /// is no finding; entries beyond the end of the log are.
+  /// Looks at files that MANIFEST does not list. One that an interrupted compaction or checkpoint
+  /// left is no finding. One with entries after the end of the log is: MANIFEST has lost it.
   private mutating func checkUnlisted(_ manifest: Manifest) throws(TidemarkError) {
     let listed = manifest.fileNames
     do throws(FileSystemError) {
@@ -190,11 +189,9 @@ package struct StoreVerifier {
     } catch { throw TidemarkError(error, while: "looking into the store") }
   }
 
-  /// The first sequence in a file of the log, if it holds entries of this store beyond the log's
-  /// end.
-  private func sequence(
-    in name: String, _ manifest: Manifest
-  ) throws(FileSystemError) -> UInt64? {
+  /// The first sequence in a log file, if that holds entries of this store after the log's end;
+  /// nil also when the file has gone, since a running writer removes such files.
+  private func sequence(in name: String, _ manifest: Manifest) throws(FileSystemError) -> UInt64? {
     let last = report.lastSequence
     do {
       return try fileSystem.firstSequence(
@@ -205,6 +202,7 @@ package struct StoreVerifier {
     }
   }
 
+  /// Lists sequences that were given up before, and records new damage if that is wanted.
   private mutating func finish(_ manifest: Manifest) throws(TidemarkError) {
     report.holes = manifest.damage.filter { $0.state == .accepted }
       .map { $0.firstSequence...max($0.firstSequence, $0.lastSequence) }
@@ -218,7 +216,7 @@ package struct StoreVerifier {
     }
   }
 
-  /// Damage on record that cannot be found any more still keeps the store from being written.
+  /// Reports damage that was not found this time, but is on record: opening for writing refuses.
   private mutating func reportSettledDamage(_ manifest: Manifest) {
     for record in manifest.damage where record.state == .found {
       report.isRecorded = true
@@ -226,8 +224,7 @@ package struct StoreVerifier {
       let name = row?.fileName ?? ""
       report.findings.append(
         VerifyFinding(
-          file: StoreLayout.logDirectory + "/" + name, offset: record.offset,
-          length: record.length,
+          file: StoreLayout.logDirectory + "/" + name, offset: record.offset, length: record.length,
           sequences: record.firstSequence...max(record.firstSequence, record.lastSequence),
           message: "damage is on record that this look did not find: "
             + String(decoding: record.reason, as: UTF8.self),
@@ -238,7 +235,7 @@ package struct StoreVerifier {
 }
 
 extension FileSystem {
-  /// The names in a directory; none where there is no such.
+  /// The names in a directory; none where the directory is missing.
   func names(in directory: String) throws(FileSystemError) -> [String] {
     try kind(directory) == .directory ? try list(directory) : []
   }

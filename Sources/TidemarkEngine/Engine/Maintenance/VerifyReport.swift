@@ -1,4 +1,4 @@
-/// The findings of a verification.
+/// What ``StoreVerifier`` has found in a store.
 public struct VerifyReport: Sendable {
   /// The faults, in the order of files, then offsets.
   public var findings: [VerifyFinding] = []
@@ -8,9 +8,9 @@ public struct VerifyReport: Sendable {
   public var entries = 0
   /// Bytes read of the log and the index.
   public var bytes = 0
-  /// Index images looked at.
+  /// Sorted runs of the index ("images") that were read.
   public var images = 0
-  /// Attachments looked at, and their bytes.
+  /// Attachments (files beside the log) that were read, and their bytes.
   public var attachments = 0
   public var attachmentBytes = 0
   /// Attachments whose content was released: a peer has it.
@@ -19,21 +19,20 @@ public struct VerifyReport: Sendable {
   public var lastSequence: UInt64 = 0
   /// Sequences that an earlier repair has given up; reads that need them fail.
   public var holes: [ClosedRange<UInt64>] = []
-  /// Files that belong to nothing; the next opening for writing clears them away.
+  /// Files that MANIFEST does not list; the next opening for writing removes them.
   public var leftovers: [String] = []
-  /// Whether damage to acknowledged data is on record in MANIFEST now, so that opening for
-  /// writing refuses.
+  /// Whether MANIFEST records damage to acknowledged data, so that opening for writing refuses.
   public var isRecorded = false
   /// Whether the store is encrypted and was checked without its key: only checksums were.
   public var isOpaque = false
 
   package init() {}
 
-  /// Whether there is nothing to mend.
+  /// Whether nothing was found.
   public var isHealthy: Bool { findings.isEmpty }
 }
 
-/// One thing that is not as it should be.
+/// One fault of a store.
 public struct VerifyFinding: Sendable, Hashable {
   /// The file, relative to the store's directory.
   public var file: String
@@ -43,9 +42,9 @@ public struct VerifyFinding: Sendable, Hashable {
   public var sequences: ClosedRange<UInt64>?
   /// The fault, in words.
   public var message: String
-  /// The command that mends it, or what does so by itself.
+  /// The command that mends the fault, or the step of normal use that does.
   public var remedy: String
-  /// Whether the log itself is damaged; what else is damaged can be made from it.
+  /// Whether entries of the log are damaged or lost; the index can be made from the log again.
   public var isDamageToAcknowledged: Bool
   /// Bytes of the damaged structure, where that is known.
   public var length: Int

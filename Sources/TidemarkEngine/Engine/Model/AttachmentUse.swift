@@ -1,7 +1,8 @@
-/// An entry that names an attachment.
+/// An entry of the log that names an attachment (a file beside the log, named after its content).
 struct AttachmentUse: Sendable {
   var sequence: UInt64
   var hash: [UInt8]
+  /// Cached entries use an attachment only while they are their key's newest, or a view is open.
   var isCached: Bool
 
   /// Nil for an entry that names none.

@@ -1,6 +1,8 @@
-/// Hears which keys were written, right after their commit: for those who show a store's state.
+/// Reports the keys that each commit wrote, on the committing thread and without a lock of the
+/// engine: for code that shows a store's state and renews what it shows.
 ///
-/// A key that nobody may want to hear of costs a look at a filter, without a lock.
+/// The owner says which keys it wants, and calls `listen` and `stopListening` under a lock of its
+/// own. Commits ask a filter without a lock, which may say yes for a key that nobody wants.
 package final class CommitListener: Sendable {
   private let isOn = AtomicFlag()
   private let hearsAll = AtomicFlag()
@@ -11,9 +13,8 @@ package final class CommitListener: Sendable {
 
   /// - Parameters:
   ///   - seed: seeds the hashes of keys.
-  ///   - keyWritten: is called with a key that a commit wrote, and its hash; short, and without a
-  ///     wait.
-  ///   - commitEnded: is called when all keys of a commit were told, if there was one.
+  ///   - keyWritten: gets a key that a commit wrote, and its hash; must be short and not block.
+  ///   - commitEnded: is called after the keys of a commit, if at least one was reported.
   package init(
     seed: UInt64, keyWritten: @escaping @Sendable (RawSpan, UInt64) -> Void,
     commitEnded: @escaping @Sendable () -> Void
@@ -23,42 +24,43 @@ package final class CommitListener: Sendable {
     self.commitEnded = commitEnded
   }
 
-  /// Wants to hear of a key, besides those that it wanted to hear of before. Nobody else changes
-  /// what it wants meanwhile.
+  /// Adds a key to those that are reported. The flag comes last: once it is set the key counts.
   package func listen(to hash: UInt64) {
     filter.insert(hash)
     isOn.isSet = true
   }
 
-  /// Wants to hear of every key.
+  /// Has every key reported.
   package func listenToAll() {
     hearsAll.isSet = true
     isOn.isSet = true
   }
 
-  /// Wants to hear of all keys no more, or of no key at all.
+  /// Ends the reports of every key, or of the single keys; both together end all.
   package func stopListening(toAll: Bool, toKeys: Bool) {
     if toAll { hearsAll.isSet = false }
     if toKeys { filter.removeAll() }
     if toAll, toKeys { isOn.isSet = false }
   }
 
+  /// Reports the keys of a batch that was just committed.
   func note(_ batch: OperationBatch) {
     guard isOn.isSet else { return }
     var isAny = false
     for operation in batch.operations where operation.kind != .record {
-      if tell(batch.key(of: operation)) { isAny = true }
+      if report(batch.key(of: operation)) { isAny = true }
     }
     if isAny { commitEnded() }
   }
 
-  /// Tells of a key by itself.
+  /// Reports one key, as if a commit had written it alone.
   package func note(_ key: RawSpan) {
     guard isOn.isSet else { return }
-    if tell(key) { commitEnded() }
+    if report(key) { commitEnded() }
   }
 
-  private func tell(_ key: RawSpan) -> Bool {
+  /// - Returns: false when nobody wants the key.
+  private func report(_ key: RawSpan) -> Bool {
     let hash = KeyHash.hash(key, seed: seed)
     guard hearsAll.isSet || filter.mayContain(hash) else { return false }
     keyWritten(key, hash)

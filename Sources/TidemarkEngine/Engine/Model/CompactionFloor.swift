@@ -1,4 +1,4 @@
-/// Says which versions and deletes a compaction may drop; `sequence <= needed`.
+/// Which versions and deletes a compaction may drop. Always `sequence <= needed`.
 ///
 /// | Sequence of a version         | No count         | `versionsPerKey` is n          |
 /// |-------------------------------|------------------|--------------------------------|
@@ -6,23 +6,22 @@
 /// | above `sequence`, to `needed` | stays            | the n newest of its key stay   |
 /// | to `sequence`                 | the newest stays | it stays if among the n newest |
 ///
-/// Whatever the count, the newest version up to `needed` stays. Deletes up to both `sequence` and
-/// `deletes` go. What peers pin, and puts that touches renew, stays besides.
+/// Whatever the count, the newest version up to `needed` stays: the oldest open view reads it. A
+/// delete goes if it is at or below both `sequence` and `deletes`. Versions that a sync peer pins
+/// stay, and puts whose value a touch (an entry that renews a value's validity) points to.
 struct CompactionFloor: Sendable {
-  /// What the retention's age and bytes let go; views at or above it can still be answered.
+  /// Up to here the retention's age or size lets superseded versions go; views from here on work.
   var sequence: UInt64
   /// At most this many versions of every key stay, counted from the newest one; nil for no count.
   var versionsPerKey: UInt32?
-  /// The least that an open view, a projection or the next opening after a power cut needs.
+  /// The lowest state that a view, a projection or the next opening after a power cut needs.
   var needed: UInt64 = 0
-  /// Deletes with a higher sequence stay, also at or below the limit: a peer, or somebody who
-  /// follows the log, has not read them yet. The index has forgotten their keys; only the log has
-  /// them.
+  /// Deletes above this stay, whatever `sequence` says: a follower of the log has not read them.
   var deletes = UInt64.max
-  /// Cached versions at or below go once something newer has replaced them, whatever else stays.
+  /// Superseded versions of cached data up to here go, whatever the retention: the server has them.
   var cached: UInt64 = 0
   /// Whether a compaction may drop versions of keys that are not cached; `cached` decides on those.
   var drops: Bool { sequence > 0 || versionsPerKey != nil }
-  /// Everything above stays.
+  /// Every version above this stays; those up to here are judged by the table.
   var limit: UInt64 { versionsPerKey == nil ? sequence : needed }
 }

@@ -1,37 +1,37 @@
-/// The source of entries that follow from others, and are committed with them: the rows of indexes.
+/// Computes derived entries: entries of the engine's own, such as rows of secondary indexes, that
+/// follow from the entries of a batch and are committed with them. The counters tell the writer,
+/// which prepares without a lock, whether what it prepared still holds under its lock.
 package final class Derivation: Sendable {
-  /// Whether something follows from an entry of a key.
+  /// Whether derived entries follow from an entry of a key.
   let concerns: @Sendable (RawSpan) -> Bool
-  /// Reads what is needed to say what follows from a batch; nil for nothing. Nobody is locked out
-  /// meanwhile.
+  /// Works out what follows from a batch; nil for nothing. Called without the writer's lock, so it
+  /// may read the store; ``DerivedChange/add(to:)`` tells whether others have written since.
   let prepare: @Sendable (OperationBatch) throws(TidemarkError) -> (any DerivedChange)?
 
   private let generation = AtomicCounter()
   private let takenOver = AtomicCounter()
-  /// The version at which nothing followed from any entry; none at first.
+  /// The `version` at which there was no index, so that nothing follows from any entry.
   private let idleVersion = AtomicCounter(.max)
 
-  /// Whether it is known that nothing follows from any entry at a version, so that a store without
-  /// indexes asks nobody for each put.
+  /// Whether nothing follows from any entry at a version, as far as that was found out.
   func isIdle(at version: UInt64) -> Bool { idleVersion.value == version }
 
-  /// Says that from now on other entries follow: what was prepared before is prepared anew.
+  /// Indexes have changed: the writer prepares again what was prepared at another `version`.
   package func noteChange() { generation.raise() }
 
-  /// Says that another process has had the store: what is known of it may not hold any more.
+  /// Another process has had the store: sequences that callers remember may name other entries.
   func noteTakeover() {
     takenOver.raise()
     noteChange()
   }
 
-  func noteIdle(at version: UInt64) {
-    idleVersion.set(version)
-  }
+  /// - Parameter version: the one before it was found out that there are no indexes.
+  func noteIdle(at version: UInt64) { idleVersion.set(version) }
 
   /// How often another process has had the store.
   package var takeovers: UInt64 { takenOver.value }
 
-  /// Another number after each change.
+  /// Counts the changes of indexes.
   var version: UInt64 { generation.value }
 
   package init(
@@ -43,21 +43,20 @@ package final class Derivation: Sendable {
   }
 }
 
-/// The change that follows from a batch.
+/// The derived operations that follow from one batch.
 package protocol DerivedChange: Sendable {
-  /// Adds the operations that follow. Nobody else writes meanwhile.
-  /// - Returns: false when somebody has written since what this change was prepared from: then it
-  ///   has to be prepared anew.
+  /// Adds the derived operations. The caller holds the writer's lock.
+  /// - Returns: false when what it was prepared from was written since: then prepare it again.
   func add(to batch: inout OperationBatch) throws(TidemarkError) -> Bool
 }
 
-/// A row of an index, without the id that it leads to.
+/// A row of a secondary index, without the id of the object that it leads to.
 package struct DerivedRow: Sendable, Hashable {
   /// The number of the index.
   package var index: UInt32
-  /// The indexed values, such that their bytes are in the order of the index.
+  /// The indexed values, encoded so that byte order is the order of the index.
   package var term: [UInt8]
-  /// The row's value, which its term stands for: two rows with the same term have the same.
+  /// The row's value. Rows with equal terms have equal values, so `==` compares terms only.
   package var value: [UInt8]
 
   package init(index: UInt32, term: [UInt8], value: [UInt8] = []) {
@@ -76,9 +75,9 @@ package struct DerivedRow: Sendable, Hashable {
   }
 }
 
-/// Rows of an operation that its caller knows.
+/// The rows of an operation, where its caller has computed them already.
 package struct KnownRows: Sendable, Hashable {
-  /// The indexes that the rows are for, by a number that changes with them.
+  /// The version of the indexes that the rows were computed for; for others they do not count.
   package var schema: Int
   package var rows: [DerivedRow]
 

@@ -1,8 +1,8 @@
-/// The facts about a store at one moment.
+/// Figures of a store, for status displays; not all are of the same moment.
 package struct EngineStatus: Sendable {
-  /// Bytes of the log by what they hold.
+  /// Bytes on the disk. Those of the log are estimated from each segment's superseded share.
   package struct Bytes: Sendable, Hashable {
-    /// Everything in the log directory.
+    /// All segments of the log.
     package var log = 0
     /// Entries that are their key's newest.
     package var live = 0
@@ -10,23 +10,23 @@ package struct EngineStatus: Sendable {
     package var history = 0
     /// Superseded entries that a compaction would drop now.
     package var dead = 0
-    /// Superseded entries that would be dead if nobody needed them.
+    /// Superseded entries that only open views keep.
     package var pinned = 0
-    /// Index images.
+    /// Sorted runs of the index ("images").
     package var index = 0
-    /// Set aside for a full disk.
+    /// The ballast file: space to give back on a full disk.
     package var ballast = 0
   }
 
-  /// The compactions that the store makes by itself, since it was opened.
+  /// Compactions since the store was opened: automatic ones, which the store starts by itself.
   package struct Compaction: Sendable, Hashable {
-    /// Whether it makes any.
+    /// Whether the store starts any.
     package var isAutomatic: Bool
     /// Whether one is running, whoever has asked for it.
     package var isRunning: Bool
     package var runs: Int
     package var bytesFreed: Int
-    /// See ``CompactorState/neededBytes``.
+    /// Free disk space that the last one would have needed and did not have; nil if it had enough.
     package var neededBytes: Int?
   }
 
@@ -39,13 +39,14 @@ package struct EngineStatus: Sendable {
     package var isSealed: Bool
     package var isCompacted: Bool
     package var supersededBytes: Int
-    /// How much of the segment that is, from 0 to 1.
+    /// `supersededBytes` as a share of the segment's raw bytes, from 0 to 1.
     package var supersededShare: Double
   }
 
   package var storeID: [UInt8]
   package var replicaID: [UInt8]
   package var keys: Int
+  /// The highest sequence that readers see.
   package var sequence: UInt64
   package var durableSequence: UInt64
   /// Where the proven part of the log ends.
@@ -54,8 +55,11 @@ package struct EngineStatus: Sendable {
   package var bytes: Bytes
   package var segments: [Segment]
   package var images: [Manifest.Image]
+  /// The oldest state that a view can show; 1 when all history is kept.
   package var historyFrom: UInt64
+  /// The highest tombstone that compaction dropped.
   package var droppedThrough: UInt64
+  /// Epochs (a random number is drawn at the first write of each opening) by first sequence.
   package var epochs: [Manifest.Epoch]
   package var retention: Retention
   package var damage: [Manifest.Damage]
@@ -68,8 +72,8 @@ package struct EngineStatus: Sendable {
   package var cacheMisses: UInt64
   package var isPoisoned: Bool
   package var compaction: Compaction
-  /// The user's keys in use, that for new files first; empty when nothing is encrypted.
+  /// Ids of the encryption keys in use, that for new files first; empty when nothing is encrypted.
   package var keyIDs: [Encryption.KeyID]
-  /// Files that do not have the first of these keys.
+  /// Files that are not encrypted with the first of `keyIDs`.
   package var filesToRewrite: Int
 }

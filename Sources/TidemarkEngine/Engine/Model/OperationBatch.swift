@@ -1,10 +1,11 @@
 /// Changes to be committed together, in one flat piece of memory: nothing is allocated per key.
+/// Whoever makes the batch owns it; the engine commits a copy, and adds derived operations to that.
 package struct OperationBatch: Sendable {
   package struct Operation: Sendable {
     package var kind: EntryKind
-    /// Commits a tombstone even when the key is absent (imports take a sequence for every line).
+    /// Whether a delete writes a tombstone even where the key is absent, as replication needs it.
     package var isForced = false
-    /// Whether it is of cached data.
+    /// Whether the put, touch or eviction is of cached data: a copy of what a server has.
     package var isCached = false
     package var keyStart: Int
     package var keyLength: Int
@@ -19,17 +20,17 @@ package struct OperationBatch: Sendable {
     package var condition = -1
   }
 
-  /// The state in which a key must be for a write to go through.
+  /// What must hold of a key in the state before the batch; else the commit throws `conflict`.
   package enum Condition: Sendable, Hashable {
     case absent
     case present
+    /// The key is present, and this is its newest entry.
     case sequence(UInt64)
-    /// The newest entry of the key, a delete as well, is this one; 0 for none at all.
+    /// This is the newest entry of the key, be it a delete; 0 for a key that has no entry.
     case entry(UInt64)
-    /// Evictions and touches alone have it: they do nothing where this is not the key's newest
-    /// entry any more.
+    /// For evictions and touches alone, which do nothing if this is not the key's newest entry.
     case isNewest(UInt64)
-    /// The key carries a validator hash; the engine makes a sequence of it before it stages.
+    /// The value has this validator hash; ``resolveHashes(_:)`` turns it into `sequence`.
     case hash([UInt8])
   }
 
@@ -39,58 +40,51 @@ package struct OperationBatch: Sendable {
   private(set) var labels = BatchLabels()
   package private(set) var conditions: [Condition] = []
   /// Whether a condition is on a hash.
-  var asksForHashes: Bool {
-    conditions.contains { if case .hash = $0 { true } else { false } }
-  }
-  /// Whether any change is of cached data.
+  var asksForHashes: Bool { conditions.contains { if case .hash = $0 { true } else { false } } }
+  /// Whether the caller has added cached data: the commit checks that it hides no user's value.
   package private(set) var hasCached = false
   /// Whether any operation is a touch.
   package var hasTouches: Bool { touches > 0 }
-  /// The attachments that its changes name.
+  /// The attachments (files beside the log) that changes name; held while the batch is committed.
   package private(set) var attachments: [AttachmentID] = []
-  /// Whether the content of these may be missing: a peer has it.
+  /// Whether these files may be missing here, since a peer has them.
   package var mayLackAttachments = false
-  /// Whether a cached value may take the place of one that the user wrote, or of its delete, which
-  /// peers may not have heard of yet.
+  /// Whether a cached value may hide a value or delete of the user's own; else that is a conflict.
   package var mayCoverOwned = false
-  /// The operations from here on are derived from those before, by the engine's ``Derivation``.
+  /// The index of the first operation that ``Derivation`` has added (a row of an index, say).
   private(set) var derivedFrom = Int.max
-  /// Keys whose derived entries are made anew, though nothing of them changes.
+  /// Keys whose index rows are written again, though the batch does not change their values.
   package var rederived: [[UInt8]] = []
-  /// Operations whose rows the caller knows, so that nobody need read their values for them.
+  /// Index rows that the caller has computed already, by the index of the operation.
   package var knownRows: [Int: KnownRows] = [:]
-  /// Whether the batch may repeat a value that an index declares unique: what comes from a peer is
-  /// not refused for that. The commit of a `WriteBatch` sets it to false.
+  /// Whether the batch may repeat a value of a unique index, as entries of peers may.
   package var mayRepeatUnique = true
-  /// How often another process has had the store (`Engine.takeovers`) as the caller knows it: with
-  /// another number the commit throws `cancelled`; nil asks for no check.
+  /// `Engine.takeovers` (how often another process has had the store) when the batch was prepared:
+  /// the commit throws `cancelled` if it has changed; nil for no check.
   package var takeovers: UInt64?
   private var scratch = ByteWriter()
   private var touches = 0
 
   package init() {}
-
   package var isEmpty: Bool { operations.isEmpty && rederived.isEmpty }
   package var count: Int { operations.count }
 
-  /// No frame and no reservation on the disk can need more than this.
+  /// An upper bound of the bytes in the log, which the writer reserves before it stages.
   package var storedBound: Int {
     Self.storedBound(
       bytes: arena.count, operations: operations.count, touches: touches,
       labelBytes: labels.storedBytes)
   }
 
-  /// An upper bound of the bytes that a batch of so many bytes and operations takes in the log.
-  ///
-  /// Besides the bytes it allows 96 for an entry's head, 24 for a block's checksum, tag and row in
-  /// the block table, 8 times that for a frame's header and padding, and 4096 in all.
+  /// The bound for so many bytes and operations: besides the bytes 96 for an entry header, 24 for a
+  /// block's checksum, tag and row in its table, 8 times that for a frame, and 4096 in all.
   static func storedBound(
     bytes: Int, operations: Int, touches: Int = 0, labelBytes: Int = 0
   ) -> Int {
     let blocks = bytes / Limits.blockBytes + operations
-    // Sets may have to be repeated in every frame.
+    // Each frame repeats the label sets that its entries use, so that it is decoded by itself.
     let frames = bytes / Limits.frameHeadsTarget + operations / 1024 + 2
-    // A touch may repeat what earlier ones have renewed.
+    // A touch (an entry that renews a value's validity) may repeat attributes of earlier touches.
     return bytes + operations * 96 + touches * (Limits.hashBytes + 16) + labelBytes
       * min(frames, operations + 1)
       + (blocks + frames * 8) * 24 + 4096
@@ -126,7 +120,7 @@ package struct OperationBatch: Sendable {
     return Int(clamping: attributes.attachment?.length ?? 0)
   }
 
-  /// Adds a table entry for labels, which are sorted and made unique.
+  /// Adds a set of labels, sorted and without repetitions, to the batch's table.
   /// - Returns: the index to pass to `add`; -1 for no labels.
   package mutating func addLabelSet(_ labels: [[UInt8]]) throws(TidemarkError) -> Int {
     guard !labels.isEmpty else { return -1 }
@@ -147,7 +141,7 @@ package struct OperationBatch: Sendable {
     return self.labels.add(sorted)
   }
 
-  /// The same for one label, fast where a batch repeats few of them.
+  /// Adds a set of one label, fast where a batch repeats few labels.
   package mutating func addLabel(_ label: RawSpan) throws(TidemarkError) -> Int {
     guard label.byteCount > 0, label.byteCount <= Limits.labelBytes else {
       return try addLabelSet([[UInt8](copying: label)])
@@ -160,7 +154,8 @@ package struct OperationBatch: Sendable {
     return conditions.count - 1
   }
 
-  /// Turns conditions on validator hashes into conditions on the sequences that carry them now.
+  /// Turns conditions on validator hashes into conditions on the sequences that carry them now. The
+  /// caller holds the writer's lock until the batch is staged, so that these stay the newest.
   /// - Parameter newest: the newest entry of a key and its hash; nil where there is none.
   /// - Throws: `conflict` where a key has another hash, and what `newest` throws.
   mutating func resolveHashes(
@@ -180,7 +175,7 @@ package struct OperationBatch: Sendable {
 
   /// Adds a change.
   /// - Parameters:
-  ///   - kind: what it does.
+  ///   - kind: put, delete, touch and so on.
   ///   - key: 1 to 65,535 bytes.
   ///   - value: for a put.
   ///   - labelSet: from `addLabelSet`.
@@ -191,7 +186,7 @@ package struct OperationBatch: Sendable {
     _ kind: EntryKind, key: RawSpan, value: RawSpan? = nil, labelSet: Int = -1,
     attributes: EntryAttributes? = nil, condition: Int = -1, isForced: Bool = false
   ) throws(TidemarkError) {
-    // Everything is checked before anything is added: a change that is refused leaves no trace.
+    // Both checks come before the batch changes: a change that is refused leaves no trace.
     try attributes?.check()
     try add(kind, key: key, value: value, labelSet: labelSet)
     let last = operations.count - 1
@@ -200,32 +195,29 @@ package struct OperationBatch: Sendable {
     if let attributes, !attributes.isEmpty { add(attributes, toOperation: last) }
   }
 
-  /// Adds the eviction of a cached value, which does nothing where the key is absent or has another
-  /// value by then, or one that is not cached.
+  /// Adds an eviction, which does nothing where the key has no cached value, or not the one meant.
   /// - Parameters:
   ///   - key: the key.
-  ///   - sequence: the key's newest entry; 0 for whichever it is.
-  package mutating func addEviction(
-    of key: RawSpan, at sequence: UInt64
-  ) throws(TidemarkError) {
+  ///   - sequence: the entry that was meant; 0 for whichever is the newest.
+  package mutating func addEviction(of key: RawSpan, at sequence: UInt64) throws(TidemarkError) {
     var attributes = EntryAttributes()
     attributes.entryClass = .cache
     let condition = sequence > 0 ? addCondition(.isNewest(sequence)) : -1
     try add(.evict, key: key, attributes: attributes, condition: condition)
   }
 
-  /// Begins with the operations that are derived from those so far.
+  /// Says that the operations added from now on are derived from those so far.
   package mutating func beginDerived() { derivedFrom = operations.count }
 
   /// Adds a derived entry.
   package mutating func addDerived(_ key: RawSpan, _ value: RawSpan) throws(TidemarkError) {
     let hadCached = hasCached
     try add(.put, key: key, value: value, attributes: Self.derived)
-    // The rules for cached data of the caller's do not concern it.
+    // Derived entries are stored as cached data, but no user's value can be at their reserved keys.
     hasCached = hadCached
   }
 
-  /// Adds the removal of a derived entry, which does nothing where there is none.
+  /// Adds the eviction of a derived entry; does nothing if there is none.
   package mutating func addDerivedRemoval(of key: RawSpan) throws(TidemarkError) {
     let hadCached = hasCached
     try add(.evict, key: key, attributes: Self.derived)
@@ -238,7 +230,7 @@ package struct OperationBatch: Sendable {
     return attributes
   }()
 
-  /// Adds a change without attributes and condition, as most are.
+  /// Adds a change without attributes and condition, as most changes are.
   package mutating func add(
     _ kind: EntryKind, key: RawSpan, value: RawSpan? = nil, labelSet: Int = -1
   ) throws(TidemarkError) {
@@ -275,16 +267,16 @@ package struct OperationBatch: Sendable {
     arena.append(contentsOf: scratch.bytes)
   }
 
-  /// The number of an atomic group until the batch is committed. Numbers of groups
-  /// have 28 bits, of which one of the highest seven is set, so that each takes four bytes.
+  /// The number of an atomic group (changes that peers apply together) until the commit draws one.
+  /// All numbers have bit 21 set and 28 bits at most, so that each takes four bytes as a varint.
   package static let unnumberedGroup: UInt64 = 1 << 21
 
-  /// Gives all changes that were added as an atomic group a number.
-  /// - Parameter random: chance.
+  /// Gives all changes that were added as an atomic group the same number.
+  /// - Parameter random: a random number.
   package mutating func numberGroup(_ random: UInt64) {
     let group = Self.unnumberedGroup | random & (1 << 28 - 1)
     for operation in operations where operation.attributesLength > 0 {
-      // They were encoded above, and take as many bytes as before.
+      // This batch encoded them, so they decode, and are as long with any group's number.
       guard var attributes = try? EntryAttributes(decoding: self.attributes(of: operation)),
         attributes.atomicGroup != 0
       else { continue }
@@ -297,10 +289,8 @@ package struct OperationBatch: Sendable {
     }
   }
 
-  /// Checks the bounds of key and value.
-  package static func check(
-    key: Int, value: Int, kind: EntryKind
-  ) throws(TidemarkError) {
+  /// Checks the lengths of key and value; only records (entries of the engine's own) have no key.
+  package static func check(key: Int, value: Int, kind: EntryKind) throws(TidemarkError) {
     guard key > 0 || kind == .record else {
       throw TidemarkError(.invalidArgument, "the key is empty; keys have 1 to 65535 bytes")
     }
@@ -315,7 +305,7 @@ package struct OperationBatch: Sendable {
     }
   }
 
-  /// How much a batch holds, to come back to.
+  /// The lengths of a batch's arrays at one moment, for ``rollBack(to:)``.
   package struct Mark: Sendable, Hashable {
     fileprivate var arena: Int
     fileprivate var operations: Int
@@ -324,15 +314,14 @@ package struct OperationBatch: Sendable {
     fileprivate var attachments: Int
   }
 
-  /// How much the batch holds now.
   package var mark: Mark {
     Mark(
       arena: arena.count, operations: operations.count, labelSets: labels.sets.count,
       conditions: conditions.count, attachments: attachments.count)
   }
 
-  /// Takes back what was added since the batch was at `mark`, of which nothing may be derived.
-  /// `hasCached` and `touches` stay, and at worst cost a needless check and some room.
+  /// Removes what was added since `mark`; no derived operations may have been added since.
+  /// `hasCached` and `touches` stay: at worst they cost a needless check and some reserved space.
   package mutating func rollBack(to mark: Mark) {
     arena.removeLast(arena.count - mark.arena)
     operations.removeLast(operations.count - mark.operations)
@@ -359,11 +348,10 @@ package struct OperationBatch: Sendable {
 }
 
 extension EntryAttributes {
-  /// Checks the bounds of what the caller gave.
+  /// Checks the lengths and ranges of the attributes that the caller gave.
   func check() throws(TidemarkError) {
     guard (hash?.count ?? 0) <= Limits.hashBytes else {
-      throw TidemarkError(
-        .invalidArgument, "the hash is longer than \(Limits.hashBytes) bytes")
+      throw TidemarkError(.invalidArgument, "the hash is longer than \(Limits.hashBytes) bytes")
     }
     guard (time?.nanoseconds ?? 0) < 1_000_000_000 else {
       throw TidemarkError(

@@ -1,4 +1,5 @@
-/// The place, the settings and the tools that all owners of a store's state share.
+/// What all owners of a part of a store's state share: path, settings, file system, clock, keys of
+/// encryption, and caches of reads. The objects in it have locks of their own.
 package struct StoreContext: Sendable {
   package let path: String
   package let configuration: EngineConfiguration
@@ -6,16 +7,14 @@ package struct StoreContext: Sendable {
   let contexts = ZstdContexts()
   let keys: KeyRing
   let caches: LogCaches
-  /// Called after every change of the durable or the visible sequence.
+  /// Called after every change of the visible or durable sequence, outside the engine's locks.
   let observers = Observers()
 }
 
-/// An owner of a part of a store's state: nobody else takes its lock or names what it stores.
-package protocol StateOwner: Sendable {
-  var store: StoreContext { get }
-}
+/// An owner of a part of a store's state, as ``LogWriter`` is: no other type changes that part.
+package protocol StateOwner: Sendable { var store: StoreContext { get } }
 
-/// Other modules ask `store` itself where each write comes by: these copy what they return.
+/// Shorthands. Each copies what it returns, so the write path of other modules asks `store` itself.
 extension StateOwner {
   package var path: String { store.path }
   package var configuration: EngineConfiguration { store.configuration }
@@ -24,23 +23,24 @@ extension StateOwner {
   var contexts: ZstdContexts { store.contexts }
   var keys: KeyRing { store.keys }
 
-  /// Bytes that are free on the disk; nil where that is not known.
+  /// Free bytes on the disk; nil if the system does not tell.
   package var freeBytes: Int? { fileSystem.freeBytes(path) }
 
   /// The time now, in milliseconds since 1970.
   var millisecondsNow: UInt64 { UInt64(clamping: environment.clock.now().milliseconds) }
 
-  /// Draws a key for a new file.
-  /// - Parameter id: the user's key that wraps it; nil for a file that is not encrypted.
+  /// Draws a random key for a new encrypted file.
+  /// - Parameter id: the user's key that encrypts the file's key; nil for a file in the clear.
   func newFileKey(_ id: Encryption.KeyID?) throws(TidemarkError) -> NewFileKey? {
     try keys.newFileKey(id, random: environment.randomBytes)
   }
 
-  /// Removes a file of the store; one that cannot be removed now is a leftover, which the next
-  /// opening clears away.
+  /// Removes a file that MANIFEST does not list any more. A failure is ignored, since the next
+  /// opening for writing removes such files. Readers that have the file open go on reading it.
+  /// - Parameter file: relative to the store's directory.
   func discard(_ file: String) { try? fileSystem.remove(path + "/" + file) }
 
-  /// Removes the files of runs that MANIFEST names no more.
+  /// Removes the files of sorted runs of the index that MANIFEST does not list any more.
   func discard(_ runs: [Manifest.Image]) {
     for run in runs { discard(StoreLayout.indexDirectory + "/" + run.fileName) }
   }

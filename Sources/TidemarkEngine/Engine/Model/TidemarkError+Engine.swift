@@ -1,9 +1,9 @@
-/// A failure inside the index, or one that the caller is to see.
+/// An error of the index, which rebuilding it from the log may cure, or one for the caller.
 enum IndexOrStoreError: Error {
   case index(IndexError)
   case store(TidemarkError)
 
-  /// Whether a run of the index is damaged, so that the index is to be made without it.
+  /// Whether a sorted run of the index ("image") is damaged, so that the index must be rebuilt.
   var voidsImage: Bool {
     if case .index(let error) = self { error.voidsImage } else { false }
   }
@@ -19,12 +19,12 @@ extension IndexError {
 }
 
 extension TidemarkError {
-  /// An engine that is put to sleep must not answer what somebody else may be changing.
+  /// A suspended engine has given up its lock: another process may be changing the store.
   static var suspended: TidemarkError {
     TidemarkError(.suspended, "the store is suspended; call resume()")
   }
 
-  /// Nothing can be written after an error of which the outcome is unknown.
+  /// Refuses writes after one with an unknown outcome: only reopening finds out what the log holds.
   static func poisoned(by error: TidemarkError) -> TidemarkError {
     TidemarkError(
       .poisoned,
@@ -33,7 +33,7 @@ extension TidemarkError {
       cause: error)
   }
 
-  /// A write or sync that failed midway.
+  /// The error of the write or sync that failed midway: its entries may or may not be kept.
   static func unknownOutcome(_ reason: String, _ cause: any Error) -> TidemarkError {
     TidemarkError(
       .unknownOutcome,
@@ -42,8 +42,8 @@ extension TidemarkError {
       cause: cause)
   }
 
-  /// What the index says of a key is not certain.
-  /// - Parameter below: see `ReadState.staleBelow`.
+  /// Refuses a read that damage may falsify.
+  /// - Parameter below: the index may lack entries below this; see ``ReadState/staleBelow``.
   static func possiblyStale(_ below: UInt64) -> TidemarkError {
     guard below < .max else {
       return TidemarkError(
@@ -57,7 +57,7 @@ extension TidemarkError {
       sequences: 1...max(1, below - 1))
   }
 
-  /// A sequence that is somebody else's by now.
+  /// The entry was lost before its sync, and another entry may have its sequence now.
   static func lostBeforeSync(_ sequence: UInt64) -> TidemarkError {
     TidemarkError(
       .unknownOutcome,
@@ -65,7 +65,7 @@ extension TidemarkError {
       sequences: sequence...sequence)
   }
 
-  /// The system's own words, below everything that was made of them.
+  /// The message of the innermost error, which is the system's if there is one.
   private static func words(for cause: any Error) -> String {
     switch cause {
     case let error as FileSystemError:

@@ -1,17 +1,15 @@
-/// New segments that are ready to take the place of old ones.
+/// New segments, written and synced, that one update of MANIFEST is to put in the place of others.
 struct CompactionSwap: Sendable {
   var inputs: [Segment]
-  /// What MANIFEST lists of the new segments; empty where no entry stays.
+  /// What MANIFEST is to list of the new segments; empty if no entry stays.
   var rows: [Manifest.Segment]
-  /// Superseded bytes of each of `rows`.
+  /// Superseded bytes of each of `rows`, as counted by the rewrite.
   var superseded: [SpaceUsage.Row]
-  /// Bytes of cached data in the inputs that could go when the rewrite began. What was given up
-  /// since is counted for the new segments.
+  /// Superseded bytes of cached data in `inputs` when the rewrite began; later ones are added.
   var cachedBefore: Int
-  /// The highest tombstone that was dropped. A sorted run of the index that ends before it still
-  /// has the deleted key, so that the run must go.
+  /// The highest tombstone that was dropped. Sorted runs of the index that end before it must go:
+  /// they still have the deleted key.
   var droppedThrough: UInt64
-  /// The highest cached version that was dropped: up to it, what an entry names as its `previous`
-  /// may be gone.
+  /// The highest cached version that was dropped: links (`previous`) up to here may lead nowhere.
   var evictedThrough: UInt64
 }

@@ -1,22 +1,20 @@
+/// Hands out keys with values, page by page, or gathered where values lie far apart in the log.
 extension EngineScan {
-  /// A scan that has come so far is likely to read what will be read again, so its values are
-  /// kept while the hot cache has room; a shorter one does not pay for them.
+  /// After so many rows a scan fills free room of the hot cache: long scans are often repeated.
   private static let rowsBeforeFill = 512
-  /// A scan that has come so far is likely to go on, so rows are read ahead where that pays.
+  /// After so many rows a scan may read many rows ahead in the order of the log.
   private static let rowsBeforeGathering = 1_024
 
-  /// Calls `body` with key and value of every row that is left.
+  /// Calls `body` with key and value of every row that is left. No lock is held during the call.
   /// - Parameters:
   ///   - limit: most rows; nil for all.
   ///   - values: whether to read values; without, `body` gets empty ones.
-  ///   - body: says whether to go on. Its spans are good for the call only.
-  package func forEach(
-    limit: Int?, values: Bool, _ body: Body
-  ) throws(TidemarkError) {
+  ///   - body: returns whether to go on. Its spans are good for the call only.
+  package func forEach(limit: Int?, values: Bool, _ body: Body) throws(TidemarkError) {
     var pages = PageSizes(limit: limit)
     var found = ScanValues(reader)
     while let size = pages.next() {
-      // Before the look-up: what is replaced meanwhile must not be kept.
+      // Asked before the index: the hot cache refuses values of keys that were written since.
       let epochs = pages.taken >= Self.rowsBeforeFill ? reader.hotCache.epochs() : []
       let page = try nextRows(limit: size)
       if page.isEmpty { return }
@@ -31,7 +29,9 @@ extension EngineScan {
   package typealias Body =
     (_ key: RawSpan, _ value: RawSpan) throws(TidemarkError) -> Bool
 
-  /// - Parameter epochs: of the hot cache, which keeps the values; nil where none are wanted.
+  /// Hands a page's rows out.
+  /// - Parameter epochs: the hot cache's, before the page; none fill nothing, nil reads no values.
+  /// - Returns: what `body` has returned last.
   private func handOut(
     _ page: borrowing ScanPage, _ epochs: [UInt64]?, _ found: inout ScanValues, _ body: Body
   ) throws(TidemarkError) -> Bool {
@@ -41,18 +41,17 @@ extension EngineScan {
       }
       return true
     }
+    // The hot cache is of the newest values; those of a view of the past must not come into it.
     let fills = !epochs.isEmpty && page.isOfPresent
     found.beginPage()
     var goesOn = true
     for position in 0..<page.count {
       if let place = try found.place(of: position, in: page) {
         let value = found.value(at: place)
-        if fills, case .log = place {
-          fill(page, position, value, epochs)
-        }
+        if fills, case .log = place { fill(page, position, value, epochs) }
         goesOn = try body(page.key(at: position), value)
       } else {
-        goesOn = try handOut(page, position, fills ? epochs : [], body)
+        goesOn = try readAndHandOut(page, position, fills ? epochs : [], body)
       }
       if !goesOn { return false }
     }
@@ -60,8 +59,8 @@ extension EngineScan {
     return true
   }
 
-  /// Hands out a row whose value is read by itself.
-  private func handOut(
+  /// Hands out one row whose value `reader` reads alone, as for a touch (its put has the value).
+  private func readAndHandOut(
     _ page: borrowing ScanPage, _ position: Int, _ epochs: [UInt64], _ body: Body
   ) throws(TidemarkError) -> Bool {
     let row = page[position]
@@ -75,8 +74,8 @@ extension EngineScan {
     return goesOn
   }
 
-  /// Goes on with rows whose values lie apart, many at a time.
-  /// - Returns: whether there may be more rows.
+  /// Hands out further rows, whose values are copied in the order of the log, many at a time.
+  /// - Returns: whether there may be more rows; false also when `body` ends the scan.
   private func forEachGathered(
     _ pages: inout PageSizes, _ rowReader: inout RowReader, _ body: Body
   ) throws(TidemarkError) -> Bool {
@@ -89,7 +88,7 @@ extension EngineScan {
       for page in group {
         let kept = page.isOfPresent ? epochs : []
         for position in 0..<page.count {
-          // A copy would be served beyond the end of the store's being open.
+          // The value is a copy, which must not be served once the store is closed or suspended.
           try reader.checkReadable()
           let key = page.key(at: position)
           let goesOn: Bool
@@ -97,7 +96,7 @@ extension EngineScan {
             if !kept.isEmpty { fill(page, position, value, kept) }
             goesOn = try body(key, value)
           } else {
-            goesOn = try handOut(page, position, kept, body)
+            goesOn = try readAndHandOut(page, position, kept, body)
           }
           guard goesOn else { return false }
           number += 1
@@ -110,9 +109,8 @@ extension EngineScan {
     return true
   }
 
-  /// The next pages, with some megabytes of keys at most. Groups double, so that finding the rows
-  /// of one takes about as long as all that came before.
-  /// - Returns: also the error with which they ended; rows that were found come first.
+  /// The next pages, up to so many rows and 4 MiB of keys.
+  /// - Returns: also the error that ended them, which is thrown after the rows that were found.
   private func nextGroup(
     of most: Int, _ pages: inout PageSizes
   ) -> (pages: [ScanPage], failure: TidemarkError?) {
@@ -140,14 +138,13 @@ extension EngineScan {
   }
 }
 
-/// How many rows to read at a time: what is asked for, or ever more.
+/// The sizes of a scan's pages: without a limit they begin small, since the caller may stop soon.
 package struct PageSizes {
   private static let first = 32
   private static let most = 1024
-
   private var left: Int
   private var size: Int
-  /// How many rows there were.
+  /// How many rows have been read.
   package private(set) var taken = 0
 
   /// - Parameter limit: most rows in all; nil for no limit.
@@ -163,6 +160,7 @@ package struct PageSizes {
     return min(size, left)
   }
 
+  /// Counts the rows of a page, which may be fewer than `next` has asked for.
   package mutating func took(_ rows: Int) {
     left -= rows
     taken += rows

@@ -1,4 +1,4 @@
-/// The rows to scan for.
+/// Which keys to scan for, and in which order.
 package struct ScanQuery: Sendable {
   package enum Order: Sendable, Hashable { case key, sequence, time }
 
@@ -22,17 +22,16 @@ package struct ScanQuery: Sendable {
 }
 
 extension ScanQuery {
-  /// Whether derived keys are asked for, which other scans pass over.
+  /// Whether the scan is of derived keys (rows of secondary indexes), which other scans leave out.
   private var isOfDerived: Bool {
     if case .including(let key) = from { DerivedKeys.contains(key.rawSpan) } else { false }
   }
 
-  /// How far a scan goes on from a bound without a pause: to its end, or, where derived keys come
-  /// between, to these; then also where it goes on behind them.
+  /// How far a scan reads in one piece: to its end, or to derived keys, after which `beyond` comes.
   fileprivate func stretch(from start: KeyBound) -> (last: KeyBound, beyond: KeyBound?) {
     let last = descending ? from : upTo
     guard !isOfDerived else { return (last, nil) }
-    // The first key of the derived ones, and the first behind them.
+    // Derived keys lie from `first` on and before `behind`, the first possible key after them.
     guard case .excluding(let behind) = KeyBound.afterPrefix(DerivedKeys.prefix) else {
       return (last, nil)
     }
@@ -53,7 +52,7 @@ extension ScanQuery {
   var isTimed: Bool { since != nil || until != nil }
 }
 
-/// How far a scan has come: enough to go on with it later.
+/// The last row that a scan has returned: an equal query can go on after it later.
 package enum ScanPosition: Sendable, Hashable {
   case start
   case key([UInt8])
@@ -61,16 +60,17 @@ package enum ScanPosition: Sendable, Hashable {
   case time(Timestamp, UInt64)
 }
 
-/// A scan over one view, in pages, so that no lock is held for long.
+/// A scan over one view (the state as of a sequence, which compaction keeps), in pages, so that the
+/// readers' lock is held for a page at most. One caller at a time uses it.
 package final class EngineScan {
   let reader: Reader
   private let query: ScanQuery
   package let view: EngineView
-  /// Behind the last row that was returned.
   package private(set) var position: ScanPosition
+  /// In key order, where the next page begins: after keys that were looked at, wanted or not.
   private var resumption: KeyBound?
   private var isAtEnd = false
-  /// In orders other than the key's: all rows, in order.
+  /// In orders other than the key's: all rows, in order; nil before the first page.
   private var sorted: [(row: ScanRow, time: Timestamp)]?
   private var nextSorted = 0
 
@@ -88,7 +88,7 @@ package final class EngineScan {
     if case .key(let key) = after { resumption = Self.start(of: query, behind: key) }
   }
 
-  /// Where a scan goes on behind a key: never before the query's own bound, wherever the key lies.
+  /// Where a scan goes on after a key: never before the query's own bound, wherever the key lies.
   private static func start(of query: ScanQuery, behind key: [UInt8]) -> KeyBound {
     let bound = query.descending ? query.upTo : query.from
     let isOutside: Bool
@@ -122,7 +122,7 @@ package final class EngineScan {
       do throws(TidemarkError) {
         page = try nextPage(limit: min(most - rows.count, Self.rowsAtOnce))
       } catch {
-        // Rows that were found come first; the next call comes upon the same.
+        // Rows that were found are returned first; the next call meets the same error again.
         if rows.isEmpty { throw error }
         break
       }
@@ -136,7 +136,7 @@ package final class EngineScan {
   private static let rowsAtOnce = 1_024
   static let keyBytesTogether = 4 << 20
 
-  /// Behind one of the rows that the last call returned.
+  /// The position after one of the rows that the last call returned.
   package func position(behind index: Int, of rows: [ScanRow]) -> ScanPosition {
     let row = rows[index]
     return switch query.order {
@@ -147,7 +147,7 @@ package final class EngineScan {
     }
   }
 
-  /// The next rows.
+  /// The next rows, whose keys share one piece of memory.
   /// - Returns: up to `limit`; none at the end.
   package func nextRows(limit: Int) throws(TidemarkError) -> ScanPage {
     query.order == .key ? try nextInKeyOrder(limit: limit) : ScanPage(try nextSorted(limit: limit))
@@ -157,7 +157,7 @@ package final class EngineScan {
     while !isAtEnd {
       let (keys, carries, beyond) = try nextKeys(limit: limit)
       var rows = ScanPage(keys, isOfPresent: carries == nil)
-      // An error leaves the scan where it is.
+      // An error below leaves the scan where it is: the next call reads the same keys again.
       let wasLast = isAtEnd
       isAtEnd = false
       for i in 0..<keys.count {
@@ -178,11 +178,10 @@ package final class EngineScan {
     return ScanPage(KeyPage())
   }
 
-  /// The next keys that the index has.
-  /// - Returns: also, in a view of the past, which of them carry the wanted labels with their
-  ///   newest entries; ids of label sets are good until the next image is installed, so that is
-  ///   judged in the same hold of the lock that reads them. And where the scan goes on behind keys
-  ///   that it passes over, if it has come to these.
+  /// The next keys of the index, with their newest entries.
+  /// - Returns: `carries` is nil if these entries are the view's. In a view of the past it tells
+  ///   which of them carry the wanted labels, judged under the lock that read them, since ids of
+  ///   label sets are good only until the next run is published. `beyond`: see `stretch`.
   private func nextKeys(
     limit: Int
   ) throws(TidemarkError) -> (keys: KeyPage, carries: [Bool]?, beyond: KeyBound?) {
@@ -191,7 +190,10 @@ package final class EngineScan {
     let (last, beyond) = query.stretch(from: start)
     var page = KeyPage(room: min(limit, 1_024))
     let carries = try reader.withIndex { (read) throws(IndexOrStoreError) -> [Bool]? in
+      // Damage may hide a key in any range, so no scan is right while there is some.
       if read.staleBelow > 0 { throw .store(TidemarkError.possiblyStale(read.staleBelow)) }
+      // The index knows newest entries only. They are the view's if nothing was written since, and
+      // if no crash has taken the view's sequence back and given it to another entry (`hasKept`).
       let isPast =
         read.visible != view.sequence || view.ownTimeLimit != nil
         || !read.hasKept(view.sequence, of: view.epoch)
@@ -215,7 +217,7 @@ package final class EngineScan {
     return (page, carries, beyond)
   }
 
-  /// Which entries have a time that is asked for.
+  /// Which entries have a time within the query's bounds.
   private func areInTime(_ sequences: [UInt64]) throws(TidemarkError) -> [Bool] {
     var areInTime = [Bool](repeating: true, count: sequences.count)
     try reader.entries.forEachInfo(at: sequences) { (index, _, info) throws(TidemarkError) in
@@ -225,10 +227,8 @@ package final class EngineScan {
     return areInTime
   }
 
-  /// Which keys of the page carry the wanted labels with their newest entries.
-  private func matches(
-    _ page: KeyPage, _ table: LabelTable
-  ) throws(IndexError) -> [Bool] {
+  /// Which newest entries of the page's keys carry the wanted labels; called under the lock.
+  private func matches(_ page: KeyPage, _ table: LabelTable) throws(IndexError) -> [Bool] {
     guard !query.labels.isEmpty else { return Array(repeating: true, count: page.count) }
     var known: [UInt32: Bool] = [:]
     var carries: [Bool] = []
@@ -246,10 +246,12 @@ package final class EngineScan {
     return carries
   }
 
-  /// Adds a key as it stood in a view of the past, if it belongs there.
+  /// Adds a key with its entry in a view of the past, if it was there and matches.
+  /// - Parameter carries: whether `slot`, the key's newest entry now, carries the wanted labels.
   private func appendPast(
     _ number: Int, _ key: RawSpan, _ slot: Slot, carries: Bool, to rows: inout ScanPage
   ) throws(TidemarkError) {
+    // A newest entry up to the view's sequence is the view's, unless entries' own times decide.
     if view.ownTimeLimit == nil, slot.sequence <= view.sequence {
       guard !slot.isDeleted, carries else { return }
       return rows.append(key: number, sequence: slot.sequence, isTouch: slot.size.isTouched)
@@ -264,7 +266,7 @@ package final class EngineScan {
     rows.append(key: number, sequence: entry.sequence, isTouch: entry.head.kind == .touch)
   }
 
-  /// Gathers all rows once and sorts them.
+  /// The next rows in another order than the key's; the first call gathers and sorts all.
   private func nextSorted(limit: Int) throws(TidemarkError) -> [ScanRow] {
     if sorted == nil { sorted = try gather() }
     let rows = sorted ?? []
@@ -279,6 +281,7 @@ package final class EngineScan {
     return page
   }
 
+  /// All rows in the query's order; `nextSorted` becomes the first one after `position`.
   private func gather() throws(TidemarkError) -> [(row: ScanRow, time: Timestamp)] {
     var byKey = query
     byKey.order = .key
@@ -298,16 +301,16 @@ package final class EngineScan {
         }
       }
     }
-    // Without times they are all equal.
+    // In order of sequence all times are 0, so sequences decide.
     rows.sort { ($0.time, $0.row.sequence) < ($1.time, $1.row.sequence) }
     if query.descending { rows.reverse() }
-    let behind = position
-    let descending = query.descending
-    let start = rows.firstIndex { Self.lies($0, behind: behind, descending: descending) }
+    let (last, descending) = (position, query.descending)
+    let start = rows.firstIndex { Self.lies($0, behind: last, descending: descending) }
     nextSorted = start ?? rows.count
     return rows
   }
 
+  /// Whether a sorted scan that has come to `position` has a row still to return.
   private static func lies(
     _ row: (row: ScanRow, time: Timestamp), behind position: ScanPosition, descending: Bool
   ) -> Bool {
@@ -324,7 +327,7 @@ package final class EngineScan {
 }
 
 extension EngineView {
-  /// Calls `body` with all keys that have a value of class `owned`, and with that.
+  /// Calls `body` with every key of class `owned` (the user's own data, not cached) and its value.
   /// - Parameter wants: which keys are wanted; the values of others are not read.
   package func scanOwned(
     wants: ([UInt8]) -> Bool,

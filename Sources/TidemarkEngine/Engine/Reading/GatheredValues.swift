@@ -1,37 +1,33 @@
-/// The values of many rows of a scan, read in the order of the log.
-///
-/// Rows of a page lie each in a block of its own where data was written in any order and never
-/// compacted. For many rows together each block is decoded once, and the values wait here until
-/// their turn comes.
+/// The values of many rows of a scan, read in the order of the log and kept for the order of keys.
+/// In segments that were never compacted, neighbouring keys may lie in blocks far apart, and a scan
+/// would decode a block for each row. Read for many rows together, each block is decoded once.
 struct GatheredValues {
-  /// One byte of so many that are decoded must be wanted, else rows are gathered.
+  /// Rows are gathered where less than one in so many decoded bytes is handed out.
   private static let wastedShare = 4
   private static let firstRows = 2_048
   private static let mostRows = 64 << 10
   private static let leastBytes = 4 << 20
   private static let mostBytes = 16 << 20
-
   private let room: Int
-  /// How many rows are worth gathering next; none where values are too large to wait.
+  /// How many rows to gather next: doubled each time, as far as their values are likely to fit into
+  /// `room`; 0 ends gathering, where most values are too large to keep.
   private(set) var rowsTogether = Self.firstRows
   private var bytes: [UInt8] = []
-  /// By row where its value lies in `bytes`; nil for what is to be read by itself.
+  /// Where each row's value lies in `bytes`; nil for a value that is not kept here.
   private var ranges: [Range<Int>?] = []
 
   init(_ reader: Reader) {
     room = max(Self.leastBytes, min(Self.mostBytes, reader.configuration.cacheBytes / 2))
   }
 
-  /// Whether blocks were decoded mostly for what nobody wanted of them.
+  /// Whether so much of the decoded blocks went unused that gathering pays.
   /// - Parameters:
-  ///   - decoded: bytes of blocks that were decoded, but for those of compacted data.
-  ///   - handedOut: bytes of all values, wherever they came from.
+  ///   - decoded: bytes of decoded blocks, but for those of compacted segments.
+  ///   - handedOut: bytes of all values, including those from caches and compacted segments.
   static func pays(decoded: Int, handedOut: Int) -> Bool { decoded > wastedShare * handedOut }
 
   /// Reads the values of rows, as many as there is room for.
-  mutating func read(
-    _ rows: [(sequence: UInt64, isTouch: Bool)], by rowReader: inout RowReader
-  ) {
+  mutating func read(_ rows: [(sequence: UInt64, isTouch: Bool)], by rowReader: inout RowReader) {
     bytes.removeAll(keepingCapacity: true)
     ranges = Array(repeating: nil, count: rows.count)
     let order = rowReader.readingOrder(rows)
@@ -42,9 +38,9 @@ struct GatheredValues {
         prepared += rowReader.prepare(order.count - number) { rows[order[number + $0]] }
       }
       let row = rows[index]
-      // A row that cannot be read tells of it when its turn comes.
+      // An error is ignored here: the row is read again, and throws, when its turn comes.
       try? rowReader.read(row.sequence, isTouch: row.isTouch) { value in
-        // A value that is not kept was read, too: a few large ones end it.
+        // Values that are too large to keep count as well, so that a few of them end this loop.
         spent += value.byteCount
         guard value.byteCount <= min(room / 4, room - bytes.count) else { return }
         let start = bytes.count
@@ -57,8 +53,7 @@ struct GatheredValues {
     rowsTogether = bytes.count < spent / 2 ? 0 : min(2 * rows.count, fitting, Self.mostRows)
   }
 
-  /// The value of a row.
-  /// - Returns: nil for what is to be read by itself.
+  /// - Returns: the value of a row; nil if it is not kept here and has to be read alone.
   @_lifetime(borrow self)
   func value(of row: Int) -> RawSpan? {
     guard let range = ranges[row] else { return nil }

@@ -1,9 +1,12 @@
-/// Makes the index from the runs that serve and the heads that came after them.
+/// Makes the index, at an opening or after damage: from the sorted runs on disk ("images") that are
+/// usable, and from the entry headers ("heads") of the log that came after them. Each run covers a
+/// range of sequences, from the end of the run beneath on; the newest that has a key decides.
 struct IndexBuilder {
   struct Built {
     var index: Index
+    /// Superseded bytes by segment.
     var usage: SpaceUsage
-    /// See `ReadState.staleBelow`.
+    /// Damage may have hidden entries below this sequence from the index; 0 for none.
     var staleBelow: UInt64 = 0
   }
 
@@ -15,17 +18,16 @@ struct IndexBuilder {
   let lastSequence: UInt64
 
   /// - Parameters:
-  ///   - active: the frames of the last segment, if recovery has walked them; nil reads all
-  ///     segments.
-  ///   - salvage: whether to read around damage.
-  ///   - ignoresRuns: whether runs were found damaged, so that the log alone is asked.
+  ///   - active: the frames of the last segment, if recovery has decoded them; nil reads them here.
+  ///   - salvage: whether to leave damaged parts of the log out; else they throw.
+  ///   - ignoresRuns: whether to use the log alone, since a run was found damaged.
   func build(
     active: [DecodedFront]?, salvage: Bool, ignoresRuns: Bool = false
   ) throws(TidemarkError) -> Built {
     var runs = ignoresRuns ? [] : try openRuns()
     while true {
-      // Runs serve from the oldest up to some newer one. If they end before a delete that was
-      // dropped, they would bring the key back.
+      // Compaction has dropped tombstones up to `droppedThrough` from the log. Runs that end before
+      // may have a key that such a tombstone deleted, and nothing in the log would take it back.
       if runs.last?.header.sequence ?? 0 < manifest.droppedThrough { runs = [] }
       var built = Built(
         index: Index(runs: RunList(runs.reversed()), seed: manifest.hashSeed), usage: SpaceUsage())
@@ -49,17 +51,17 @@ struct IndexBuilder {
           guard !runs.isEmpty else {
             throw TidemarkError(.limitExceeded, "the index cannot be made", cause: error)
           }
-          // A damaged run is passed over: the log can always make the index anew.
+          // Which run is damaged is not known: try without the newest. The log alone always does.
           runs.removeLast()
         }
       }
     }
   }
 
-  /// The runs that MANIFEST lists, oldest first, up to the first that cannot serve.
+  /// The runs that MANIFEST lists, oldest first, up to the first that is unusable.
   private func openRuns() throws(TidemarkError) -> [Image] {
     var runs: [Image] = []
-    // One newer than the log's end knows entries that were never durable.
+    // A run beyond the log's end has entries that were lost, whose sequences are given out again.
     for row in manifest.images where row.sequence <= lastSequence {
       guard let run = try open(row), run.header.base == runs.last?.header.sequence ?? 0 else {
         break
@@ -92,13 +94,13 @@ struct IndexBuilder {
     let covered = built.index.runs.sequence
     var replayer = IndexReplayer(
       index: built.index, usage: built.usage, segments: segments, after: covered)
-    // The segment that recovery has walked is the last one.
     let unwalked = active == nil ? segments[...] : segments.dropLast()
     for segment in unwalked where segment.lastSequence > covered {
       do {
-        // Small frames come many at a time, and of large ones little besides their heads.
+        // Reads by 64 KiB: many small frames at once, and little more than the heads of large ones.
         let frames = try FrameReader(segment, windowBytes: Limits.replayWindowBytes)
         for record in try segment.frames() {
+          // Sequences of appended segments are dense: this frame ends at or below `covered`.
           if segment.kind == .appended,
             segment.firstSequence + UInt64(record.firstSlot) + UInt64(record.entryCount)
               <= covered + 1
@@ -108,6 +110,7 @@ struct IndexBuilder {
           try replayer.apply(try frames.front(record))
         }
       } catch let error as TidemarkError {
+        // The rest of the segment is left out too, so any entry up to its end may be missing.
         guard salvage, error.code == .damaged else { throw .store(error) }
         built.staleBelow = max(built.staleBelow, segment.lastSequence + 1)
       } catch let error as IndexError {
@@ -121,7 +124,7 @@ struct IndexBuilder {
   }
 }
 
-/// Applies heads to an index.
+/// Applies entry headers of the log to an index, and counts what they supersede.
 struct IndexReplayer {
   let index: Index
   private(set) var usage: SpaceUsage
@@ -132,7 +135,7 @@ struct IndexReplayer {
     self.index = index
     self.segments = segments
     self.after = after
-    // A compaction after the run was written has taken some of the segments that it counts.
+    // Segments without a count stay so, unless all their entries come by here.
     let ids = Set(segments.map(\.id))
     self.usage = usage
     self.usage.rows = usage.rows.filter { ids.contains($0.key) }
@@ -141,7 +144,8 @@ struct IndexReplayer {
     }
   }
 
-  /// Applies the entries of one frame that the runs do not know yet.
+  /// Applies the entries of one frame that are not in the runs. Frames come so that the sequences
+  /// of each key ascend: the last entry that is applied is the newest.
   mutating func apply(_ front: DecodedFront) throws(IndexError) {
     var sets: [Int: UInt32] = [:]
     for entry in front.entries where entry.sequence > after && entry.kind != .record {

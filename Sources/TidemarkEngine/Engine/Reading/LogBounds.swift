@@ -1,15 +1,17 @@
-/// Between which sequences the log can be read, and in which epochs they were given out.
+/// Which sequences the log has, and in which epochs (random numbers, one of each opening that has
+/// written): after a crash a sequence may name another entry, in another epoch.
 package struct LogBounds: Sendable {
-  /// Views below this sequence are refused; 1 when everything is kept.
+  /// The oldest state that a view can show; below it superseded versions are gone. 1: all are kept.
   package var historyFrom: UInt64
-  /// The highest tombstone that compaction dropped.
+  /// The highest tombstone that compaction dropped: who has read less may have missed a delete.
   package var droppedThrough: UInt64
   package var epochs: [Manifest.Epoch]
   /// The highest sequence that readers see.
   package var visible: UInt64
   /// The highest sequence known to be on the disk.
   package var durable: UInt64
-  /// Counts up when what is kept has changed beneath who follows: begin anew at the position.
+  /// Counts how often the state was read again from the disk, after which another process may have
+  /// dropped or rewritten entries: followers then compare epochs and begin again.
   package var opening: Int
 
   /// The epoch in which a sequence was given out; 0 for none that is known.
@@ -19,7 +21,7 @@ package struct LogBounds: Sendable {
 }
 
 extension Reader {
-  /// Where the log begins and ends now.
+  /// The bounds now.
   /// - Throws: `closed`, `suspended`.
   package func bounds() throws(TidemarkError) -> LogBounds {
     try reading.withLock { (read: inout ReadState) throws(TidemarkError) in
@@ -28,7 +30,7 @@ extension Reader {
     }
   }
 
-  /// Where the log began and ended when the store could last be read.
+  /// The bounds without a check, also of a closed or suspended store.
   package var lastBounds: LogBounds { reading.withLock { $0.bounds } }
 }
 
@@ -40,14 +42,13 @@ extension ReadState {
   }
 }
 
-/// Tells whether a log may lack entries that it had before: it was compacted or read anew since.
+/// Equal as long as no entry can have left the log, by a compaction or another process.
 package struct LogGeneration: Sendable, Hashable {
   var opening: Int
   var replacements: Int
 }
 
 extension Reader {
-  /// The log as it is now.
   package var generation: LogGeneration {
     reading.withLock { LogGeneration(opening: $0.opening, replacements: $0.replacements) }
   }

@@ -1,30 +1,30 @@
-/// Walks the entries of the log in sequence order, from whichever kind of segment.
-///
-/// Compacted segments are sorted by key; of those a window of sequences is put in order at a
-/// time, so that every frame is decoded once per window and memory stays bounded.
+/// Walks the entries of the log in order of sequence. Holds no lock between calls.
+/// An appended segment has its frames in that order. A compacted one is sorted by key, so a window
+/// of sequences is gathered from it and sorted: each walk over its frames fills a bounded window.
 package struct LogCursor {
   private let reader: Reader
+  /// The first sequence that is not loaded yet.
   private var upcoming: UInt64
   private let through: UInt64
-  /// Entries of one frame that come next, of a segment in order of sequence.
+  /// Of an appended segment: the frame at hand, and its entry headers ("heads").
   private var heads: [EntryHead] = []
   private var frame: (segment: Segment, front: DecodedFront)?
-  /// The next entries of a compacted segment.
+  /// Of a compacted segment: the entries of the window at hand.
   private var pending: [LogEntry] = []
-  /// The number of the next one, of whichever of both there is.
+  /// The index of the next entry in `heads` or `pending`, of which one at most has any.
   private var position = 0
   private let includesRecords: Bool
-  /// So many entries of a frame are looked up at once.
+  /// How many entries of a frame are prefetched from the index together.
   private static let prefetched = 32
   private let prefetches: Bool
-  /// The number of the first entry of the frame that was not prefetched.
+  /// The index of the first entry of the frame that was not prefetched.
   private var prefetchedThrough = 0
 
   /// - Parameters:
   ///   - first: the first sequence wanted.
   ///   - through: the last one wanted.
-  ///   - includesRecords: also the engine's own entries, and those that are derived from others.
-  ///   - prefetches: whether it will be asked of each whether it is the newest of its key.
+  ///   - includesRecords: also the engine's own entries: records, and derived rows of indexes.
+  ///   - prefetches: whether the caller will ask for each entry ``Reader/isNewest(_:ofKey:)``.
   package init(
     _ reader: Reader, from first: UInt64, through: UInt64, includesRecords: Bool = false,
     prefetches: Bool = false
@@ -39,7 +39,8 @@ package struct LogCursor {
   /// The next entry; nil at the end.
   package mutating func next() throws(TidemarkError) -> LogEntry? {
     while let entry = try nextOfLog() {
-      // Compaction may have dropped the cached value that a touch renews before it meets the touch.
+      // A touch (which renews the validity of an older put's value) says nothing without that put,
+      // and compaction may drop a cached put before the touch.
       guard entry.head.kind == .touch, try reader.hasEvicted(entry.head.valueSequence) else {
         return entry
       }
@@ -72,7 +73,7 @@ package struct LogCursor {
     return nil
   }
 
-  /// Whether an entry is neither the engine's own nor derived from others.
+  /// Whether an entry is one of the user's: neither a record nor derived.
   static func isShown(_ head: EntryHead, _ front: DecodedFront) -> Bool {
     head.kind != .record && !DerivedKeys.contains(front.key(of: head))
   }
@@ -92,7 +93,8 @@ package struct LogCursor {
     prefetchedThrough = end
   }
 
-  /// Loads what comes next; false at the end of the log.
+  /// Loads the next frame or window, or passes over a gap in the sequences.
+  /// - Returns: false at the end of the log.
   private mutating func fill() throws(TidemarkError) -> Bool {
     pending.removeAll(keepingCapacity: true)
     position = 0
@@ -103,10 +105,9 @@ package struct LogCursor {
     }
     let first = max(upcoming, segment.firstSequence)
     guard first <= through else { return false }
-    do throws(TidemarkError) {
-      try fill(from: segment, first)
-    } catch {
-      // A compaction has replaced the segment meanwhile: the next turn finds the new one.
+    do throws(TidemarkError) { try fill(from: segment, first) } catch {
+      // If a compaction has replaced the segment, its file may be gone. `upcoming` has not moved:
+      // the next call loads the same sequences from the new segment.
       guard !reader.isCurrent(segment) else { throw error }
       pending.removeAll(keepingCapacity: true)
     }
@@ -118,7 +119,7 @@ package struct LogCursor {
       try fillWindow(segment, from: first)
     } else {
       guard let (record, _) = try segment.frame(holding: first) else {
-        // Beyond what the segment holds so far, or in a gap before the next one.
+        // No entry of the segment comes at or after `first`.
         upcoming = max(segment.lastSequence, first) + 1
         return
       }
@@ -128,7 +129,7 @@ package struct LogCursor {
           .format(FormatError("locator points at another frame")), offset: Int(record.offset),
           sequences: first...first)
       }
-      // Here the entries of a frame have sequences one behind the other.
+      // In appended segments the sequences of a frame are dense.
       position = Int(first - front.header.firstSequence)
       prefetchedThrough = position
       frame = (segment, front)
@@ -137,8 +138,7 @@ package struct LogCursor {
     }
   }
 
-  /// Loads the next entries in order of sequence, a window of them: a segment may cover far more
-  /// sequences than it holds.
+  /// Loads the next window of a compacted segment.
   private mutating func fillWindow(_ segment: Segment, from first: UInt64) throws(TidemarkError) {
     let last = min(through, segment.lastSequence)
     if try SequenceWindow.isBestFoundSingly(first...last, in: segment) {
@@ -151,7 +151,7 @@ package struct LogCursor {
     upcoming = window.last + 1
   }
 
-  /// The same for a few entries.
+  /// Loads a window by looking for each of its entries: for ranges that hold few.
   private mutating func fillSingly(
     _ segment: Segment, _ range: ClosedRange<UInt64>
   ) throws(TidemarkError) {
@@ -163,7 +163,7 @@ package struct LogCursor {
       sequences.append(next)
       first = next + 1
     }
-    // Entries of one frame share its heads.
+    // All together, so that each frame's heads are decoded once.
     var found: [LogEntry] = []
     try reader.entries.forEach(at: sequences) { (_, entry) throws(TidemarkError) in
       if includesRecords || Self.isShown(entry.head, entry.front) { found.append(entry) }

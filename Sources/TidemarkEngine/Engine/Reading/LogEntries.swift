@@ -1,26 +1,27 @@
-/// Entries of the log, many at a time.
+/// Reads many entries of the log by their sequences, without values. An entry comes as its header
+/// ("head") with the decoded headers of its frame ("front"), where its key and labels are.
 package struct LogEntries: Sendable {
   let reader: Reader
 
-  /// So many entries are worth asking for together, where more are wanted.
+  /// Callers that want more entries ask for about so many at a time.
   package static let mostTogether = 16_384
 
-  /// Where a head lies.
+  /// Where the head of a wanted entry lies.
   private struct HeadPlace {
-    /// Which of the segments that were met.
+    /// Index into the segments that `headPlaces` returns.
     var segment: Int
     var record: FrameRecord
+    /// Index among the entries of the frame.
     var entry: Int
-    /// Which of the entries that were asked for.
+    /// Index among the sequences that the caller wants.
     var index: Int
   }
 
-  /// Calls `body` with entries in the order in which they lie in the log: the heads of a frame, of
-  /// which one cannot be decoded without those before it, are decoded once for all that are wanted
-  /// of them, whatever the caches hold.
+  /// Calls `body` with entries in the order of the log: a head is decoded after those before it in
+  /// its frame, so each frame is decoded once for all entries that are wanted of it.
   /// - Parameters:
-  ///   - sequences: the entries'.
-  ///   - body: gets the index of a sequence, and its entry, which keeps the heads of its frame.
+  ///   - sequences: the entries', in any order; one may come twice.
+  ///   - body: gets the index of a sequence, and its entry, which holds the heads of its frame.
   /// - Throws: what ``Reader/entry(at:)`` throws, and what `body` throws.
   package func forEach(
     at sequences: [UInt64], _ body: (Int, LogEntry) throws(TidemarkError) -> Void
@@ -39,11 +40,11 @@ package struct LogEntries: Sendable {
       let group = places[next..<end]
       next = end
       let segment = segments[first.segment]
-      // One that is asked for twice is decoded once.
+      // Indices among the frame's entries, ascending and without repetitions.
       var wanted: [Int] = []
       for place in group where place.entry != wanted.last { wanted.append(place.entry) }
       let some = try? segment.heads(of: wanted, in: first.record, caches: reader.caches)
-      // An entry that a compaction has just moved is found by its sequence.
+      // A compaction may have replaced the segment: its entries are read one by one below.
       guard let front = try? some ?? segment.front(first.record, caches: reader.caches) else {
         rest += group.map(\.index)
         continue
@@ -51,6 +52,7 @@ package struct LogEntries: Sendable {
       var number = 0
       for place in group {
         if wanted[number] != place.entry { number += 1 }
+        // `some` has the wanted heads only, `front` those of the whole frame.
         let index = some == nil ? place.entry : number
         guard index < front.entries.count,
           front.entries[index].sequence == sequences[place.index]
@@ -65,7 +67,7 @@ package struct LogEntries: Sendable {
     for index in rest { try body(index, try reader.entry(at: sequences[index])) }
   }
 
-  /// - Returns: also the indices of those that are to be found by themselves.
+  /// - Returns: where entries lie; `rest` has the indices of those that are to be read one by one.
   private func headPlaces(
     of sequences: [UInt64]
   ) -> (segments: [Segment], places: [HeadPlace], rest: [Int]) {
@@ -92,8 +94,8 @@ package struct LogEntries: Sendable {
     return (segments, places, rest)
   }
 
-  /// Calls `body` with all that is known of entries, in the order of ``forEach(at:_:)`` but
-  /// for touches, which come last.
+  /// Calls `body` with everything but the values of entries, in the order of the log. Touches come
+  /// last: labels and the value's length come from the put that a touch renews.
   /// - Parameters:
   ///   - sequences: the entries'.
   ///   - body: gets the index of a sequence, and the entry's key.
@@ -116,14 +118,15 @@ package struct LogEntries: Sendable {
     }
   }
 
-  /// Calls `body` with all that is known of the entries of rows.
-  /// - Parameter body: gets the index of a row.
+  /// Calls `body` with everything but the values of the entries of a scan's rows.
+  /// - Parameter body: gets the index of a row, in the order of the log.
   /// - Throws: `damaged` also where an entry is of another key than its row.
   package func forEachInfo(
     of rows: [ScanRow], _ body: (Int, EntryInfo) throws(TidemarkError) -> Void
   ) throws(TidemarkError) {
     try forEachInfo(at: rows.map(\.sequence)) { (index, key, info) throws(TidemarkError) in
       let row = rows[index]
+      // An entry of another key means damage, in the index or the log: this throws it.
       if !key.isEqual(to: row.key.rawSpan) { _ = try entry(of: row) }
       try body(index, info)
     }

@@ -1,6 +1,7 @@
+/// Which state of the log a date means, and when a key was created.
 extension LogHistory {
-  /// The last sequence that was committed at or before a date: whatever time of its own an entry
-  /// has, its commit time is that of this store's clock, and never less than the one before it.
+  /// The last sequence that was committed at or before a date, by commit times: these are of this
+  /// store's clock and never fall, whatever "own" times callers have given their entries.
   /// - Throws: `historyGone` when the state of that date is no longer kept.
   package func sequence(at date: Timestamp) throws(TidemarkError) -> UInt64 {
     let (manifest, visible) = try reader.reading.withLock {
@@ -10,14 +11,15 @@ extension LogHistory {
     }
     let limit = HybridTime.last(at: date)
     guard let limit else {
+      // Before 1970 nothing was committed: the state is the empty one, if that is still kept.
       try Reader.checkKept(0, manifest)
       return 0
     }
     let next = try firstSequence(committedAfter: limit)
     let reached = next.map { min($0 - 1, visible) } ?? visible
     try Reader.checkKept(reached, manifest)
-    // The entry from which history is kept may be gone itself, a delete. When it was committed is
-    // not known then: no later than what comes behind it, or than what was sealed last.
+    // The entry at `historyFrom` may be a delete that is gone, and its commit time with it. If none
+    // from there on is known to be committed by the date, but some later, that may be one: refuse.
     if manifest.historyFrom > 1, try reader.entryIfKept(at: manifest.historyFrom) == nil,
       try lastEntry(atOrBefore: reached)?.sequence ?? 0 < manifest.historyFrom,
       limit < manifest.latestCommitTime
@@ -27,16 +29,16 @@ extension LogHistory {
     return reached
   }
 
-  /// A view of the whole log that leaves out entries whose own times are after a date; where an
-  /// entry has none, its commit time counts.
-  /// - Throws: `historyGone` when an entry may count whose versions before are no longer kept.
+  /// A view of the log without entries whose own times (or else commit times) are after a date.
+  /// - Throws: `historyGone` when the view needs versions that are no longer kept.
   package func view(ofOwnTimesThrough date: Timestamp) throws(TidemarkError) -> EngineView {
     while true {
       let manifest = reader.manifest
       var time = manifest.historyTime
       if manifest.historyFrom > 1 {
         if time == nil { time = try latestTime(through: manifest.historyFrom) }
-        // Up to there everything counts, or else what it has replaced is missing.
+        // Below `historyFrom` superseded versions are gone, so all entries up to there must count:
+        // for one that does not, the version before it would be needed.
         guard let time, time <= date else {
           throw TidemarkError(
             .historyGone,
@@ -48,13 +50,13 @@ extension LogHistory {
       let from = manifest.historyFrom > 1 ? manifest.historyFrom : 0
       let view = try reader.reading.withLock { (read: inout ReadState) throws(TidemarkError) in
         try read.checkReadable()
+        // A compaction has dropped more since the check above: look again.
         guard read.manifest.historyFrom == manifest.historyFrom else { return nil as EngineView? }
-        // All versions behind it stay, since each may be the last that counts.
+        // The pin keeps all later versions: of each key any may be the last that counts.
         read.views.pin(from)
         return EngineView(
           reader, sequence: read.visible, epoch: read.manifest.epoch(of: read.visible),
-          pinned: from,
-          ownTimeLimit: date)
+          pinned: from, ownTimeLimit: date)
       }
       if let view { return view }
     }
@@ -66,6 +68,7 @@ extension LogHistory {
     let manifest = log.manifest
     var latest = manifest.historyFrom > 1 ? manifest.historyTime : nil
     for segment in log.segments where segment.firstSequence <= sequence {
+      // MANIFEST has the latest time of each sealed segment; only a part of one has to be read.
       if segment.lastSequence <= sequence,
         let time = manifest.segments.first(where: { $0.id == segment.id })?.latestTime
       {
@@ -82,22 +85,22 @@ extension LogHistory {
     return latest
   }
 
-  /// When the oldest version since the key was last absent was committed.
+  /// When a key was created: the commit time of its oldest version since it was last absent.
   ///
-  /// A key that is written and read in turns has a long history, of which each read walks only what
-  /// is new since the one before.
-  /// - Returns: a hybrid time.
+  /// Walks the links from version to version, and remembers what a long walk has found.
+  /// - Returns: a hybrid time: 48 bits of milliseconds since 1970, 16 bits of a counter.
   package func created(_ info: EntryInfo) throws(TidemarkError) -> UInt64 {
     if info.created != 0 { return info.created }
     var time = info.commitTime
     var previous = info.previous
     var steps = 0
     var known: [UInt64: KnownCreations.Known] = [:]
-    // Links lead strictly downward, so this ends.
+    // Links lead strictly downward. Where compaction dropped versions, the one above has `created`.
     while previous > 0, let entry = try reader.entryIfKept(at: previous) {
       if entry.head.kind.removes { break }
       steps += 1
       if steps == KnownCreations.fewSteps { known = reader.creations.all }
+      // After a crash another entry may have the sequence, with another commit time.
       let version = known[previous]
       if version?.commitTime == entry.head.commitTime, let version {
         time = version.created

@@ -1,47 +1,42 @@
-/// A commit as far as it is kept. Its entries have one commit time, which no other commit has: so
-/// they are told from those of the next one also where compaction has dropped some.
+/// The kept entries of one batch: they have one commit time, which no other commit has.
 package struct LoggedCommit: Sendable, Hashable {
   /// A hybrid time.
   package var commitTime: UInt64
   package var firstSequence: UInt64
   package var lastSequence: UInt64
-  /// How many of its entries are kept, without records.
+  /// How many entries of users are kept: without records (the engine's own) and derived entries.
   package var count: Int
 }
 
-/// The log in the order of time: commits, dates, and the entries beside a sequence.
+/// The log in the order of time: which entries were committed together, and when.
 package struct LogHistory: Sendable {
   let reader: Reader
 
-  init(_ reader: Reader) {
-    self.reader = reader
-  }
+  init(_ reader: Reader) { self.reader = reader }
 
-  /// The commits that ended by a sequence, the newest first; those of records alone are left out.
-  ///
-  /// The log is read backwards in windows, since a compacted segment has to be put in order first.
+  /// The commits that ended at or before a sequence, newest first, without those of records alone.
+  /// The log is read backwards in growing windows, and each window forwards, as a cursor goes.
   /// - Parameters:
-  ///   - last: the last sequence that counts; a commit that goes on behind it is left out.
+  ///   - last: the last sequence that counts; a commit that goes on after it is left out.
   ///   - limit: most commits to return.
-  package func commits(
-    through last: UInt64, limit: Int
-  ) throws(TidemarkError) -> [LoggedCommit] {
+  package func commits(through last: UInt64, limit: Int) throws(TidemarkError) -> [LoggedCommit] {
     var found: [LoggedCommit] = []
     var end = last
     if let cut = try commit(across: last) { end = min(last, cut.lowerBound - 1) }
     var width: UInt64 = 1024
-    // One more than is wanted: the oldest may go on in the next window.
+    // One more than `limit`: the oldest commit found may begin in the next (older) window.
     while limit > 0, found.count <= limit, let high = try lastEntry(atOrBefore: end)?.sequence {
       let low = high > width ? high - width + 1 : 1
       var window = try commits(in: low...high, most: limit + 1)
       if let older = window.last, let open = found.last, older.commitTime == open.commitTime {
+        // The windows have cut this commit in two.
         found[found.count - 1].firstSequence = older.firstSequence
         found[found.count - 1].count += older.count
         window.removeLast()
       } else if found.last?.count == 0 {
         found.removeLast()
       }
-      // A commit of a record alone so far may be the end of one that began before.
+      // The oldest stays even without entries of users: it may have some in the older window.
       let oldest = window.first
       found += window.reversed().filter { $0.count > 0 || $0 == oldest }
       guard low > 1 else { break }
@@ -51,7 +46,8 @@ package struct LogHistory: Sendable {
     return Array(found.filter { $0.count > 0 }.prefix(max(0, limit)))
   }
 
-  /// The commits in a part of the log, the newest last; of many, the newest.
+  /// The commits in a part of the log, newest last.
+  /// - Parameter most: at least so many of the newest are returned, if there are.
   private func commits(
     in range: ClosedRange<UInt64>, most: Int
   ) throws(TidemarkError) -> [LoggedCommit] {
@@ -65,6 +61,7 @@ package struct LogHistory: Sendable {
         commits[commits.count - 1].count += count
         continue
       }
+      // A commit without entries of users ends here, unless it is the first and began before.
       if commits.last?.count == 0, commits.count > 1 { commits.removeLast() }
       if commits.count >= 2 * most { commits.removeFirst(most) }
       commits.append(
@@ -75,8 +72,7 @@ package struct LogHistory: Sendable {
     return commits
   }
 
-  /// The sequences of the commit that begins at or before a sequence and goes on behind it; nil
-  /// when none does.
+  /// The sequences of the commit that includes a sequence and the next one; nil if none does.
   package func commit(across sequence: UInt64) throws(TidemarkError) -> Range<UInt64>? {
     guard let before = try lastEntry(atOrBefore: sequence),
       let after = try firstEntry(atOrAfter: sequence + 1),
@@ -85,7 +81,7 @@ package struct LogHistory: Sendable {
     return try sequences(committedAt: after.head.commitTime)
   }
 
-  /// The sequences of the commit that holds a sequence; nil when the entry is not kept.
+  /// The commit that holds a sequence; nil when the entry is not kept.
   package func commit(holding sequence: UInt64) throws(TidemarkError) -> LoggedCommit? {
     guard let entry = try reader.entryIfKept(at: sequence) else { return nil }
     let range = try sequences(committedAt: entry.head.commitTime)
@@ -122,24 +118,25 @@ package struct LogHistory: Sendable {
     return found
   }
 
-  /// The first entry at or after a sequence that is kept, be it a record.
+  /// The first kept entry at or after a sequence, be it a record.
   package func firstEntry(atOrAfter sequence: UInt64) throws(TidemarkError) -> LogEntry? {
     try nearestEntry(
       in: { segments in segments.filter { $0.lastSequence >= sequence } },
       { (segment) throws(TidemarkError) in try segment.sequence(atOrAfter: sequence) })
   }
 
-  /// The last entry at or before a sequence that is kept, be it a record.
+  /// The last kept entry at or before a sequence, be it a record.
   package func lastEntry(atOrBefore sequence: UInt64) throws(TidemarkError) -> LogEntry? {
     try nearestEntry(
       in: { segments in segments.reversed().filter { $0.firstSequence <= sequence } },
       { (segment) throws(TidemarkError) in try segment.sequence(atOrBefore: sequence) })
   }
 
-  /// The entry that the first of some segments names.
+  /// The entry of the first sequence that `nearest` finds in the segments that `order` chooses.
   private func nearestEntry(
-    in order: ([Segment]) -> [Segment], _ look: (Segment) throws(TidemarkError) -> UInt64?
+    in order: ([Segment]) -> [Segment], _ nearest: (Segment) throws(TidemarkError) -> UInt64?
   ) throws(TidemarkError) -> LogEntry? {
+    // Entry headers are read from the log alone, so what is visible must be in it.
     try reader.writeStagedForReading()
     var attempt = 0
     while true {
@@ -149,12 +146,12 @@ package struct LogHistory: Sendable {
       do throws(TidemarkError) {
         for segment in segments {
           current = segment
-          guard let sequence = try look(segment) else { continue }
+          guard let sequence = try nearest(segment) else { continue }
           return try segment.head(of: sequence, caches: reader.caches)
         }
         return nil
       } catch {
-        // A compaction has replaced the segment meanwhile.
+        // If a compaction has replaced the segment, its file may be gone: look at the new ones.
         attempt += 1
         guard attempt < 3, let current, !reader.isCurrent(current) else { throw error }
       }

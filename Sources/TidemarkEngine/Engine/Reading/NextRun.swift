@@ -1,49 +1,49 @@
-/// The next run of the index, as far as its content is settled; under `reading`.
+/// What the next checkpoint of the index is to contain. A checkpoint freezes the memtable ("delta")
+/// and writes a sorted run ("image") of it. A part of ``ReadState``, under the readers' lock.
 struct NextRun {
-  /// The image that the frozen delta is to become, while there is one.
+  /// The run that the frozen delta is to become; nil while no delta is frozen.
   private(set) var frozen: ImageInfo?
-  /// Counts up when the index is made anew: a run begun before must not be taken into use.
+  /// Counts up when the index is rebuilt: a run begun before must not be published.
   private(set) var generation = 0
-  /// Deletes up to here are left out of the index, but for those in `keptDeletes`: compactions
-  /// have let them go.
-  private var forgetsDeletesThrough: UInt64 = 0
-  /// Deletes that the last compaction has kept for peers.
+  /// Tombstones up to here are left out of a run of the whole index, but for `keptDeletes`:
+  /// compaction is about to drop them from the log, or has done so.
+  private var dropTombstonesThrough: UInt64 = 0
+  /// Sequences of deletes that the last compaction has kept in the log for peers.
   private var keptDeletes: Set<UInt64> = []
 
   mutating func forgetDeletes(through limit: UInt64, but kept: Set<UInt64>) {
-    forgetsDeletesThrough = limit
+    dropTombstonesThrough = limit
     keptDeletes = kept
   }
 
-  /// Settles a run. A delta that was frozen for one that could not be written comes first.
+  /// Decides what a run contains. If the run before could not be written, its delta is still
+  /// frozen: then the new run is of that delta, and covers no later sequences.
   /// - Parameters:
   ///   - id: of the run.
-  ///   - fresh: a run of everything so far.
-  ///   - historyFrom: views of earlier states are refused, so nobody asks for former members.
-  mutating func begin(
-    _ id: UInt64, historyFrom: UInt64, else fresh: ImageInfo
-  ) -> ImageInfo {
+  ///   - historyFrom: the oldest state of a view; only views before the run ask for former labels.
+  ///   - fresh: a run of the delta that was just frozen.
+  mutating func begin(_ id: UInt64, historyFrom: UInt64, else fresh: ImageInfo) -> ImageInfo {
     var info = frozen ?? fresh
     info.imageID = id
-    info.dropTombstonesThrough = forgetsDeletesThrough
+    info.dropTombstonesThrough = dropTombstonesThrough
     info.keptDeletes = keptDeletes
     info.keepFormerMembers = historyFrom < info.sequence
     frozen = info
     return info
   }
 
-  /// The run is in use.
+  /// The run is published, and its delta is gone.
   mutating func end() { frozen = nil }
 
-  /// The index was made anew.
-  mutating func startOver() {
+  mutating func indexWasRebuilt() {
     frozen = nil
     generation += 1
   }
 
-  /// The log was read anew, and others may have written it: its deletes are all known again.
-  mutating func startOverWithLog() {
-    startOver()
+  /// The state was read again from the disk, and another process may have written deletes: the next
+  /// run keeps all until a compaction of this process says otherwise.
+  mutating func logWasReread() {
+    indexWasRebuilt()
     forgetDeletes(through: 0, but: [])
   }
 }

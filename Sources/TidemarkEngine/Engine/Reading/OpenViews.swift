@@ -1,16 +1,12 @@
-/// The sequences that open views read at; under `reading`. There are as many as views: whoever
-/// holds one holds its memory, too.
+/// The sequences that open views pin: compaction keeps the state at the least of them and all that
+/// follows. A part of ``ReadState``, under the readers' lock; each view unpins when it is freed.
 struct OpenViews {
-  /// How many views each sequence has.
+  /// How many views pin each sequence.
   private var counts: [UInt64: Int] = [:]
 
   var isEmpty: Bool { counts.isEmpty }
-
-  /// The least sequence that a view needs.
   var least: UInt64? { counts.keys.min() }
-
   var sequences: [UInt64] { counts.keys.sorted() }
-
   mutating func pin(_ sequence: UInt64) { counts[sequence, default: 0] += 1 }
 
   mutating func unpin(_ sequence: UInt64) {

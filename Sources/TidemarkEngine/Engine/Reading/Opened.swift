@@ -1,9 +1,10 @@
 // SAFETY: an Opened is handed over whole, and nobody keeps a part of it.
 
-/// The parts that opening a store has put together; handed over whole to the engine.
+/// The result of opening a store, whose parts ``Reader`` and ``LogWriter`` then own.
 struct Opened: @unchecked Sendable {
   var manifest: Manifest
   var manifests: ManifestStore
+  /// The store's lock; nil for an opening that only reads.
   var lock: (any FileLock)?
   var segments: [Segment]
   var index: Index
@@ -12,8 +13,9 @@ struct Opened: @unchecked Sendable {
   var usage: SpaceUsage
   var lastSequence: UInt64
   var latestCommitTime: UInt64
+  /// The highest sequence known to be synced.
   var durable: UInt64
-  /// See `ReadState.staleBelow`.
+  /// Damage may have hidden entries below this sequence from the index; 0 for none.
   var staleBelow: UInt64
   var canWrite: Bool
 }

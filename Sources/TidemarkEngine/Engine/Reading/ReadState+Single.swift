@@ -1,8 +1,9 @@
-/// The facts known of an entry before the index is asked.
+/// A put or delete that is committed alone: the fast path of small writes.
 struct SingleEntry {
   var kind: EntryKind
   var sequence: UInt64
   var commitTime: HybridTime
+  /// The durable sequence at this moment, which the frame's header tells recovery.
   var durableThrough: UInt64
 }
 
@@ -15,8 +16,8 @@ extension ReadState {
     case failed
   }
 
-  /// Makes an entry visible.
-  /// - Parameter appender: gets it as a frame of its own; nil leaves it in memory.
+  /// Makes an entry visible before it is written. The writer's and the readers' lock are held.
+  /// - Parameter appender: gets a frame of the entry, which the caller writes next; nil stages it.
   mutating func stage(
     _ entry: SingleEntry, _ key: RawSpan, _ value: RawSpan?, into appender: SegmentAppender?,
     _ hotCache: HotCache
@@ -36,6 +37,7 @@ extension ReadState {
         entry.kind, sequence: entry.sequence, previous: link,
         commitTime: entry.commitTime.rawValue, durableThrough: entry.durableThrough, key: key,
         value: value)
+      // Until the frame is written readers find the value here.
       singleInFlight = (entry.sequence, value)
     } else {
       addToStaged(entry, link, key, value)
@@ -44,21 +46,21 @@ extension ReadState {
     return .staged
   }
 
-  /// Points the index at a key's new entry, counts the former one as superseded, and drops the key
-  /// from the hot cache.
+  /// Makes an entry its key's newest, in the index, hot cache and counts of superseded bytes.
   /// - Parameters:
   ///   - key: the key.
   ///   - hash: its hash.
   ///   - slot: the new entry's.
-  ///   - needsKey: whether nothing is done where the key is absent.
-  ///   - hotCache: forgets the key.
-  /// - Returns: the sequence that the new entry names as the one before, 0 for none; nil where
-  ///   nothing was done.
+  ///   - needsKey: whether nothing is done if the key is absent or deleted.
+  ///   - hotCache: forgets the key, under the same lock that makes the new entry visible.
+  /// - Returns: the new entry's `previous` (the key's entry before it, maybe a tombstone); 0 for
+  ///   none; nil if nothing was done.
   mutating func replace(
     _ key: RawSpan, hash: UInt64, by slot: Slot, needsKey: Bool, _ hotCache: HotCache
   ) throws(IndexError) -> UInt64? {
     let previous = try index.upsert(key, hash: hash, slot, ifPresent: needsKey)
     if needsKey, previous?.isDeleted ?? true { return nil }
+    // The slot of a tombstone has no size that could be counted.
     if let previous, !previous.isDeleted {
       usage.supersede(previous, in: segment(covering: previous.sequence))
     }
@@ -70,6 +72,7 @@ extension ReadState {
   private mutating func addToStaged(
     _ single: SingleEntry, _ link: UInt64, _ key: RawSpan, _ value: RawSpan?
   ) {
+    // Sequences of a frame are dense.
     let last = staged.count - 1
     if last < 0 || staged[last].isFull || single.sequence != staged[last].lastSequence + 1 {
       staged.append(nextFrame)

@@ -1,40 +1,45 @@
 // SAFETY: a ReadState is touched only under the lock that holds it, and cannot be copied out of it;
 // the index in it, which is not Sendable, does not leave it.
 
-/// The state that readers look at, under `reading`. It cannot be copied, since a copy would share
-/// the index with writers that change it under the lock.
+/// The state that readers see, owned by ``Reader`` and accessed only under its lock, `reading`
+/// ("the readers' lock"). It cannot be copied, since a copy would share the index with writers.
+/// Writes of entries take the writer's lock first and then this one. A sequence is visible as soon
+/// as the index has it, staged when its bytes are still in memory, durable once they are synced.
 struct ReadState: ~Copyable, @unchecked Sendable {
   var index: Index
   /// By first sequence.
   var segments: [Segment]
-  /// Frames whose entries are visible and not yet with the kernel.
+  /// Frames whose entries are visible and not yet written to the file.
   var staged: [FrameBuilder] = []
-  /// The next frame of single puts. While they go on it has the memory of one that is written:
-  /// to find that anew for each megabyte took up to a fifteenth of a put.
+  /// The next frame of single puts, with the memory of a frame that was written: to allocate that
+  /// for each megabyte took up to a fifteenth of a put.
   var nextFrame = FrameBuilder()
-  /// The touches among them, by sequence.
+  /// By sequence, the touches (entries that renew the validity of a key's value) in `staged`.
   var stagedTouches: [UInt64: Touch] = [:]
-  /// A single entry that is visible while its own frame is being written, past `staged`; set while
-  /// the writer's lock is held, and for good when the write failed.
+  /// An entry that is visible while its frame is being written; it is never in `staged`. Nil when
+  /// the writer's lock is free, unless that write failed: then the entry stays readable here.
   var singleInFlight: (sequence: UInt64, value: ArraySlice<UInt8>)?
+  /// The newest visible sequence.
   var visible: UInt64
+  /// The highest sequence known to be synced.
   var durable: UInt64
+  /// MANIFEST as last written, but for `historyFrom`, which is raised before the write.
   var manifest: Manifest
+  /// Superseded bytes by segment.
   var usage: SpaceUsage
   var notes = SegmentNotes()
   var nextRun = NextRun()
   var views = OpenViews()
-  /// Deletes above this sequence stay, whatever else of the history goes.
+  /// Compactions keep deletes above this sequence, for those who follow the log; `.max` keeps none.
   var deletesKeptAbove = UInt64.max
   var isClosed = false
   var isSuspended = false
-  /// Counts up when the state was read anew from the disk: others may have written, or dropped.
+  /// Counts how often the state was read again from the disk: others may have written the store.
   var opening = 0
-  /// Counts up when compaction has put segments in the place of others.
+  /// Counts how often compaction has replaced segments.
   var replacements = 0
-  /// Below this sequence nothing that the index says is certain, nor that a key is absent: damage
-  /// hid which keys were written (salvage), or the index may know entries of a batch that failed,
-  /// and then this is the highest number.
+  /// What the index says of a key is uncertain if its entry is below this, or if it has none: there
+  /// damage may hide a newer one (salvage). `.max`: the index may have entries of a failed batch.
   var staleBelow: UInt64 = 0
 
   init(_ opened: borrowing Opened) {
@@ -47,10 +52,8 @@ struct ReadState: ~Copyable, @unchecked Sendable {
     staleBelow = opened.staleBelow
   }
 
-  /// The segment that covers a sequence; nil for what compaction dropped with its segment.
-  func segment(covering sequence: UInt64) -> Segment? {
-    segments.covering(sequence)
-  }
+  /// The segment that covers a sequence, whether or not the entry is kept in it.
+  func segment(covering sequence: UInt64) -> Segment? { segments.covering(sequence) }
 }
 
 extension ReadState {
@@ -59,31 +62,31 @@ extension ReadState {
     if isSuspended { throw .suspended }
   }
 
-  /// Whether an entry that was seen is still part of the history: where entries were lost, their
-  /// sequences are given out again in another epoch.
+  /// Whether an entry that was seen is still part of the log. Where a crash has lost entries, their
+  /// sequences are given out again in another epoch (a random number of each opening that writes).
   func hasKept(_ sequence: UInt64, of epoch: UInt64) -> Bool {
     guard sequence <= visible else { return false }
     let now = manifest.epoch(of: sequence)
-    // The oldest epochs go from a list that is full.
+    // 0: the epoch is one of the oldest, which leave the list when it is full.
     return now == epoch || now == 0
   }
 
-  /// Gives up what is not with the kernel.
-  mutating func leaveStaged() {
+  /// Forgets entries that were never written to the file.
+  mutating func dropStaged() {
     staged = []
     nextFrame = FrameBuilder()
     stagedTouches = [:]
     singleInFlight = nil
   }
 
-  /// Takes over what was read anew from the disk.
+  /// Replaces the state by what was read again from the disk. Open views stay pinned.
   mutating func takeUp(_ opened: borrowing Opened) {
-    leaveStaged()
+    dropStaged()
     opening += 1
     index = opened.index
-    nextRun.startOverWithLog()
+    nextRun.logWasReread()
     segments = opened.segments
-    // Somebody else may have given its ids to other segments.
+    // Another process may have given the ids to other segments.
     notes = SegmentNotes()
     visible = opened.lastSequence
     durable = opened.durable

@@ -1,31 +1,30 @@
-/// The changes that other owners make to what readers see.
+/// The changes that other owners make to what readers see. Each takes the readers' lock, `reading`,
+/// briefly. The writer's lock, where it is held as well, was taken before.
 extension Reader {
-  // MARK: The writer
+  // MARK: The writer, which holds its lock
 
   /// Makes a batch visible, and leaves it in frames to be written.
-  func stage(
-    _ batch: OperationBatch, _ staging: inout Staging
-  ) throws(IndexOrStoreError) {
+  func stage(_ batch: OperationBatch, _ staging: inout Staging) throws(IndexOrStoreError) {
     try reading.withLock { (read: inout ReadState) throws(IndexOrStoreError) in
       try staging.run(batch, &read, hotCache: hotCache, caches: caches)
     }
   }
 
-  /// Makes a put or delete of bytes alone visible.
-  /// - Parameter appender: gets it as a frame of its own; nil leaves it in memory.
+  /// Makes a put or delete without labels and attributes visible.
+  /// - Parameter appender: gets the entry as a frame of its own; nil leaves it in a staged frame.
   func stage(
     _ entry: SingleEntry, _ key: RawSpan, _ value: RawSpan?, into appender: SegmentAppender?
   ) -> ReadState.SingleOutcome {
     reading.withLock { $0.stage(entry, key, value, into: appender, hotCache) }
   }
 
-  /// The frames whose entries are visible and not yet with the kernel.
+  /// The frames whose entries are visible and not yet written to the file.
   var stagedFrames: [FrameBuilder] { reading.withLock { $0.staged } }
 
-  /// The frames that were staged are with the kernel.
+  /// Forgets the staged frames: they are in the file now, where readers find them by the segment.
   /// - Parameter keepsFrameMemory: whether single puts go on, which use a frame's memory again.
   func noteWritten(keepsFrameMemory: Bool) {
-    // Readers do not wait until the memory of a large batch is let go.
+    // Freed after the lock, so that readers do not wait for the memory of a large batch.
     var written: [FrameBuilder] = []
     reading.withLock { read in
       var next = FrameBuilder()
@@ -36,11 +35,12 @@ extension Reader {
     }
   }
 
-  /// The entry that was staged by itself is with the kernel.
+  /// The frame of the single entry is written.
   func noteSingleWritten() { reading.withLock { $0.singleInFlight = nil } }
 
   func noteDurable(_ sequence: UInt64) { reading.withLock { $0.durable = sequence } }
 
+  /// Publishes MANIFEST as it was written.
   func show(_ manifest: Manifest) { reading.withLock { $0.manifest = manifest } }
 
   func add(_ segment: Segment) {
@@ -59,16 +59,16 @@ extension Reader {
 
   // MARK: The index
 
-  /// Makes the index anew from the log, after a run of it turned out to be damaged.
-  ///
-  /// Nobody writes meanwhile, and all that is visible is in the log.
+  /// Rebuilds the index from the log, after a run of it turned out to be damaged. The caller holds
+  /// the writer's lock, and everything visible is in the log; readers wait.
+  /// - Throws: `error` itself where it is no damage.
   func rebuildIndex(after error: IndexError) throws(TidemarkError) {
     guard error.voidsImage else { throw TidemarkError(error) }
     try rebuildIndex(ignoresRuns: true)
   }
 
-  /// Makes the index anew from the log; the same holds for the caller.
-  /// - Parameter ignoresRuns: whether no run is to be trusted.
+  /// Rebuilds the index; the caller does as for ``rebuildIndex(after:)``.
+  /// - Parameter ignoresRuns: whether to use the log alone, since a run is damaged.
   func rebuildIndex(ignoresRuns: Bool) throws(TidemarkError) {
     try reading.withLock { (read: inout ReadState) throws(TidemarkError) in
       let builder = IndexBuilder(
@@ -77,19 +77,22 @@ extension Reader {
       let built = try builder.build(
         active: nil, salvage: configuration.recovery == .salvage, ignoresRuns: ignoresRuns)
       read.index = built.index
-      read.nextRun.startOver()
+      read.nextRun.indexWasRebuilt()
       read.usage = built.usage
+      // What was uncertain before stays so until the store is reopened.
       read.staleBelow = max(read.staleBelow, built.staleBelow)
     }
     hotCache.removeAll()
   }
 
-  /// Nothing that the index says is certain until the store is reopened.
+  /// Refuses reads by the index until the store is reopened: it may have entries of a failed batch.
   func distrustIndex() { reading.withLock { $0.staleBelow = .max } }
 
-  /// Freezes what is to go into the next run of the index.
+  /// Begins a checkpoint of the index: freezes the memtable, of which a sorted run is to be written
+  /// without locks. The writer's lock is held, so that `plan.sequence` is the last entry.
   func beginRun(_ plan: RunPlan) -> RunJob {
     reading.withLock { read in
+      // A delta that is still frozen is of a run that could not be written: this run is of it.
       if read.nextRun.frozen == nil { read.index.freeze() }
       var info = read.nextRun.begin(
         plan.id, historyFrom: plan.manifest.historyFrom,
@@ -97,6 +100,7 @@ extension Reader {
           storeID: plan.manifest.storeID, imageID: plan.id, sequence: plan.sequence,
           userInfo: read.usage.encoded(), dropTombstonesThrough: 0, keepFormerMembers: true))
       info.fileKey = plan.fileKey
+      // Above the floor a view may need the cached value before an eviction.
       info.dropEvictionsThrough = LogSnapshot(read).neededFloor
       let taken = plan.countToMerge(read.index)
       return RunJob(
@@ -105,11 +109,13 @@ extension Reader {
     }
   }
 
-  /// The runs beneath those that a job takes the place of.
-  /// - Throws: `inputOutput` where the index was made anew since it began.
+  /// The runs that stay beneath a new one. The caller holds the writer's lock from here to
+  /// `publish`, so that the index is not rebuilt in between.
+  /// - Throws: `inputOutput` where the index was rebuilt since the job began.
   func runsBeneath(_ job: RunJob) throws(TidemarkError) -> Set<UInt64> {
     let beneath = reading.withLock { read -> Set<UInt64>? in
       guard read.nextRun.generation == job.generation else { return nil }
+      // `runs` are newest first.
       return Set(read.index.runs.runs.dropFirst(job.taken).map(\.header.imageID))
     }
     guard let beneath else {
@@ -118,9 +124,8 @@ extension Reader {
     return beneath
   }
 
-  /// Takes a run into use.
-  /// - Returns: what it replaces, to be let go of when all locks are released: for many keys that
-  ///   takes a while.
+  /// Puts a run, which MANIFEST lists by now, in the place of the frozen delta and merged runs.
+  /// - Returns: what it replaces, to be freed after all locks: for many keys that takes a while.
   func publish(_ run: Image, _ job: RunJob) throws(TidemarkError) -> Discarded {
     try reading.withLock { (read: inout ReadState) throws(TidemarkError) in
       do throws(IndexError) {
@@ -131,13 +136,12 @@ extension Reader {
     }
   }
 
-  /// Deletes up to a sequence are left out of the index from the next run on, but for those that
-  /// stay: compactions let them go.
+  /// Has the next whole run leave tombstones out before compaction drops them from the log.
   func forgetDeletes(through limit: UInt64, but kept: Set<UInt64>) {
     reading.withLock { $0.nextRun.forgetDeletes(through: limit, but: kept) }
   }
 
-  /// Whether the runs of the index know nothing any more of what was deleted up to a sequence.
+  /// Whether the runs of the index have no tombstones up to a sequence any more.
   func hasForgottenDeletes(through limit: UInt64) -> Bool {
     reading.withLock { read in
       let runs = read.index.runs
@@ -145,17 +149,17 @@ extension Reader {
     }
   }
 
-  /// Whether something came after the newest run.
+  /// Whether entries are visible that no run covers.
   var isAheadOfRuns: Bool { reading.withLock { $0.visible > $0.index.runs.sequence } }
 
-  /// Whether runs were left to be merged by who has the time.
+  /// Whether a checkpoint that had little time has left runs unmerged.
   func hasUnevenRuns(least: Int) -> Bool {
     reading.withLock { $0.index.runs.isUneven(least: least) }
   }
 
   // MARK: Compaction
 
-  /// Takes note of what is superseded in a segment, if it is still there.
+  /// Sets the count of superseded bytes of a segment that had none, if it is still in the log.
   func note(_ usage: SpaceUsage.Row, of segment: Segment) {
     reading.withLock { read in
       guard read.segments.contains(where: { $0 === segment }) else { return }
@@ -163,13 +167,13 @@ extension Reader {
     }
   }
 
-  /// Remembers that segments have nothing to gain, until something of them can go.
+  /// Remembers that rewriting these segments would not make them smaller.
   func leaveAlone(_ segments: [Segment]) {
     let ids = segments.map(\.id)
     reading.withLock { $0.notes.leaveAlone(ids) }
   }
 
-  /// The entries of a sealed segment that name attachments, once they were found.
+  /// The entries of a sealed segment that name attachments; nil if nobody has looked yet.
   func attachments(in segment: Segment) -> [AttachmentUse]? {
     reading.withLock { $0.notes.attachments[segment.id] }
   }
@@ -181,10 +185,10 @@ extension Reader {
     }
   }
 
-  /// Raises the sequence from which history is kept, in one hold: a view is either seen here, or
-  /// refused from here on.
-  /// - Returns: nil where a view has come in between, which lowers the floor, so that the time is
-  ///   another one; else MANIFEST as it is to be written.
+  /// Raises the oldest state that a view can show, in one hold of the lock: a view is either open
+  /// by now, and lowers the floor, or is refused from here on. The caller holds the writer's lock.
+  /// - Parameter time: the latest of the entries' own times up to `floor.limit`.
+  /// - Returns: MANIFEST to be written; nil if the limit was lowered, so that `time` is another.
   func raiseHistoryFrom(
     _ floor: inout CompactionFloor, time: Timestamp?, in manifest: Manifest
   ) -> Manifest? {
@@ -205,15 +209,16 @@ extension Reader {
     }
   }
 
-  /// Puts rewritten segments in the place of others.
+  /// Puts rewritten segments in the place of others; MANIFEST lists them by now. Readers that hold
+  /// an old segment fail where its file is gone, and look again: see ``isCurrent(_:)``.
   func replace(_ swap: CompactionSwap, by outputs: [Segment]) {
     reading.withLock { read in
       let inputs = Set(swap.inputs.map(\.id))
       let place = read.segments.firstIndex { inputs.contains($0.id) } ?? 0
       read.segments.removeAll { inputs.contains($0.id) }
       read.segments.insert(contentsOf: outputs, at: place)
-      // Caches give entries up while these are rewritten, and it is not known of which of them
-      // the rewrite knew: counted twice they are looked for again, forgotten they would stay.
+      // Cached bytes that were superseded during the rewrite, which may have counted them or not:
+      // counted twice they cause one more compaction, not counted they would never be dropped.
       let late = max(0, read.usage.cached(in: swap.inputs) - swap.cachedBefore)
       for id in inputs { read.usage.rows[id] = nil }
       read.notes.remove(inputs)
@@ -226,27 +231,26 @@ extension Reader {
     caches.removeSequences()
   }
 
-  /// Keeps deletes above a sequence from compactions, without what they or others superseded: for
-  /// those who read the log and have come so far.
-  /// - Parameter sequence: nil keeps none. What has gone already stays gone.
+  /// Has compactions keep tombstones above a sequence, up to which a follower has read the log.
+  /// - Parameter sequence: nil keeps none. Tombstones that have been dropped stay so.
   package func keepDeletes(above sequence: UInt64?) {
     reading.withLock { $0.deletesKeptAbove = sequence ?? .max }
   }
 
   // MARK: Opening and closing
 
-  /// Refuses reads from now on.
+  /// Refuses reads from now on. Writes are refused already, so what is still staged has failed.
   func letGo(isSuspended: Bool) {
     reading.withLock { read in
       read.isClosed = !isSuspended
       read.isSuspended = isSuspended
       isOpen.isSet = false
       read.segments = []
-      read.leaveStaged()
+      read.dropStaged()
     }
   }
 
-  /// Drops index and caches from memory, once reads are refused.
+  /// Frees index and caches, after ``letGo(isSuspended:)``.
   func removeAll() {
     let discarded = reading.withLock { $0.index.removeAll() }
     hotCache.removeAll()
@@ -255,8 +259,8 @@ extension Reader {
     _ = discarded
   }
 
-  /// Takes over what an opening has found.
-  /// - Parameter resumes: whether the store was suspended; else it must be open.
+  /// Replaces the state by what a resumption, or a reader beside another process, has opened again.
+  /// - Parameter resumes: whether the store is suspended; else it must be open.
   func takeUp(_ opened: Opened, resumes: Bool) throws(TidemarkError) {
     try reading.withLock { (read: inout ReadState) throws(TidemarkError) in
       if resumes { read.isSuspended = false }
@@ -264,8 +268,7 @@ extension Reader {
       read.takeUp(opened)
       opening.raise()
       isOpen.isSet = true
-      // Sequences that a crash took back may have been given out again, and a reader of the new
-      // state must not come upon what was read before.
+      // Under the lock, so that no reader of the new state hits a value of the old one.
       hotCache.removeAll()
       objects.invalidate()
     }
@@ -274,14 +277,14 @@ extension Reader {
   }
 }
 
-/// The wishes for a run of the index.
+/// What a run of the index is to be like.
 struct RunPlan {
   var id: UInt64
   /// The last entry that it covers.
   var sequence: UInt64
   var manifest: Manifest
   var fileKey: NewFileKey?
-  /// How many of the newest runs it takes the place of.
+  /// Decides how many of the newest runs are merged into it.
   var countToMerge: (Index) -> Int
 }
 
@@ -289,8 +292,8 @@ struct RunPlan {
 struct RunJob {
   var info: ImageInfo
   var input: MergeInput
-  /// How many of the newest runs go.
+  /// How many of the newest runs are merged into it.
   var taken: Int
-  /// See ``NextRun``.
+  /// ``NextRun/generation`` when the job began.
   var generation: Int
 }

@@ -1,9 +1,10 @@
-/// The entry at a key, without its value.
+/// The newest entry of a key, without its value. After a touch (an entry that renews the validity
+/// of a key's value without writing it) it combines the touch with the put that has the value.
 package struct EntryInfo: Sendable {
-  /// The sequence of the newest entry.
+  /// The sequence of the entry: of the touch, if it is one.
   package var sequence: UInt64
   package var kind: EntryKind
-  /// The sequence of the put that holds the value: another one after a touch.
+  /// The sequence of the put that holds the value; `sequence` unless the entry is a touch.
   package var valueSequence: UInt64
   package var valueLength: Int
   package var labels: [[UInt8]]
@@ -13,8 +14,9 @@ package struct EntryInfo: Sendable {
   /// The sequence of the key's entry before this one; 0 for none.
   package var previous: UInt64
   /// Commit time of the oldest version since the key was last absent; 0 where the entry does not
-  /// say it: only those that have survived a compaction do.
+  /// say it, as compaction writes it only into a version beneath which it drops others.
   package var created: UInt64
+  /// Whether the entry is the last of its batch.
   package var endsBatch: Bool
   /// The attributes of the put, with what a touch has renewed.
   package var attributes: EntryAttributes
@@ -31,11 +33,10 @@ extension Reader {
     return try read(forKey: key, note: &note, body)
   }
 
-  /// The same for callers that keep notes with values.
+  /// The same for callers that keep notes with values: words of their own, stored in the hot cache.
   /// - Parameters:
   ///   - onlyInMemory: whether a value that is not in the hot cache counts as none.
-  ///   - note: gets what ``keep(_:of:forKey:openings:)`` was given, nil for nothing; good once this
-  ///     has returned.
+  ///   - note: on return, what ``keep(_:of:forKey:openings:)`` has stored with the value, else nil.
   package func read(
     forKey key: RawSpan, onlyInMemory: Bool = false, note: inout HotNote?,
     _ body: (RawSpan, UInt64) throws(TidemarkError) -> Void
@@ -43,18 +44,17 @@ extension Reader {
     let hash = KeyHash.hash(key, seed: hotCache.seed)
     if try hotCache.read(key, hash: hash, note: &note, body) { return true }
     if onlyInMemory { return false }
-    // Before the look-up: a write in between voids what is inserted below.
+    // Asked before the index: if the key is written in between, `insert` refuses the older value.
     let epoch = hotCache.epoch(hash)
     guard let slot = try slot(ofKey: key, hash: hash), !slot.isDeleted else { return false }
     try read(of: slot.sequence, isTouch: slot.size.isTouched) {
       (value, _) throws(TidemarkError) in
       if hotCache.isOn {
-        // The cache that reads a value of its own will keep the value's validity as the note.
+        // Cached data gets room for a note, where its reader stores the value's validity.
         hotCache.insert(
           key, hash: hash, sequence: slot.sequence, value: value, awaitsNote: slot.size.isCached,
           epoch: epoch)
-        // Decoded blocks must give what the hot cache has gained. To look takes a while, so that is
-        // done for one key in 16, and for long values.
+        // To divide the caches' limit takes a while: done for one key in 16, and for long values.
         if hash & 15 == 0 || value.byteCount > Limits.smallBlockBytes { shareCacheBytes() }
       }
       try body(value, slot.sequence)
@@ -62,16 +62,15 @@ extension Reader {
     return true
   }
 
-  /// Keeps a note with an entry that was read, as long as its value is in the hot cache.
-  /// - Parameter openings: what ``openings`` said before the read.
-  package func keep(
-    _ note: HotNote, of sequence: UInt64, forKey key: RawSpan, openings: UInt64
-  ) {
+  /// Stores a note with the value of an entry, if that is in the hot cache.
+  /// - Parameter openings: ``openings`` before the read. If the state was read again from the disk
+  ///   since, the sequence may name another entry, and nothing is stored.
+  package func keep(_ note: HotNote, of sequence: UInt64, forKey key: RawSpan, openings: UInt64) {
     let hash = KeyHash.hash(key, seed: hotCache.seed)
     hotCache.keep(note, key, hash: hash, sequence: sequence) { opening.value == openings }
   }
 
-  /// Gives decoded objects what the hot cache leaves over, and decoded blocks what both leave.
+  /// Gives decoded objects the bytes that the hot cache leaves, and decoded blocks the rest.
   func shareCacheBytes() {
     let hotBytes = hotCache.bytes
     objects.setLimit(configuration.objectBytes(beside: hotBytes))
@@ -79,12 +78,12 @@ extension Reader {
       LogCaches.blockBytes(of: configuration.cacheBytes, beside: hotBytes + objects.bytes))
   }
 
-  /// The ticket with which the cache of objects is asked for a key; taken before any look-up.
+  /// A ticket of the cache of decoded objects; taken before the index is asked for the key.
   package func objectTicket(_ key: RawSpan, owner: UInt32) -> ObjectCache.Ticket {
     objects.ticket(key, owner: owner, beside: hotCache)
   }
 
-  /// Keeps a decoded object.
+  /// Keeps a decoded object. It counts as its key's newest until the key is written.
   package func keep(_ row: ObjectCache.Row, _ ticket: ObjectCache.Ticket, isNewest: Bool) {
     objects.keep(row, ticket, isNewest: isNewest)
     if ticket.address.hash & 15 == 0 || row.bytes > Limits.smallBlockBytes { shareCacheBytes() }
@@ -103,21 +102,20 @@ extension Reader {
     return result
   }
 
-  /// The index's answer for a key; also for one that is deleted.
+  /// The key's newest entry by the index, be it a delete; nil for a key that it does not know.
   package func slot(ofKey key: RawSpan) throws(TidemarkError) -> Slot? {
     try slot(ofKey: key, hash: KeyHash.hash(key, seed: hashSeed))
   }
 
-  /// Whether a put or delete is what its key holds now, untouched: faster than to ask for the slot.
+  /// Whether a put or delete is its key's newest entry and untouched; faster than ``slot(ofKey:)``.
   /// - Parameter key: that of the entry in the log with this sequence.
-  package func isNewest(
-    _ sequence: UInt64, ofKey key: RawSpan
-  ) throws(TidemarkError) -> Bool {
+  package func isNewest(_ sequence: UInt64, ofKey key: RawSpan) throws(TidemarkError) -> Bool {
     try withIndex { (read) throws(IndexOrStoreError) in
       let isNewest: Bool
       do throws(IndexError) {
         isNewest = try read.index.isNewest(sequence, of: key, hash: read.index.hash(key))
       } catch { throw .index(error) }
+      // Below `staleBelow` damage may hide a newer entry, so a yes is uncertain.
       if isNewest, sequence < read.staleBelow {
         throw .store(TidemarkError.possiblyStale(read.staleBelow))
       }
@@ -127,11 +125,9 @@ extension Reader {
 
   /// Makes ``slot(ofKey:)`` and ``isNewest(_:ofKey:)`` faster for a few dozen keys that come soon.
   /// - Parameter hashes: of the keys, by ``hashSeed``.
-  package func prefetchSlots(_ hashes: [UInt64]) {
-    reading.withLock { $0.index.prefetch(hashes) }
-  }
+  package func prefetchSlots(_ hashes: [UInt64]) { reading.withLock { $0.index.prefetch(hashes) } }
 
-  /// The seed of hashes of keys, in the index and the hot cache; who chooses keys does not know it.
+  /// Seeds hashes of keys in index and hot cache; secret, so that nobody can make keys collide.
   package var hashSeed: UInt64 { hotCache.seed }
 
   func slot(ofKey key: RawSpan, hash: UInt64) throws(TidemarkError) -> Slot? {
@@ -140,8 +136,7 @@ extension Reader {
       do throws(IndexError) { slot = try read.index.lookup(key, hash: hash) } catch {
         throw .index(error)
       }
-      // Damage may hide an entry below `staleBelow` of any key: it may be newer than this one, or
-      // the key's only one.
+      // Damage may hide an entry of any key below `staleBelow`: a newer one, or its only one.
       if read.staleBelow > 0, slot?.sequence ?? 0 < read.staleBelow {
         throw .store(TidemarkError.possiblyStale(read.staleBelow))
       }
@@ -159,7 +154,8 @@ extension Reader {
   ) throws(TidemarkError) {
     var sequence = sequence
     if isTouch { sequence = try entry(at: sequence).head.valueSequence }
-    // Compaction may replace the segment in between: then the second look finds the new one.
+    // Compaction may replace a segment between `place` and the read; the file may be gone then, or
+    // the entry dropped. Another look finds the new segment. A third failure is an error.
     for attempt in 0..<3 {
       var wasRead = false
       switch try place(of: sequence) {
@@ -173,6 +169,7 @@ extension Reader {
             try body(value, sequence)
           }
         } catch {
+          // An error that `body` has thrown must not have it called again.
           guard !wasRead, attempt < 2, !isCurrent(segment) else { throw error }
           continue
         }
@@ -182,12 +179,10 @@ extension Reader {
     throw missing(sequence)
   }
 
-  /// Calls `body` with the value of a sequence, and returns its result; see
-  /// ``read(of:isTouch:_:)``.
+  /// Returns what `body` makes of the value of a sequence; see ``read(of:isTouch:_:)``.
   @inlinable
   package func withValue<R>(
-    of sequence: UInt64, isTouch: Bool = false,
-    _ body: (RawSpan, UInt64) throws(TidemarkError) -> R
+    of sequence: UInt64, isTouch: Bool = false, _ body: (RawSpan, UInt64) throws(TidemarkError) -> R
   ) throws(TidemarkError) -> R {
     var result: R?
     try read(of: sequence, isTouch: isTouch) { (value, sequence) throws(TidemarkError) in
@@ -204,12 +199,15 @@ extension Reader {
       sequences: sequence...sequence)
   }
 
+  /// Where an entry is: in memory before it is written (with a copy of its value), or within the
+  /// sequences of a segment, which may have dropped it, or in none.
   enum Place {
     case staged([UInt8])
     case segment(Segment)
     case nowhere
   }
 
+  /// Looks in memory first: a sequence that is not written yet belongs to no frame of a segment.
   func place(of sequence: UInt64) throws(TidemarkError) -> Place {
     try reading.withLock { (read: inout ReadState) throws(TidemarkError) in
       try read.checkReadable()
@@ -226,7 +224,8 @@ extension Reader {
     }
   }
 
-  /// An entry of the log without its value. What is staged goes to the log first.
+  /// An entry of the log without its value. If it is staged, all staged entries are written first.
+  /// - Throws: `damaged` when the log lacks it.
   package func entry(at sequence: UInt64) throws(TidemarkError) -> LogEntry {
     guard let entry = try entryIfKept(at: sequence) else { throw missing(sequence) }
     return entry
@@ -242,7 +241,7 @@ extension Reader {
       case .segment(let segment):
         do {
           if let entry = try segment.head(of: sequence, caches: caches) { return entry }
-          // A compaction may just have replaced the segment that was looked at.
+          // Dropped; unless a compaction has replaced the segment meanwhile: look at the new one.
           if isCurrent(segment) { return nil }
         } catch {
           guard attempt < 2, !isCurrent(segment) else { throw error }
@@ -253,7 +252,7 @@ extension Reader {
     return nil
   }
 
-  /// All that is known of an entry.
+  /// All that is known of an entry but its value.
   package func info(_ entry: LogEntry) throws(TidemarkError) -> EntryInfo {
     let info = try EntryInfo(ofOwn: entry)
     guard info.kind == .touch else { return info }
@@ -262,8 +261,7 @@ extension Reader {
 }
 
 extension EntryInfo {
-  /// The part that stands in the entry itself. Of a touch, labels and value are still to come from
-  /// the put that it renews; see ``renewing(_:)``.
+  /// What the entry's own header says. For a touch ``renewing(_:)`` adds what its put says.
   init(ofOwn entry: LogEntry) throws(TidemarkError) {
     let head = entry.head
     self.init(
@@ -274,7 +272,7 @@ extension EntryInfo {
       endsBatch: head.endsBatch, attributes: try entry.attributes())
   }
 
-  /// The same of a touch, with what it renews.
+  /// This touch, completed with the labels, value and attributes of the put that it renews.
   func renewing(_ put: LogEntry) throws(TidemarkError) -> EntryInfo {
     var info = self
     let renewed = info.attributes
@@ -285,7 +283,7 @@ extension EntryInfo {
     info.valueSequence = put.sequence
     info.valueLength = put.head.valueLength
     info.updated = put.head.commitTime
-    // 0: the put does not say it; the touch may.
+    // Compaction writes it into the oldest version that it keeps, which the touch may be.
     info.created = put.head.created != 0 ? put.head.created : created
     return info
   }

@@ -1,17 +1,16 @@
-/// Keys and their newest entries, for those who hold the writer's lock as well.
+/// Keys and their newest entries by the index. But for two methods they may be called with the
+/// writer's lock held: so they throw for a damaged index, whose rebuilding takes that lock.
 extension Reader {
-  /// The newest entry of a key that is there; 0 for none. For a ``DerivedChange``, which holds the
-  /// writer's lock, so that a damaged index is an error and is not made anew.
+  /// The sequence of the newest entry of a key; 0 if the key is absent or deleted.
   package func newestEntry(ofKey key: RawSpan) throws(TidemarkError) -> UInt64 {
-    let slot = try look { (index) throws(IndexError) in
+    let slot = try withIndexAsItIs { (index) throws(IndexError) in
       try index.lookup(key, hash: index.hash(key))
     }
     return slot.flatMap { $0.isDeleted ? nil : $0.sequence } ?? 0
   }
 
-  /// Calls `body` with the index, for those who may hold the writer's lock: a damaged index is an
-  /// error and is not made anew.
-  private func look<R>(
+  /// Calls `body` with the index under the readers' lock; damage is thrown.
+  private func withIndexAsItIs<R>(
     _ body: (Index) throws(IndexError) -> R
   ) throws(TidemarkError) -> R {
     do throws(IndexOrStoreError) {
@@ -22,34 +21,35 @@ extension Reader {
     } catch { throw TidemarkError(error) }
   }
 
-  /// The index's answer for a key, to the writer, who makes a damaged index anew himself.
+  /// The key's newest entry, for the writer, which rebuilds a damaged index itself.
   func newestSlot(ofKey key: RawSpan) throws(IndexError) -> Slot? {
     try reading.withLock { (read: inout ReadState) throws(IndexError) in
       try read.index.lookup(key, hash: read.index.hash(key))
     }
   }
 
-  /// The first keys with a prefix, or the last; for a ``DerivedChange`` as well.
+  /// The first keys with a prefix, or the last.
   package func firstKeys(
     withPrefix prefix: [UInt8], limit: Int, fromEnd: Bool = false
   ) throws(TidemarkError) -> [[UInt8]] {
     var keys: [[UInt8]] = []
-    try walk(prefix, fromEnd: fromEnd, most: limit) { (key, _) in keys.append([UInt8](copying: key))
+    try forEachKey(prefix, fromEnd: fromEnd, most: limit) { (key, _) in
+      keys.append([UInt8](copying: key))
     }
     return keys
   }
 
-  /// How many keys begin with a prefix, and about how many bytes their entries have before they are
-  /// compressed.
+  /// How many keys begin with a prefix, and about how many bytes their entries have uncompressed.
   package func extent(ofPrefix prefix: [UInt8]) throws(TidemarkError) -> (keys: Int, bytes: Int) {
     var (keys, bytes) = (0, 0)
-    try walk(prefix) { (_, slot) in
+    try forEachKey(prefix) { (_, slot) in
       (keys, bytes) = (keys + 1, bytes + slot.size.approximateBytes)
     }
     return (keys, bytes)
   }
 
-  private func walk(
+  /// Calls `body`, without a lock, with keys and newest entries, a page at a time.
+  private func forEachKey(
     _ prefix: [UInt8], fromEnd: Bool = false, most limit: Int = .max,
     _ body: (RawSpan, Slot) -> Void
   ) throws(TidemarkError) {
@@ -58,7 +58,7 @@ extension Reader {
     var from = fromEnd ? bounds.1 : bounds.0
     var left = limit
     while left > 0 {
-      let isAtEnd = try look { (index) throws(IndexError) in
+      let isAtEnd = try withIndexAsItIs { (index) throws(IndexError) in
         try index.page(
           from: from, upTo: fromEnd ? bounds.0 : bounds.1, descending: fromEnd,
           limit: min(1_024, left), into: &page)
@@ -70,7 +70,7 @@ extension Reader {
     }
   }
 
-  /// How many keys there are; unlike ``liveKeys`` this is sure.
+  /// How many keys there are, for certain. Not with the writer's lock held.
   package func countKeys() throws(TidemarkError) -> Int {
     try withIndex { (read) throws(IndexOrStoreError) in
       if read.staleBelow > 0 { throw .store(TidemarkError.possiblyStale(read.staleBelow)) }
@@ -78,7 +78,7 @@ extension Reader {
     }
   }
 
-  /// All labels in byte order, with how many keys carry each.
+  /// All labels in byte order, with how many keys carry each. Not with the writer's lock held.
   package func labelCounts() throws(TidemarkError) -> [(label: [UInt8], count: Int)] {
     try withIndex { (read) throws(IndexOrStoreError) in
       if read.staleBelow > 0 { throw .store(TidemarkError.possiblyStale(read.staleBelow)) }
@@ -86,7 +86,7 @@ extension Reader {
     }
   }
 
-  /// The log and how large the index is, in one hold: it changes with every write.
+  /// The log and the size of the index, in one hold of the lock, so that they agree.
   func figures() throws(TidemarkError) -> (LogSnapshot, index: (liveKeys: Int, bytes: Int)) {
     try reading.withLock { (read: inout ReadState) throws(TidemarkError) in
       try read.checkReadable()

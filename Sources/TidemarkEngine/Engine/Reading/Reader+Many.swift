@@ -5,7 +5,7 @@ package struct KeyedEntry: Sendable, Hashable {
   /// The sequence of the key's newest entry; 0 where it is absent.
   package var sequence: UInt64
   package var isTouch: Bool
-  /// Whether it is a cached value.
+  /// Whether the entry is a cached value: a copy of what a server has.
   package var isCached = false
 
   package init(hash: UInt64, sequence: UInt64 = 0, isTouch: Bool = false) {
@@ -24,17 +24,16 @@ package struct KeyedEntry: Sendable, Hashable {
 }
 
 extension Reader {
-  /// So many keys are looked up one behind the other.
+  /// How many keys are looked up in one hold of the readers' lock.
   private static let keysAtOnce = 64
 
-  /// The newest entries of many keys.
+  /// The newest entries of many keys, in the order of `ends`.
   ///
-  /// The runs of the index, where something may have to be read from the disk, are looked into
-  /// while nobody waits; what was written since is, for some keys at a time, under the readers'
-  /// lock.
+  /// The sorted runs of the index, which never change and may have to be read, are searched without
+  /// a lock; then, under the readers' lock, the memtables, which are newer than any run.
   /// - Parameters:
   ///   - prefix: what the keys begin with.
-  ///   - ends: the rest of each; in ascending order they are found faster.
+  ///   - ends: the rest of each key; in ascending order they are found faster.
   package func newestEntries(
     ofKeysWith prefix: [UInt8], _ ends: [[UInt8]]
   ) throws(TidemarkError) -> [KeyedEntry] {
@@ -58,21 +57,24 @@ extension Reader {
         keys.append(key.rawSpan, Slot(sequence: 0, labelSet: 0, size: .deleted))
         hashes.append(KeyHash.hash(key.rawSpan, seed: hashSeed))
       }
+      // On an error all keys are asked under the lock, where a damaged index is rebuilt.
       let slots = (try? nearby.slots(of: keys, hashes)) ?? []
       try addEntries(of: keys, hashes, slots, &nearby, to: &found)
     }
     return found
   }
 
-  /// - Parameter slots: what the runs say, as far as they could be read.
+  /// Adds the newest entries of some keys.
+  /// - Parameter slots: what the runs in `nearby` say; empty if they could not be read.
   private func addEntries(
     of keys: KeyPage, _ hashes: [UInt64], _ slots: [Slot?], _ nearby: inout NearbyKeys,
     to found: inout [KeyedEntry]
   ) throws(TidemarkError) {
     let first = found.count
     try withIndex { (read) throws(IndexOrStoreError) in
-      // The index may be made anew midway, and then all is asked again.
+      // `withIndex` calls this again after it has rebuilt a damaged index.
       found.removeSubrange(first...)
+      // If a checkpoint has replaced runs since, `slots` may lack what was in a memtable then.
       let isCurrent = nearby.isCurrent(read.index)
       if !isCurrent { nearby = NearbyKeys(read.index.runs) }
       read.index.prefetch(hashes, runs: false)

@@ -1,7 +1,8 @@
+/// Opens views, and checks that what a view or a link between versions needs is still kept.
 extension Reader {
-  /// A view as of a sequence.
+  /// Opens a view (a read snapshot) as of a sequence; until it is freed compaction keeps its state.
   /// - Parameter sequence: nil is the newest.
-  /// - Throws: `historyGone` when that is no longer kept.
+  /// - Throws: `historyGone` when the state is no longer kept.
   package func view(at sequence: UInt64? = nil) throws(TidemarkError) -> EngineView {
     let (pinned, epoch) = try reading.withLock {
       (read: inout ReadState) throws(TidemarkError) in
@@ -9,9 +10,9 @@ extension Reader {
       let wanted = sequence ?? read.visible
       guard wanted <= read.visible else {
         throw TidemarkError(
-          .invalidArgument,
-          "sequence \(wanted) is not reached yet; the newest is \(read.visible)")
+          .invalidArgument, "sequence \(wanted) is not reached yet; the newest is \(read.visible)")
       }
+      // In one hold: either a compaction's raise of `historyFrom` sees this pin, or this sees that.
       try Self.checkKept(wanted, read.manifest)
       read.views.pin(wanted)
       return (wanted, read.manifest.epoch(of: wanted))
@@ -19,17 +20,17 @@ extension Reader {
     return EngineView(self, sequence: pinned, epoch: epoch)
   }
 
-  /// Whether a view can still be answered. Its own store keeps what it needs; for a reader
-  /// beside a writer in another process, that one may have dropped it.
+  /// Makes sure that a view can still be answered. This process keeps what the view needs; a writer
+  /// in another process knows nothing of it, and after a suspension that may have been one.
   package func checkStands(_ view: EngineView) throws(TidemarkError) {
     try reading.withLock { (read: inout ReadState) throws(TidemarkError) in
       try Self.checkStands(view, read)
     }
   }
 
-  static func checkStands(
-    _ view: EngineView, _ read: borrowing ReadState
-  ) throws(TidemarkError) {
+  static func checkStands(_ view: EngineView, _ read: borrowing ReadState) throws(TidemarkError) {
+    // The view needs the state at `pinned` (below `sequence` where entries' own times decide), and
+    // the same entries up to `sequence`: after a crash others may have their sequences.
     try checkKept(view.pinned, read.manifest)
     guard read.hasKept(view.sequence, of: view.epoch) else {
       throw TidemarkError(
@@ -38,6 +39,8 @@ extension Reader {
     }
   }
 
+  /// Makes sure that the state at a sequence is kept. `historyFrom` is the oldest state that a view
+  /// can show, so that sequence itself passes; 1 means that nothing was dropped, so 0 passes, too.
   static func checkKept(_ sequence: UInt64, _ manifest: Manifest) throws(TidemarkError) {
     guard sequence < manifest.historyFrom, manifest.historyFrom > 1 else { return }
     throw TidemarkError(
@@ -46,9 +49,10 @@ extension Reader {
       sequences: manifest.historyFrom...manifest.historyFrom)
   }
 
+  /// Called once for each view, when it is freed.
   func unpin(_ sequence: UInt64) { reading.withLock { $0.views.unpin(sequence) } }
 
-  /// The entry that a link names.
+  /// The entry that the index or another entry's `previous` names.
   /// - Returns: nil when compaction dropped it.
   /// - Throws: `damaged` when it must be there and is not.
   func linkedEntry(_ sequence: UInt64) throws(TidemarkError) -> LogEntry? {
@@ -59,18 +63,20 @@ extension Reader {
         .damaged, "a version of the key was lost in a damaged part of the log",
         sequences: hole.firstSequence...hole.lastSequence)
     }
+    // The limits up to which compaction drops superseded versions, tombstones and cached versions.
     let mayBeGone = max(manifest.historyFrom, manifest.droppedThrough, manifest.evictedThrough)
     guard sequence <= mayBeGone else { throw missing(sequence) }
     return nil
   }
 
-  /// Whether a cached version is gone since something newer has replaced it.
+  /// Whether a cached version is gone. Above `evictedThrough` none is, and nothing has to be read.
   func hasEvicted(_ sequence: UInt64) throws(TidemarkError) -> Bool {
     guard sequence <= manifest.evictedThrough else { return false }
     return try entryIfKept(at: sequence) == nil
   }
 
-  /// An index image or a link that names an entry of another key must not pass for an answer.
+  /// Makes sure that an entry is of the key for which the index or a link has named it.
+  /// - Throws: `damaged`.
   func check(_ entry: LogEntry, isOf key: RawSpan) throws(TidemarkError) {
     guard entry.front.key(of: entry.head).isEqual(to: key) else {
       throw entry.segment.damage(

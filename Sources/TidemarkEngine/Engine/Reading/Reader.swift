@@ -1,21 +1,22 @@
-/// The owner of what readers see of a store: the index, the segments of the log, entries that are
-/// on their way there, and what of that is visible and durable.
+/// The owner of what readers see of a store (``ReadState``): the index, the segments of the log,
+/// staged entries that are not written yet, and which sequences are visible and durable.
 ///
-/// Readers take its lock briefly. Those who change the log hold the writer's lock meanwhile and say
-/// here what has changed; whoever needs both takes the writer's first.
+/// Readers take its lock, `reading`, briefly. ``LogWriter`` changes the state while it holds the
+/// writer's lock; whoever needs both locks takes the writer's first.
 @usableFromInline
 package final class Reader: StateOwner {
   package let store: StoreContext
   let caches: LogCaches
   let hotCache: HotCache
-  /// Decoded objects, which take turns with decoded blocks in what the hot cache leaves.
+  /// Decoded objects of collections.
   package let objects: ObjectCache
   let creations = KnownCreations()
   let reading: Lock<ReadState>
   /// Whether the store is neither closed nor suspended, for reads that take no lock.
   let isOpen = AtomicFlag()
-  /// Counts up when the store is read anew from the disk.
+  /// Counts how often the state was read again from the disk; changed under the lock.
   let opening = AtomicCounter()
+  /// The writer, which owns this reader; weak, so that they do not keep each other.
   private let tail = Lock(LogTailReference())
 
   init(_ store: StoreContext, _ opened: Opened) {
@@ -28,15 +29,13 @@ package final class Reader: StateOwner {
     isOpen.isSet = true
   }
 
-  /// Entries of the log, many at a time.
   package var entries: LogEntries { LogEntries(reader: self) }
-  /// The log in the order of time.
   package var history: LogHistory { LogHistory(self) }
 
-  /// Sets who writes the log.
+  /// Sets the writer of the log; called once, when that is made.
   func follow(_ tail: any LogTail) { self.tail.withLock { $0.tail = tail } }
 
-  /// Calls `body` once all that is visible is in the log, while nobody writes.
+  /// Writes what is staged, and calls `body` under the writer's lock, which must not be held yet.
   func withAllInLog(
     mayCompress: Bool = false, _ body: () throws(TidemarkError) -> Void = {}
   ) throws(TidemarkError) {
@@ -44,13 +43,14 @@ package final class Reader: StateOwner {
     try tail.withAllInLog(mayCompress: mayCompress, body)
   }
 
-  /// Hands staged entries to the kernel, so that the log can be read to its end.
+  /// Writes staged entries, so that the segments hold everything visible: only they are read.
   func writeStagedForReading() throws(TidemarkError) {
     guard reading.withLock({ !$0.staged.isEmpty || $0.singleInFlight != nil }) else { return }
     try withAllInLog(mayCompress: true)
   }
 
-  /// Calls `body` under the lock; makes the index anew when a run of it is damaged.
+  /// Calls `body` under the lock. If it meets a damaged run, the index is rebuilt once and `body`
+  /// called again. Not for callers that hold the writer's lock, which rebuilding takes.
   func withIndex<R>(
     _ body: (inout ReadState) throws(IndexOrStoreError) -> R
   ) throws(TidemarkError) -> R {
@@ -67,6 +67,7 @@ package final class Reader: StateOwner {
         case .index(let error):
           attempt += 1
           guard attempt == 1 else { throw TidemarkError(error) }
+          // The readers' lock is free here: the writer's comes first.
           try withAllInLog { () throws(TidemarkError) in try rebuildIndex(after: error) }
         }
       }
@@ -82,7 +83,7 @@ package final class Reader: StateOwner {
     }
   }
 
-  /// How often the store was read anew from the disk, after which sequences may name other entries.
+  /// How often the state was read again from the disk: sequences may name other entries since.
   package var openings: UInt64 { opening.value }
   package var storeID: [UInt8] { manifest.storeID }
   package var replicaID: [UInt8] { manifest.replicaID }
@@ -90,16 +91,15 @@ package final class Reader: StateOwner {
   package var lastSequence: UInt64 { reading.withLock { $0.visible } }
   /// The highest sequence known to be on the disk.
   package var durableSequence: UInt64 { reading.withLock { $0.durable } }
-  /// How many keys there are, as far as the index knows; for estimates, and never refused.
+  /// How many keys the index has; for estimates: it never throws, and damage may make it wrong.
   package var liveKeys: Int { reading.withLock { $0.index.liveKeys } }
-  /// Whether the store was closed.
   package var isClosed: Bool { reading.withLock { $0.isClosed } }
   /// Whether the store has let go of its files until it is resumed.
   package var isSuspended: Bool { reading.withLock { $0.isSuspended } }
   var manifest: Manifest { reading.withLock { $0.manifest } }
   var segments: [Segment] { reading.withLock { $0.segments } }
 
-  /// The segment that covers a sequence; nil for what compaction dropped with its segment.
+  /// The segment that covers a sequence, whether or not the entry is kept in it.
   func segment(covering sequence: UInt64) -> Segment? {
     reading.withLock { $0.segment(covering: sequence) }
   }
@@ -109,7 +109,6 @@ package final class Reader: StateOwner {
     reading.withLock { $0.manifest.damage(at: sequence) != nil }
   }
 
-  /// The log and what is known of its segments, at one moment.
   var snapshot: LogSnapshot { reading.withLock { LogSnapshot($0) } }
 
   /// Whether everything up to a sequence of an epoch is on the disk.
@@ -117,23 +116,21 @@ package final class Reader: StateOwner {
     reading.withLock { sequence <= $0.durable && $0.hasKept(sequence, of: epoch) }
   }
 
-  /// Whether a segment still belongs to the store: compaction may have replaced it.
+  /// Whether a segment is in the log. If compaction has replaced it, errors of it mean nothing.
   func isCurrent(_ segment: Segment) -> Bool {
     reading.withLock { read in read.segments.contains { $0 === segment } }
   }
 }
 
-/// The writer of a log, as its readers know it.
+/// The writer of a log, as far as readers need it.
 protocol LogTail: AnyObject, Sendable {
-  /// Calls `body` once all that is visible is in the log, while nobody writes.
+  /// Writes what is staged, and calls `body` with the writer's lock held.
   func withAllInLog(
     mayCompress: Bool, _ body: () throws(TidemarkError) -> Void
   ) throws(TidemarkError)
 }
 
-private struct LogTailReference: Sendable {
-  weak var tail: (any LogTail)?
-}
+private struct LogTailReference: Sendable { weak var tail: (any LogTail)? }
 
 /// The log and what is known of its segments, at one moment.
 struct LogSnapshot: Sendable {
@@ -147,7 +144,7 @@ struct LogSnapshot: Sendable {
   let durable: UInt64
   /// The sequences at which views are open.
   let pins: [UInt64]
-  /// Deletes above this sequence stay, whatever else of the history goes.
+  /// Compactions keep deletes above this sequence, for those who follow the log.
   let deletesKeptAbove: UInt64
   let isClosed: Bool
 
@@ -163,18 +160,18 @@ struct LogSnapshot: Sendable {
     isClosed = read.isClosed
   }
 
-  /// Whether open views or damage keep cached data that was given up.
+  /// Whether open views, or damage (which stops dropping), keep superseded cached data.
   var keepsCached: Bool { !pins.isEmpty || !manifest.damage.isEmpty }
 
   /// Bytes of the segments on the disk.
   var usedBytes: Int { segments.reduce(0) { $0 + $1.usedLength() } }
 
-  /// The least sequence that a view, or the retention, still needs.
+  /// The lowest state that an open view needs, or the next opening if a power cut comes now.
   var neededFloor: UInt64 {
     if PlantedBug.isOn(.viewsForgotten) { return durable }
     return min(pins.first ?? .max, durable)
   }
 
-  /// What is counted of a segment; of one that was not counted nothing is known.
+  /// The superseded bytes of a segment; nil if they were not counted yet.
   func usage(of segment: Segment) -> SpaceUsage.Row? { usage.rows[segment.id] }
 }

@@ -1,34 +1,34 @@
 // SAFETY: a value lies in a block that the reader keeps, and changes only in calls that mutate it.
 
-/// Reads the values of many entries one behind the other, some rows ahead.
+/// Reads the values of a series of entries ("rows" of a scan) in the caller's order, 4 to 32 ahead.
+/// A value lies in a block, which is decoded as a whole; the segment's locator says in which one.
 ///
-/// Rows need what lies all over memory. So for some of them together it is worked out where they
-/// lie, then their blocks are found, then their bytes are asked for: the processor waits for many
-/// at a time. Neighbours in one block cost one decoding and one look-up, whatever
-/// the caches hold.
+/// The caller prepares rows and then reads them: `prepare` finds the places of several, then their
+/// blocks, and prefetches their bytes, so that waits for memory overlap.
 package struct RowReader {
-  /// As many as a scan by key is likely to go back and forth between.
+  /// How many segments a scan by key is likely to go back and forth between.
   private static let heldMost = 16
   private static let firstAhead = 4
   private static let mostAhead = 32
-  /// Rows ahead end here: blocks may be long.
+  /// No more rows are prepared together once their blocks have so many bytes.
   private static let aheadBytes = 1 << 20
   private static let noBlock = -2
 
-  /// A segment that was met.
-  private final class Held {
+  /// A segment in which rows were found, with where the last one was: the next is likely near by.
+  private final class RowSegment {
     let segment: Segment
     var range: ClosedRange<UInt64>
-    /// The locator of a segment that was sealed when it was met: asked without a lock.
+    /// The locator of a sealed segment, which needs no lock; nil for one that is appended to.
     let locator: SealedLocator?
+    /// The sequence of each slot (an entry's number by key) of a compacted segment, if listed.
     var sequences: SlotSequences?
     /// The slot that was found last.
     var slot = -1
-    /// How often a neighbour of that slot was searched for, as if it could be anywhere.
+    /// How many searches have ended at a neighbour of the last slot, where `sequences` is none.
     var searches = 0
-    /// Which of `blocks` was met last; -1 for none.
+    /// The index in `blocks` of the block that was used last; -1 for none.
     var block = -1
-    /// The row of that block in the locator, and where it lies in the raw values.
+    /// That block's row in the locator, and its range in the segment's stream of raw values.
     var row = -1
     var values: Range<UInt64> = 0..<0
 
@@ -42,13 +42,13 @@ package struct RowReader {
   private struct Block {
     let segment: Segment
     let record: BlockRecord
-    /// Empty until it was read, and where that failed.
+    /// Empty before the block is read, and if that fails: then its rows are read alone.
     var bytes: [UInt8] = []
   }
 
   private struct Row {
     var sequence: UInt64
-    /// Which of `blocks`; `noBlock` for an empty value, -1 for what is read by itself.
+    /// Index in `blocks`; `noBlock` for an empty value, -1 for a row that is read alone.
     var block = -1
     var start = 0
     var count = 0
@@ -61,24 +61,24 @@ package struct RowReader {
   }
 
   private let reader: Reader
-  /// The opening of the store in which everything here was found.
+  /// `reader.opening` when everything here was found: after another one sequences may name others.
   private var opening: UInt64 = 0
-  private var held: [Held] = []
+  private var recent: [RowSegment] = []
+  /// The prepared rows, and the index of the next one to read.
   private var rows: [Row] = []
   private var next = 0
   private var blocks: [Block] = []
   private var ahead = Self.firstAhead
-  /// Bytes of the blocks that were decoded, but for those of compacted data, which lies in the
-  /// order of keys already.
+  /// Bytes of decoded blocks, but for compacted segments, which are in the order of keys already.
   private(set) var decodedBytes = 0
   /// Bytes of the values that lie in blocks.
   private(set) var wantedBytes = 0
 
   package init(_ reader: Reader) { self.reader = reader }
 
-  /// Where the value of the next row lies.
+  /// Where the value of the next prepared row lies.
   /// - Parameter sequence: the row's.
-  /// - Returns: nil for what ``Reader/read(of:isTouch:_:)`` is to read.
+  /// - Returns: nil if ``Reader/read(of:isTouch:_:)`` has to read it, or if it is another row.
   /// - Throws: `closed`, `suspended`.
   mutating func next(_ sequence: UInt64) throws(TidemarkError) -> Place? {
     guard next < rows.count, rows[next].sequence == sequence else { return nil }
@@ -88,17 +88,17 @@ package struct RowReader {
       row.block == Self.noBlock
         || row.block >= 0 && row.start <= blocks[row.block].bytes.count - row.count
     else { return nil }
-    // A block that is at hand would be served beyond the end of the store's being open.
+    // The block is a copy, which must not be served once the store is closed or suspended.
     try reader.checkReadable()
     guard reader.opening.value == opening else { return nil }
     return Place(block: row.block, range: row.start..<(row.start + row.count))
   }
 
-  /// The bytes at a place, until the next rows are prepared.
+  /// The bytes at a place; good until the next `prepare`.
   @_lifetime(borrow self)
   func value(at place: Place) -> RawSpan {
     if place.block == Self.noBlock { return RawSpan() }
-    // A span lends the block, where the array would retain it for each row.
+    // Through a span, since an access through the array retains the block for each row.
     let blocks = blocks.span
     let bytes = blocks[place.block].bytes.rawSpan.extracting(place.range)
     return unsafe _overrideLifetime(bytes, borrowing: self)
@@ -118,7 +118,7 @@ package struct RowReader {
     }
   }
 
-  /// The value of a put by itself: fast where it stands near one of those before.
+  /// The value of a single put: fast if it lies near one that was read before.
   /// - Throws: what ``Reader/read(of:isTouch:_:)`` throws.
   package mutating func value(of sequence: UInt64) throws(TidemarkError) -> [UInt8] {
     _ = prepare(1) { _ in (sequence, false) }
@@ -127,19 +127,19 @@ package struct RowReader {
     return bytes
   }
 
-  /// Finds the blocks of rows that are about to be read, in this order.
+  /// Finds and decodes the blocks of rows that are about to be read, in this order.
   /// - Parameters:
-  ///   - most: how many there are; at least one.
-  ///   - row: tells of each its sequence, and whether it is a touch.
-  /// - Returns: how many of them were taken in: one at least.
+  ///   - most: how many rows there are; at least one.
+  ///   - row: the sequence of the n-th, and whether it is a touch (its value is in another entry).
+  /// - Returns: how many rows were prepared: at least one.
   package mutating func prepare(
     _ most: Int, _ row: (Int) -> (sequence: UInt64, isTouch: Bool)
   ) -> Int {
     next = 0
     rows.removeAll(keepingCapacity: true)
     let now = reader.opening.value
-    // The files of a former opening are closed, and others may have written since.
-    if now != opening { (opening, held, blocks) = (now, [], []) }
+    // The files of a former opening are closed, and other processes may have written since.
+    if now != opening { (opening, recent, blocks) = (now, [], []) }
     keepLastBlocks()
     let kept = blocks.count
     placeRows(min(most, ahead), row)
@@ -152,21 +152,21 @@ package struct RowReader {
       guard row.start <= bytes.byteCount - row.count else { continue }
       bytes.extracting(row.start..<(row.start + row.count)).prefetch()
     }
-    for segment in held where segment.searches > 0 { noteSearches(in: segment) }
+    for segment in recent where segment.searches > 0 { noteSearches(in: segment) }
     return rows.count
   }
 
-  /// Forgets all blocks but those that may hold the next rows, too.
+  /// Forgets all blocks but the last one of each segment, which may hold the next rows, too.
   private mutating func keepLastBlocks() {
     var kept: [Block] = []
-    for segment in held where segment.block >= 0 {
+    for segment in recent where segment.block >= 0 {
       kept.append(blocks[segment.block])
       segment.block = kept.count - 1
     }
     blocks = kept
   }
 
-  /// Reads the blocks behind those that are there.
+  /// Reads the blocks from an index on, from the caches or the file.
   private mutating func loadBlocks(from first: Int) {
     guard first < blocks.count else { return }
     var addresses: [BlockAddress] = []
@@ -178,10 +178,11 @@ package struct RowReader {
     reader.caches.blocks.values(for: addresses, into: &found)
     for number in first..<blocks.count {
       let record = blocks[number].record
-      // Two records of a bad locator may name one place and differ in the length.
+      // In a damaged locator two records may name one place with different lengths.
       if let bytes = found[number - first], bytes.count == Int(record.rawLength) {
         blocks[number].bytes = bytes
       } else {
+        // On an error its rows are read alone, which finds a segment that has replaced this one.
         let bytes = try? blocks[number].segment.block(
           record, sequence: 0, caches: reader.caches, keepsRaw: true)
         blocks[number].bytes = bytes ?? []
@@ -190,14 +191,14 @@ package struct RowReader {
     }
   }
 
-  /// The order in which each block that was not compacted is decoded once for all rows of it: that
-  /// of the log. Rows of compacted data stay in their order and come first.
+  /// The order in which to read rows so that each block is decoded once: rows in compacted segments
+  /// first, in the order of keys as they come, then the others in the order of the log.
   /// - Returns: indices of rows.
   mutating func readingOrder(_ rows: [(sequence: UInt64, isTouch: Bool)]) -> [Int] {
     var compacted: [Int] = []
     var appended: [Int] = []
     for (index, row) in rows.enumerated() {
-      if hold(row.sequence)?.segment.kind == .compacted {
+      if segment(covering: row.sequence)?.segment.kind == .compacted {
         compacted.append(index)
       } else {
         appended.append(index)
@@ -210,40 +211,38 @@ package struct RowReader {
   // MARK: Finding
 
   /// The segment that covers a sequence; nil when none does.
-  private mutating func hold(_ sequence: UInt64) -> Held? {
-    if let known = held.first(where: { $0.range.contains(sequence) }) { return known }
+  private mutating func segment(covering sequence: UInt64) -> RowSegment? {
+    if let known = recent.first(where: { $0.range.contains(sequence) }) { return known }
     guard case .segment(let segment) = try? reader.place(of: sequence) else { return nil }
     let range = segment.range
     guard range.contains(sequence) else { return nil }
-    // The segment that is appended to covers more than it did.
-    if let known = held.first(where: { $0.segment === segment }) {
+    // The active segment covers more by now than when it was added.
+    if let known = recent.first(where: { $0.segment === segment }) {
       known.range = range
       return known
     }
     let locator = segment.isSealed ? (try? segment.sealedLocator()) ?? nil : nil
-    let new = Held(segment, range, locator)
+    let new = RowSegment(segment, range, locator)
     if let locator, locator.footer.sequenceCount > 0 {
       new.sequences = reader.caches.sequences.value(
         for: reader.caches.address(of: .none, in: segment))
     }
-    if held.count == Self.heldMost { held.removeFirst() }
-    held.append(new)
+    if recent.count == Self.heldMost { recent.removeFirst() }
+    recent.append(new)
     return new
   }
 
   /// Finds where the values of the next rows lie.
-  private mutating func placeRows(
-    _ count: Int, _ row: (Int) -> (sequence: UInt64, isTouch: Bool)
-  ) {
+  private mutating func placeRows(_ count: Int, _ row: (Int) -> (sequence: UInt64, isTouch: Bool)) {
     var bytes = 0
     while rows.count < count, bytes < Self.aheadBytes {
       let (sequence, isTouch) = row(rows.count)
-      guard !isTouch, let here = hold(sequence) else {
+      guard !isTouch, let here = segment(covering: sequence) else {
         rows.append(Row(sequence: sequence))
         continue
       }
       let (locator, sequences) = (here.locator, here.sequences)
-      // Constants for all rows in the segment: to load a reference of an object counts it.
+      // Loaded once for all rows in the segment, since each load of a reference counts it.
       while rows.count < count, bytes < Self.aheadBytes {
         let (sequence, isTouch) = row(rows.count)
         guard here.range.contains(sequence) else { break }
@@ -262,18 +261,18 @@ package struct RowReader {
     }
   }
 
-  /// Where a value lies.
-  /// - Returns: nil for what is better read by itself, and for what cannot be read here, since a
-  ///   compaction may have replaced the segment.
+  /// Finds the block of a value in a sealed segment.
+  /// - Returns: nil for a row that is better read alone, and on an error: a compaction may have
+  ///   replaced the segment, and the reader then finds the new one.
   private mutating func place(
-    of sequence: UInt64, in held: Held, _ locator: SealedLocator, _ sequences: SlotSequences?
+    of sequence: UInt64, in held: RowSegment, _ locator: SealedLocator, _ sequences: SlotSequences?
   ) -> Row? {
     guard let slot = Self.slot(of: sequence, in: held, locator, sequences),
       let value = try? locator.valueRange(ofSlot: slot)
     else { return nil }
     if value.isEmpty { return Row(sequence: sequence, block: Self.noBlock) }
     if held.block < 0 || !held.values.contains(value.lowerBound) {
-      // A value of several blocks is read by itself, which reads them all.
+      // A value of several blocks is read alone, which reads them all.
       guard let found = try? locator.block(holding: value.lowerBound, near: held.row + 1),
         value.upperBound <= found.range.upperBound
       else { return nil }
@@ -288,7 +287,8 @@ package struct RowReader {
       start: Int(value.lowerBound - held.values.lowerBound), count: value.count)
   }
 
-  private mutating func placeAppended(_ sequence: UInt64, in held: Held) -> Row? {
+  /// The same for the segment that is appended to.
+  private mutating func placeAppended(_ sequence: UInt64, in held: RowSegment) -> Row? {
     guard let location = (try? held.segment.locate(sequence)) ?? nil, location.more.isEmpty
     else { return nil }
     if location.length == 0 { return Row(sequence: sequence, block: Self.noBlock) }
@@ -300,9 +300,9 @@ package struct RowReader {
       sequence: sequence, block: held.block, start: location.position, count: location.length)
   }
 
-  /// The slot of an entry: in the order of keys mostly the one beside the last.
+  /// The slot of an entry: next to the last one, as `sequences` tells, or else searched for.
   private static func slot(
-    of sequence: UInt64, in held: Held, _ locator: SealedLocator, _ sequences: SlotSequences?
+    of sequence: UInt64, in held: RowSegment, _ locator: SealedLocator, _ sequences: SlotSequences?
   ) -> Int? {
     let last = held.slot
     if let sequences {
@@ -318,8 +318,8 @@ package struct RowReader {
     return slot
   }
 
-  /// Lists the sequences of all slots, once searching has cost as much.
-  private func noteSearches(in held: Held) {
+  /// Lists the sequences of all slots, once searches have cost as much as the list does.
+  private func noteSearches(in held: RowSegment) {
     let searches = held.searches
     held.searches = 0
     guard let locator = held.locator, locator.footer.sequenceCount > 0,
@@ -327,7 +327,7 @@ package struct RowReader {
     else { return }
     let address = reader.caches.address(of: .none, in: held.segment)
     let bytes = SlotSequences.memoryBytes(slots: locator.footer.slotCount)
-    // Somebody else may have made it meanwhile.
+    // Another reader may have made the list meanwhile.
     if let known = reader.caches.sequences.value(for: address) {
       held.sequences = known
     } else if reader.caches.hasRoom(forSequences: bytes),

@@ -6,10 +6,10 @@ package struct ScanRow: Sendable {
   package var isTouch: Bool
 }
 
-/// Some rows of a scan, whose keys lie in one piece of memory.
+/// Some rows of a scan. Their keys lie in one piece of memory, so that none is allocated per row.
 package struct ScanPage {
   private struct Row {
-    /// Which key of `keys`.
+    /// The index of the row's key in `keys`, which may have more keys than there are rows.
     var key: Int
     var sequence: UInt64
     var isTouch: Bool
@@ -17,17 +17,17 @@ package struct ScanPage {
 
   private let keys: KeyPage
   private var rows: [Row] = []
-  /// Whether every row is the newest entry of its key, or was when the page was made.
+  /// Whether every row was its key's newest entry when the page was made, not one of the past.
   let isOfPresent: Bool
 
-  /// Without rows yet, of keys that were found.
+  /// A page without rows; `append` adds those of `keys` that the scan wants.
   init(_ keys: KeyPage, isOfPresent: Bool = false) {
     self.keys = keys
     self.isOfPresent = isOfPresent
     rows.reserveCapacity(keys.count)
   }
 
-  /// Rows that were gathered and sorted.
+  /// A page of rows in any order, which may be of the past.
   init(_ gathered: [ScanRow]) {
     var keys = KeyPage()
     for row in gathered {
@@ -54,27 +54,23 @@ package struct ScanPage {
     (rows[position].sequence, rows[position].isTouch)
   }
 
-  /// Whether a row's entry is a cached value, as far as is known: not of rows that were gathered.
+  /// Whether a row's entry is a cached value; false for pages of gathered rows, which do not know.
   func isCached(_ position: Int) -> Bool { keys.slot(at: rows[position].key).size.isCached }
 
-  /// A row with a key of its own.
+  /// A row with a copy of its key.
   package func row(at position: Int) -> ScanRow {
     let (sequence, isTouch) = self[position]
-    return ScanRow(
-      key: [UInt8](copying: key(at: position)), sequence: sequence, isTouch: isTouch)
+    return ScanRow(key: [UInt8](copying: key(at: position)), sequence: sequence, isTouch: isTouch)
   }
 
-  /// Takes a key in, with its entry in the view of the scan.
+  /// Adds a row: the index of its key, and the key's entry in the scan's view.
   mutating func append(key: Int, sequence: UInt64, isTouch: Bool) {
     rows.append(Row(key: key, sequence: sequence, isTouch: isTouch))
   }
 
-  /// The sequences of the rows' entries.
   var sequences: [UInt64] { rows.map(\.sequence) }
 
-  /// Leaves out rows.
+  /// Drops the rows that are not wanted.
   /// - Parameter isWanted: of each row.
-  mutating func filter(_ isWanted: [Bool]) {
-    rows = zip(rows, isWanted).filter(\.1).map(\.0)
-  }
+  mutating func filter(_ isWanted: [Bool]) { rows = zip(rows, isWanted).filter(\.1).map(\.0) }
 }

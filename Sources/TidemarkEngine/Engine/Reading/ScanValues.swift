@@ -1,13 +1,12 @@
 // SAFETY: a value lies in a buffer or block that is kept here, and changes only in calls that
 // mutate it.
 
-/// The values of a scan's rows: from the hot cache those that it has, which may lie all over the
-/// log, and the others from there.
+/// The values of a scan's rows, page by page in order: from the hot cache, or else from the log.
 struct ScanValues {
-  /// So many rows are looked for in the hot cache together.
+  /// How many rows ("a window") are looked for in the hot cache together.
   private static let windowMost = 32
 
-  /// Where the value of a row lies.
+  /// Where the value of a row lies: in `bytes`, or in a block that `rows` keeps.
   enum Place {
     case cached(Range<Int>)
     case log(RowReader.Place)
@@ -16,19 +15,18 @@ struct ScanValues {
   private let reader: Reader
   private let cache: HotCache
   var rows: RowReader
-  /// The row behind the window.
+  /// The first row after the window.
   private var end = 0
-  /// Whether the hot cache is asked: it had something of the window before, if that was of the
-  /// same page.
+  /// Whether the hot cache is asked; not for the rest of a page once it had nothing of a window.
   private var looksInCache = false
-  /// Values from the hot cache, each from the beginning of a word.
+  /// Copies of values from the hot cache, each at a multiple of 8 bytes.
   private var bytes: [UInt8] = []
-  /// Where in `bytes` the value of each row of the window lies; nil for what is in the log.
+  /// Where in `bytes` the value of each row of the window lies; nil if it is not cached.
   private var cached: [Range<Int>?] = []
-  /// The rows that are in the log; how many were read of them, and prepared.
+  /// The rows of the window that are read from the log; how many were read, and prepared, so far.
   private var logged: [Int] = []
-  private var read = 0
-  private var prepared = 0
+  private var readCount = 0
+  private var preparedCount = 0
   private var hashes: [UInt64] = []
   /// Bytes of the values that the hot cache had.
   private var cachedBytes = 0
@@ -39,10 +37,9 @@ struct ScanValues {
     rows = RowReader(reader)
   }
 
-  /// Whether blocks are decoded mostly for what no row wants of them.
+  /// Whether most of what is decoded is of no row, so that ``GatheredValues`` pays.
   var wastesDecoding: Bool {
-    GatheredValues.pays(
-      decoded: rows.decodedBytes, handedOut: rows.wantedBytes + cachedBytes)
+    GatheredValues.pays(decoded: rows.decodedBytes, handedOut: rows.wantedBytes + cachedBytes)
   }
 
   /// Forgets the rows of the page before.
@@ -51,8 +48,8 @@ struct ScanValues {
     looksInCache = cache.isOn
   }
 
-  /// Where the value of a row lies: of each of a page, in order.
-  /// - Returns: nil for what ``Reader/read(of:isTouch:_:)`` is to read.
+  /// Where the value of a row lies. To be called for every row of a page, in order.
+  /// - Returns: nil if ``Reader/read(of:isTouch:_:)`` has to read the value.
   /// - Throws: `closed`, `suspended`.
   @inline(__always)
   mutating func place(
@@ -60,16 +57,16 @@ struct ScanValues {
   ) throws(TidemarkError) -> Place? {
     if position == end { beginWindow(page) }
     if let range = cached[cached.count - (end - position)] {
-      // A copy would be served beyond the end of the store's being open.
+      // The value is a copy, which must not be served once the store is closed or suspended.
       try reader.checkReadable()
       return .cached(range)
     }
-    if read == prepared { prepareLogged(page) }
-    read += 1
+    if readCount == preparedCount { prepareLogged(page) }
+    readCount += 1
     return try rows.next(page[position].sequence).map { .log($0) }
   }
 
-  /// The bytes at a place, until the next row's is asked for.
+  /// The bytes at a place; good until `place` is called again.
   @_lifetime(borrow self)
   @inline(__always)
   func value(at place: Place) -> RawSpan {
@@ -89,13 +86,13 @@ struct ScanValues {
       cached.append(contentsOf: repeatElement(nil, count: end - first))
     }
     logged.removeAll(keepingCapacity: true)
-    read = 0
-    prepared = 0
+    (readCount, preparedCount) = (0, 0)
     for position in first..<end where cached[position - first] == nil { logged.append(position) }
     looksInCache = looksInCache && logged.count < end - first
   }
 
-  /// The processor waits for the memory of all rows together.
+  /// Copies what the hot cache has of the window, if it is of the row's very entry. All rows are
+  /// prefetched first, so that waits for memory overlap.
   private mutating func lookInCache(_ page: borrowing ScanPage, _ first: Int) {
     let cache = cache
     hashes.removeAll(keepingCapacity: true)
@@ -118,7 +115,7 @@ struct ScanValues {
   }
 
   private mutating func prepareLogged(_ page: borrowing ScanPage) {
-    let (logged, read) = (logged, read)
-    prepared += rows.prepare(logged.count - read) { page[logged[read + $0]] }
+    let (logged, readCount) = (logged, readCount)
+    preparedCount += rows.prepare(logged.count - readCount) { page[logged[readCount + $0]] }
   }
 }

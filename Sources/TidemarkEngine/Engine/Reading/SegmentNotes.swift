@@ -1,16 +1,15 @@
-/// Facts found out about sealed segments, by their ids; under `reading`. Only ids of segments that
-/// the store has are in it, so there are no more than those.
+/// Facts about sealed segments, by their ids, that take long to find out. A part of ``ReadState``,
+/// under the readers' lock. Compaction removes the ids of segments that it replaces.
 struct SegmentNotes {
-  /// Segments that a compaction has left as they are, since they would get no smaller.
+  /// Segments that a compaction would not make smaller, and has left as they are.
   private(set) var leftAlone: Set<UInt64> = []
-  /// The entries of a segment that name attachments.
+  /// By segment, the entries that name attachments; no row where nobody has looked yet.
   private(set) var attachments: [UInt64: [AttachmentUse]] = [:]
 
   mutating func leaveAlone(_ ids: some Sequence<UInt64>) { leftAlone.formUnion(ids) }
-
   mutating func noteAttachments(_ uses: [AttachmentUse], in id: UInt64) { attachments[id] = uses }
 
-  /// Forgets segments that are no more.
+  /// Forgets segments that have left the log.
   mutating func remove(_ ids: Set<UInt64>) {
     leftAlone.subtract(ids)
     for id in ids { attachments[id] = nil }

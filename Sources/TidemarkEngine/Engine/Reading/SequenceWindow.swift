@@ -1,29 +1,28 @@
-/// Entries of a compacted segment in order of sequence, as many as a window holds, gathered in one
-/// walk over the segment's frames.
-///
-/// Heads are copied together, so that the window does not hold every frame of the segment.
+/// The entries of the lowest sequences of a range, in order of sequence, gathered in a walk over a
+/// compacted segment, which is sorted by key. Entry headers ("heads") are copied, no frame is kept.
 struct SequenceWindow {
-  /// Fewer entries are never gathered, unless there are no more; and more never.
+  /// The bounds of a window's size, unless the caller gives one.
   private static let leastEntries = 65_536
   private static let mostEntries = 1 << 18
-  /// A long segment is walked about so many times until all of it was gathered.
+  /// Between these bounds a window is this fraction of a segment, which is walked as often.
   private static let walks = 16
-  /// Entries of a long segment that are gathered while one is found by itself.
+  /// To find one entry by the locator takes as long as to walk over so many.
   private static let gatheredPerFound = 400
-
   private let records: [FrameRecord]
   private let frames: FrameReader
   private let first: UInt64
-  /// The last sequence that it holds, or passes over.
+  /// All entries of the range up to this sequence are in the window. Lowered while it is gathered.
   private(set) var last: UInt64
   private let includesRecords: Bool
   private let most: Int
+  /// Copies of entry headers, whose places of keys, attributes and label sets are in the next two.
   private var heads: [EntryHead] = []
   private var bytes: [UInt8] = []
   private var labelSets: [[[UInt8]]] = []
+  /// A decoded frame of the segment, whose header stands for all in `entries`.
   private var lastFront: DecodedFront?
 
-  /// - Parameter most: how many it holds; nil for what suits the segment.
+  /// - Parameter most: most entries; nil for what suits the segment.
   init(
     _ segment: Segment, _ range: ClosedRange<UInt64>, includesRecords: Bool, most: Int? = nil
   ) throws(TidemarkError) {
@@ -40,16 +39,17 @@ struct SequenceWindow {
     records.reduce(0) { $0 + Int($1.entryCount) }
   }
 
-  /// Whether it takes less to look for each entry of a range than to walk over all frames.
+  /// Whether to look for each entry of a range takes less time than to walk over all frames.
   static func isBestFoundSingly(
     _ range: ClosedRange<UInt64>, in segment: Segment
   ) throws(TidemarkError) -> Bool {
     let width = range.upperBound - range.lowerBound
+    // Bounds the product below.
     guard width < 1 << 16 else { return false }
     return Int(width) * gatheredPerFound < entryCount(try segment.frames())
   }
 
-  /// Reads the segment, and keeps the entries of the lowest sequences.
+  /// Reads all frames, and keeps the `most` entries of the lowest sequences.
   mutating func gather() throws(TidemarkError) {
     for record in records {
       let front = try frames.front(record)
@@ -57,14 +57,14 @@ struct SequenceWindow {
       for head in front.entries where head.sequence >= first && head.sequence <= last {
         if includesRecords || LogCursor.isShown(head, front) { add(head, of: front, &sets) }
       }
+      // At twice the size, so that the sorting is paid for by as many entries.
       if heads.count >= 2 * most { cut() }
     }
     if heads.count > most { cut() }
   }
 
-  private mutating func add(
-    _ head: EntryHead, of front: DecodedFront, _ sets: inout [Int: Int]
-  ) {
+  /// - Parameter sets: from the frame's label sets to those of the window.
+  private mutating func add(_ head: EntryHead, of front: DecodedFront, _ sets: inout [Int: Int]) {
     lastFront = front
     var head = head
     if head.labelSet >= 0 {
@@ -85,7 +85,7 @@ struct SequenceWindow {
     heads.append(head)
   }
 
-  /// Lets go of the entries of the highest sequences.
+  /// Drops the entries of the highest sequences: they are of a later window, above the new `last`.
   private mutating func cut() {
     heads.sort { $0.sequence < $1.sequence }
     last = heads[most - 1].sequence
