@@ -23,7 +23,8 @@ struct CacheReads: Sendable {
     }
 
     /// - Returns: how many wait, when it is time for the order to take them in; else nil.
-    mutating func note(_ sequence: UInt64, at now: Timestamp) -> Int? {
+    mutating func note(_ sequence: UInt64, at now: Timestamp, _ setWaiting: () -> Void) -> Int? {
+      if uses.isEmpty { setWaiting() }
       let time = now.seconds &* 1_000_000_000 &+ Int64(now.nanoseconds)
       if uses.count < CacheReads.mostWaitingUses { uses.append((sequence, time)) }
       noted &+= 1
@@ -37,6 +38,8 @@ struct CacheReads: Sendable {
   private static let mostWaitingUses = 2_048
 
   private let parts: [Lock<Part>]
+  /// The numbers of parts that have uses which wait, or are about to have their first.
+  private let waiting = AtomicBits()
 
   /// - Parameter isTimed: whether times tell which of two uses was first. If not, as with a clock
   ///   that stands still, threads share one part.
@@ -44,10 +47,11 @@ struct CacheReads: Sendable {
     parts = (0..<(isTimed ? ThreadStripe.count : 1)).map { _ in Lock(Part(policy)) }
   }
 
+  /// The number of the calling thread's part.
   @inline(__always)
-  private func withPart<R>(_ body: (inout Part) -> R) -> R {
-    parts.span[parts.count == 1 ? 0 : ThreadStripe.number].withLock(body)
-  }
+  private var number: Int { parts.count == 1 ? 0 : ThreadStripe.number }
+
+  private func withPart<R>(_ body: (inout Part) -> R) -> R { parts.span[number].withLock(body) }
 
   var policy: CachePolicy { withPart { $0.policy } }
 
@@ -68,9 +72,10 @@ struct CacheReads: Sendable {
   /// - Parameter isValid: whether its value was valid, for what counts as a hit.
   /// - Returns: how many uses of the thread wait, when it is time for the order to take them in.
   func noteUse(of sequence: UInt64, at now: Timestamp, isValid: Bool?) -> Int? {
-    withPart { part in
+    let number = number
+    return parts.span[number].withLock { part in
       if let isValid { part.countRead(isValid: isValid) }
-      return part.note(sequence, at: now)
+      return part.note(sequence, at: now) { waiting.set(number) }
     }
   }
 
@@ -80,28 +85,28 @@ struct CacheReads: Sendable {
   func noteHit(
     _ sequence: UInt64, _ validity: Validity, at now: Timestamp, onlyValid: Bool
   ) -> (isNoted: Bool, waiting: Int?) {
-    withPart { part in
+    let number = number
+    return parts.span[number].withLock { part in
       let isValid = validity.isValid(at: now, defaultAge: part.defaultAge)
       guard isValid || !onlyValid else { return (false, nil) }
       part.countRead(isValid: isValid)
       if onlyValid { part.counts.requestsAvoided += 1 }
-      return (true, part.note(sequence, at: now))
+      return (true, part.note(sequence, at: now) { waiting.set(number) })
     }
   }
 
-  var hasUses: Bool { parts.contains { $0.withLock { !$0.uses.isEmpty } } }
+  var hasUses: Bool { !waiting.isEmpty }
 
   /// Takes the uses of all threads, the earliest first.
   func takeUses(into uses: inout [(sequence: UInt64, time: Int64)]) {
-    var sources = 0
-    for part in parts {
-      part.withLock { part in
-        guard !part.uses.isEmpty else { return }
-        sources += 1
+    let waiting = waiting.take()
+    for number in parts.indices where waiting & 1 << UInt64(number) != 0 {
+      parts[number].withLock { part in
         uses += part.uses
         part.uses.removeAll(keepingCapacity: true)
       }
     }
-    if sources > 1 { uses.sort { $0.time < $1.time } }
+    // The times of a thread ascend.
+    if waiting.nonzeroBitCount > 1 { uses.sort { $0.time < $1.time } }
   }
 }

@@ -100,8 +100,9 @@ final class CacheRegion: Sendable {
   /// Writers hold the lock of all caches; readers may find the same at the same time.
   /// - Throws: what reading the index and the log throws.
   func load() throws(TidemarkError) {
-    guard withState({ $0.order == nil }) else { return }
     let takeovers = engine.takeovers
+    if state.withLock({ $0.order != nil && $0.takeovers == takeovers }) { return }
+    guard withState({ $0.order == nil }) else { return }
     let (order, saved) = try findOrder()
     state.withLock { state in
       guard state.order == nil else { return }

@@ -23,11 +23,18 @@ struct UseOrder: Sendable {
     }
   }
 
-  /// By place.
-  private var uses: [Use] = []
-  /// The turn of each place, counted from the first of the list; -1 for an entry that is gone. Apart
-  /// from the uses, so that to tell which turns count takes little memory of the processor's.
-  private var turnOfPlace: [Int32] = []
+  /// What a use changes, in little memory, so that the processor can keep much of it at hand.
+  private struct Row {
+    var sequence: UInt64
+    var time: Int64
+    var count: UInt32
+    /// The entry's turn, counted from the first of the list; -1 for an entry that is gone.
+    var turn: Int32
+  }
+
+  /// Both by place.
+  private var rows: [Row] = []
+  private var facts: [(bytes: Int, validity: Validity?)] = []
   private var free: [Int32] = []
   private var places = PlaceTable()
   /// The place of an entry for each use.
@@ -42,23 +49,31 @@ struct UseOrder: Sendable {
   var count: Int { places.count }
 
   /// The entry that was used least recently.
-  var last: Use? { first < turns.count ? uses[Int(turns[first])] : nil }
+  var last: Use? { first < turns.count ? use(at: turns[first]) : nil }
 
-  subscript(sequence: UInt64) -> Use? { place(of: sequence).map { uses[Int($0)] } }
+  subscript(sequence: UInt64) -> Use? { place(of: sequence).map(use) }
 
   private func place(of sequence: UInt64) -> Int32? {
-    places.find(sequence) { uses[Int($0)].sequence == sequence }
+    places.find(sequence) { rows[Int($0)].sequence == sequence }
+  }
+
+  private func use(at place: Int32) -> Use {
+    let (row, facts) = (rows[Int(place)], facts[Int(place)])
+    var use = Use(sequence: row.sequence, bytes: facts.bytes, time: row.time, count: row.count)
+    use.validity = facts.validity
+    return use
   }
 
   /// Adds an entry as the one that was used last.
   mutating func add(_ use: Use) {
     remove(use.sequence)
-    let place = free.popLast() ?? Int32(uses.count)
-    if place == uses.count {
-      uses.append(use)
-      turnOfPlace.append(-1)
+    let place = free.popLast() ?? Int32(rows.count)
+    let row = Row(sequence: use.sequence, time: use.time, count: use.count, turn: -1)
+    if place == rows.count {
+      rows.append(row)
+      facts.append((use.bytes, use.validity))
     } else {
-      uses[Int(place)] = use
+      (rows[Int(place)], facts[Int(place)]) = (row, (use.bytes, use.validity))
     }
     takeTurn(place)
     places.insert(use.sequence, place)
@@ -69,11 +84,11 @@ struct UseOrder: Sendable {
   /// Takes an entry out.
   @discardableResult
   mutating func remove(_ sequence: UInt64) -> Use? {
-    guard let place = places.remove(sequence, { uses[Int($0)].sequence == sequence })
+    guard let place = places.remove(sequence, { rows[Int($0)].sequence == sequence })
     else { return nil }
-    turnOfPlace[Int(place)] = -1
+    rows[Int(place)].turn = -1
     free.append(place)
-    let use = uses[Int(place)]
+    let use = use(at: place)
     bytes -= use.bytes
     passGone()
     return use
@@ -89,14 +104,14 @@ struct UseOrder: Sendable {
     for read in reads { touched &+= Int(places.home(of: read.sequence)) }
     for read in reads {
       let place = places.likelyPlace(of: read.sequence)
-      if place >= 0 { touched &+= Int(turnOfPlace[place]) &+ Int(uses[place].count) }
+      if place >= 0 { touched &+= Int(rows[place].turn) }
     }
     var known = 0
     for read in reads {
       guard let place = place(of: read.sequence) else { continue }
       known += 1
-      uses[Int(place)].time = read.time / 1_000_000
-      if uses[Int(place)].count < .max { uses[Int(place)].count += 1 }
+      rows[Int(place)].time = read.time / 1_000_000
+      if rows[Int(place)].count < .max { rows[Int(place)].count += 1 }
       takeTurn(place)
     }
     passGone()
@@ -107,15 +122,15 @@ struct UseOrder: Sendable {
   /// Remembers how long an entry is valid.
   mutating func note(_ validity: Validity, of sequence: UInt64) {
     guard let place = place(of: sequence) else { return }
-    uses[Int(place)].validity = validity
+    facts[Int(place)].validity = validity
   }
 
   private mutating func takeTurn(_ place: Int32) {
-    turnOfPlace[Int(place)] = Int32(turns.count)
+    rows[Int(place)].turn = Int32(turns.count)
     turns.append(place)
   }
 
-  private func counts(_ turn: Int) -> Bool { Int(turnOfPlace[Int(turns[turn])]) == turn }
+  private func counts(_ turn: Int) -> Bool { Int(rows[Int(turns[turn])].turn) == turn }
 
   private mutating func passGone() {
     while first < turns.count, !counts(first) { first += 1 }
@@ -127,7 +142,7 @@ struct UseOrder: Sendable {
     guard turns.count > 2 * count + 64 else { return }
     var kept = 0
     for turn in first..<turns.count where counts(turn) {
-      turnOfPlace[Int(turns[turn])] = Int32(kept)
+      rows[Int(turns[turn])].turn = Int32(kept)
       turns[kept] = turns[turn]
       kept += 1
     }
@@ -139,10 +154,9 @@ struct UseOrder: Sendable {
   /// - Parameter hand: where to go on; 0 to begin.
   func next(_ most: Int, from hand: inout Int) -> [Use] {
     var found: [Use] = []
-    for _ in 0..<min(most, uses.count) {
-      if hand >= uses.count { hand = 0 }
-      let use = uses[hand]
-      if place(of: use.sequence) == Int32(hand) { found.append(use) }
+    for _ in 0..<min(most, rows.count) {
+      if hand >= rows.count { hand = 0 }
+      if rows[hand].turn >= 0 { found.append(use(at: Int32(hand))) }
       hand += 1
     }
     return found
@@ -151,7 +165,7 @@ struct UseOrder: Sendable {
   /// All entries, the one that was used least recently first.
   func forEach(_ body: (Use) -> Bool) {
     for turn in first..<turns.count where counts(turn) {
-      guard body(uses[Int(turns[turn])]) else { return }
+      guard body(use(at: turns[turn])) else { return }
     }
   }
 }

@@ -69,7 +69,9 @@ package struct LocatorTable: Sendable {
   /// The frame that holds a slot; nil when no frame does.
   func frame(holdingSlot slot: Int) -> FrameRecord? {
     // Every read takes this path, and an unspecialized generic search allocates.
-    var (low, high) = (0, frames.count)
+    // A frame has a slot at least: where all have one, it is the last that may hold the slot.
+    var (low, high) = (0, min(frames.count, slot + 1))
+    if high > 0, Int(frames[high - 1].firstSlot) <= slot { low = high }
     while low < high {
       let middle = (low + high) / 2
       if Int(frames[middle].firstSlot) <= slot { low = middle + 1 } else { high = middle }

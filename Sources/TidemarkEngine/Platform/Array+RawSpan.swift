@@ -5,6 +5,7 @@
 
 extension [UInt8] {
   /// The array's bytes.
+  @usableFromInline
   package var rawSpan: RawSpan { @_lifetime(borrow self) get { unsafe span.bytes } }
 
   /// Calls `body` with the array's bytes for writing.
@@ -16,6 +17,7 @@ extension [UInt8] {
     return try body(&bytes)
   }
 
+  @usableFromInline
   package init(copying bytes: RawSpan) {
     self = unsafe bytes.withUnsafeBytes { unsafe [UInt8]($0) }
   }
@@ -38,6 +40,7 @@ extension [UInt8] {
     }
   }
 
+  @usableFromInline
   package mutating func append(copying bytes: RawSpan) {
     unsafe bytes.withUnsafeBytes { unsafe append(contentsOf: $0) }
   }
@@ -49,15 +52,22 @@ extension [UInt8] {
 package func withJoined<R, E: Error>(
   _ first: RawSpan, _ second: RawSpan, _ body: (RawSpan) throws(E) -> R
 ) throws(E) -> R {
-  unsafe try withUnsafeTemporaryAllocation(
-    byteCount: first.byteCount + second.byteCount, alignment: 8
-  ) { (buffer) throws(E) -> R in
+  let length = first.byteCount + second.byteCount
+  guard length <= 256 else {
+    var joined = [UInt8](copying: first)
+    joined.append(copying: second)
+    return try body(joined.rawSpan)
+  }
+  // A room of fixed length is on the stack for certain, which saves the code for one that is not.
+  return unsafe try withUnsafeTemporaryAllocation(byteCount: 256, alignment: 8) {
+    (buffer) throws(E) -> R in
     unsafe first.withUnsafeBytes { unsafe buffer.copyMemory(from: $0) }
     unsafe second.withUnsafeBytes {
       unsafe UnsafeMutableRawBufferPointer(rebasing: buffer[first.byteCount...])
         .copyMemory(from: $0)
     }
-    return try body(unsafe RawSpan(_unsafeBytes: UnsafeRawBufferPointer(buffer)))
+    return try body(
+      unsafe RawSpan(_unsafeBytes: UnsafeRawBufferPointer(rebasing: buffer[..<length])))
   }
 }
 

@@ -20,7 +20,7 @@ public protocol BytesConvertible {
 
 extension [UInt8]: BytesConvertible {
   /// Calls `body` with the array's bytes.
-  @inlinable
+  @inlinable @inline(__always)
   public func withBytes<R, E: Error>(_ body: (RawSpan) throws(E) -> R) throws(E) -> R {
     try body(unsafe span.bytes)
   }
@@ -28,7 +28,7 @@ extension [UInt8]: BytesConvertible {
 
 extension ArraySlice<UInt8>: BytesConvertible {
   /// Calls `body` with the slice's bytes.
-  @inlinable
+  @inlinable @inline(__always)
   public func withBytes<R, E: Error>(_ body: (RawSpan) throws(E) -> R) throws(E) -> R {
     try body(unsafe span.bytes)
   }
@@ -36,7 +36,7 @@ extension ArraySlice<UInt8>: BytesConvertible {
 
 extension String: BytesConvertible {
   /// Calls `body` with the text's UTF-8 bytes.
-  @inlinable
+  @inlinable @inline(__always)
   public func withBytes<R, E: Error>(_ body: (RawSpan) throws(E) -> R) throws(E) -> R {
     var text = self
     // `withUTF8` takes no closure with typed errors, so the outcome leaves it as a result.
@@ -49,7 +49,7 @@ extension String: BytesConvertible {
 
 extension Substring: BytesConvertible {
   /// Calls `body` with the text's UTF-8 bytes.
-  @inlinable
+  @inlinable @inline(__always)
   public func withBytes<R, E: Error>(_ body: (RawSpan) throws(E) -> R) throws(E) -> R {
     try String(self).withBytes(body)
   }
