@@ -98,7 +98,7 @@ extension Engine {
   /// attachments come last: by then no entry names them any more.
   package func eraseGivenUp() throws(TidemarkError) {
     try autoCompactor.erase()
-    try compactor.removeReplaced()
+    try compactor.whileIdle { () throws(TidemarkError) in try compactor.removeReplaced() }
     try Quarantine(fileSystem, storePath: path).removeAll()
     try sweepAttachments()
   }

@@ -21,8 +21,9 @@ public struct Timestamp: Sendable, Hashable, Comparable, Codable {
 
   /// The point `milliseconds` after 1970.
   public init(milliseconds: Int64) {
-    let seconds = milliseconds >= 0 ? milliseconds / 1000 : (milliseconds - 999) / 1000
-    self.init(seconds: seconds, nanoseconds: UInt32(milliseconds - seconds * 1000) * 1_000_000)
+    let seconds = milliseconds >= 0 ? milliseconds / 1000 : (milliseconds + 1) / 1000 - 1
+    // The product of the least number of all, rounded down, is below what an integer holds.
+    self.init(seconds: seconds, nanoseconds: UInt32(milliseconds &- seconds &* 1000) * 1_000_000)
   }
 
   public static func < (a: Timestamp, b: Timestamp) -> Bool {

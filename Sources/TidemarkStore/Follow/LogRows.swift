@@ -43,11 +43,9 @@ extension StoreReader {
   ) throws(TidemarkError) -> LogRows {
     let source = source
     let end = try source.pinned().sequence
-    // `historyFrom` is the oldest state that can be viewed. Some entries below it are still kept:
-    // the cursor begins at 1 all the same.
-    let oldest = try sequence == nil ? source.engine.reader.bounds().historyFrom : 0
-    // Behind `end` no view can be opened, and there is no entry to keep.
-    let pin = try source.engine.reader.view(at: min(sequence ?? oldest, end))
+    // Behind `end` there is no entry to keep. Some entries below the oldest state that can be viewed
+    // are still kept: the cursor begins at 1 all the same.
+    let pin = try source.engine.reader.view(at: min(sequence ?? 0, end), orOldest: sequence == nil)
     return LogRows(source, pin: pin, after: sequence ?? 0, through: end, values: values)
   }
 }

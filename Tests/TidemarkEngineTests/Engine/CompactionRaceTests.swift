@@ -89,6 +89,30 @@ struct CompactionRaceTests {
     try engine.close()
   }
 
+  @Test("erasing what caches gave up leaves the output of a compaction that runs")
+  func erasingMeanwhile() throws {
+    let engine = try store.open(on: disk)
+    try fill(engine)
+    try engine.writer.sealSegments()
+    let isDone = Mutex(false)
+    let worker = Lock<WorkerThread?>(nil)
+    disk.once(.after, .write, of: "/log/") {
+      do {
+        let thread = try WorkerThread(name: "erases") {
+          do { try engine.eraseGivenUp() } catch { Issue.record("\(error)") }
+          isDone.withLock { $0 = true }
+        }
+        worker.withLock { $0 = thread }
+        // If it does not wait for the compaction, it has time to end now.
+        _ = wait(times: 1_000) { isDone.withLock { $0 } }
+      } catch { Issue.record(error) }
+    }
+    try engine.compact(CompactionOptions(dropHistory: true))
+    worker.withLock { $0 }?.join()
+    #expect(isDone.withLock { $0 })
+    try expectForgotten(engine)
+  }
+
   @Test(
     "closing waits until a compaction has cleared up, and the next opening loses nothing",
     arguments: 1...4)

@@ -224,6 +224,13 @@ package final class Compactor: StateOwner {
     try removeReplaced(and: HintFile.files(in: store, withoutKey: key).map(\.path))
   }
 
+  /// Calls `body` while no compaction runs.
+  func whileIdle(_ body: () throws(TidemarkError) -> Void) throws(TidemarkError) {
+    while try !begin() { wait() }
+    defer { end() }
+    try body()
+  }
+
   /// Removes files of log and index that MANIFEST does not list, while nobody writes MANIFEST or a
   /// run of the index. No compaction may be writing a segment, which would be removed.
   /// - Parameter others: files that go as well.

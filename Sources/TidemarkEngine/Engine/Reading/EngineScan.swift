@@ -201,7 +201,7 @@ package final class EngineScan {
         throw .store(error)
       }
       do throws(IndexError) {
-        isAtEnd =
+        let isLast =
           query.labels.isEmpty
           ? try read.index.page(
             from: start, upTo: last, descending: query.descending, limit: limit,
@@ -209,7 +209,9 @@ package final class EngineScan {
           : try read.index.page(
             matching: query.labels, from: start, upTo: last, descending: query.descending,
             limit: limit, includeFormer: isPast, into: &page)
-        return isPast ? try matches(page, read.index.labelTable) : nil
+        let carries = isPast ? try matches(page, read.index.labelTable) : nil
+        isAtEnd = isLast
+        return carries
       } catch { throw .index(error) }
     }
     guard isAtEnd, let beyond else { return (page, carries, nil) }

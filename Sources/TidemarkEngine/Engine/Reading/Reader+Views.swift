@@ -1,13 +1,18 @@
 /// Opens views, and checks that what a view or a link between versions needs is still kept.
 extension Reader {
   /// Opens a view (a read snapshot) as of a sequence; until it is freed compaction keeps its state.
-  /// - Parameter sequence: nil is the newest.
+  /// - Parameters:
+  ///   - sequence: nil is the newest.
+  ///   - orOldest: whether the oldest state that is kept takes the place of one that is not.
   /// - Throws: `historyGone` when the state is no longer kept.
-  package func view(at sequence: UInt64? = nil) throws(TidemarkError) -> EngineView {
+  package func view(
+    at sequence: UInt64? = nil, orOldest: Bool = false
+  ) throws(TidemarkError) -> EngineView {
     let (pinned, epoch) = try reading.withLock {
       (read: inout ReadState) throws(TidemarkError) in
       try read.checkReadable()
-      let wanted = sequence ?? read.visible
+      let oldest = min(read.visible, read.manifest.historyFrom)
+      let wanted = max(sequence ?? read.visible, orOldest ? oldest : 0)
       guard wanted <= read.visible else {
         throw TidemarkError(
           .invalidArgument, "sequence \(wanted) is not reached yet; the newest is \(read.visible)")
