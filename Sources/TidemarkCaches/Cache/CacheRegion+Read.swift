@@ -55,8 +55,13 @@ extension CacheRegion {
   /// A key's value and entry; nil when there is none.
   func find(_ key: [UInt8]) throws(TidemarkError) -> Found? {
     while true {
-      let openings = reader.openings
+      let epoch = reader.epoch(ofKey: key.rawSpan)
       guard let read = try read(key.rawSpan) else { return nil }
+      if let validity = read.validity,
+        let info = reader.keptInfo(of: read.sequence, forKey: key.rawSpan)
+      {
+        return Found(value: read.value, info: info, validity: validity)
+      }
       guard let entry = try reader.entryIfKept(at: read.sequence) else {
         // Written over in between, and dropped by a compaction: there is a newer one.
         try reader.checkReadable()
@@ -65,9 +70,9 @@ extension CacheRegion {
       let info = try reader.info(entry)
       let isOwned = info.attributes.entryClass == .owned
       let validity = isOwned ? nil : try validity(of: entry, info)
-      if let validity, read.validity == nil {
+      if let validity {
         reader.keep(
-          validity.note, of: read.sequence, forKey: key.rawSpan, openings: openings)
+          info, behind: read.value, forKey: key.rawSpan, note: validity.note, epoch: epoch)
       }
       return Found(value: read.value, info: info, validity: validity)
     }

@@ -35,7 +35,9 @@ extension Validity {
 
   init(_ note: HotNote) {
     validated = Timestamp(milliseconds: Int64(bitPattern: note.first))
-    maxAge = note.second == 0 ? nil : UInt32(truncatingIfNeeded: note.second - 1)
+    // What stands above is the hot cache's.
+    let age = note.second & 0xffff_ffff_ffff
+    maxAge = age == 0 ? nil : UInt32(truncatingIfNeeded: age - 1)
   }
 }
 

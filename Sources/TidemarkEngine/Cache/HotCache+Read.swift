@@ -46,6 +46,24 @@ extension HotCache {
     return try read(key, hash: hash, note: &note, body)
   }
 
+  /// The facts that stand behind the value of an entry; nil where there are none, or only values of
+  /// more than 1 KiB.
+  package func facts(_ key: RawSpan, hash: UInt64, ofEntry sequence: UInt64) -> [UInt8]? {
+    guard let words else { return nil }
+    defer { extendLifetime(self) }
+    let shard = HotCacheShard(words, layout, shardNumber(hash))
+    return unsafe withUnsafeTemporaryAllocation(byteCount: Self.stackBytes, alignment: 16) {
+      buffer in
+      let seen = shard.undisturbed {
+        unsafe shard.read(key, HotCacheEntry.tag(hash), into: buffer)
+      }
+      guard case .hit(sequence, let length, let note?) = seen?.answer, note.factBytes > 0 else {
+        return nil
+      }
+      return unsafe [UInt8](buffer[length..<(length + note.factBytes)])
+    }
+  }
+
   /// Copies the value of an entry for a scan. Not counted as a hit, which would keep what a scan
   /// reads in the cache.
   /// - Parameters:

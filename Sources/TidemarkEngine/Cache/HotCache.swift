@@ -44,7 +44,7 @@ package final class HotCache: Sendable {
   var isOn: Bool { words != nil }
 
   /// How often keys of a key's shard were removed. A caller that reads the epoch before it looks a
-  /// value up in the index, and gives it to ``insert(_:hash:sequence:value:awaitsNote:epoch:)``,
+  /// value up in the index, and gives it to ``insert(_:hash:sequence:value:note:epoch:)``,
   /// cannot bring back a value that was replaced in between.
   func epoch(_ hash: UInt64) -> UInt64 {
     guard let words else { return 0 }
@@ -58,14 +58,13 @@ package final class HotCache: Sendable {
   ///   - key: the key.
   ///   - hash: its hash by ``seed``.
   ///   - sequence: that of the entry that wrote the value.
-  ///   - value: the value.
-  ///   - awaitsNote: whether to leave room for a note, see ``keep(_:_:hash:sequence:_:)``.
+  ///   - value: the value, and behind it as many bytes of facts as the note says.
+  ///   - note: a note; `unknown` leaves room for one, see ``keep(_:_:hash:sequence:_:)``.
   ///   - epoch: what ``epoch(_:)`` said before the value was looked up; nil where nobody writes.
   package func insert(
-    _ key: RawSpan, hash: UInt64, sequence: UInt64, value: RawSpan, awaitsNote: Bool = false,
+    _ key: RawSpan, hash: UInt64, sequence: UInt64, value: RawSpan, note: HotNote? = nil,
     epoch: UInt64? = nil
   ) {
-    let note = awaitsNote ? HotNote.unknown : nil
     guard let words, HotCacheShard.words(of: key, value, note) <= layout.entryWords,
       sequence <= HotCacheEntry.sequenceMax, key.byteCount > 0, key.byteCount <= Limits.keyBytes
     else {
@@ -102,8 +101,12 @@ package final class HotCache: Sendable {
     locks[number].withLock { _ in
       guard let found = shard.find(key, HotCacheEntry.tag(hash)), isCurrent() else { return }
       let head = shard.head(found.entry)
-      guard head.sequence == sequence, head.hasNote else { return }
-      shard.writing { shard.write(note, at: found.entry + HotCacheEntry.headWords + head.keyWords) }
+      let place = found.entry + HotCacheEntry.headWords + head.keyWords
+      // A note that is there may tell of facts behind the value.
+      guard head.sequence == sequence, head.hasNote, shard.note(at: place) == .unknown else {
+        return
+      }
+      shard.writing { shard.write(note, at: place) }
     }
   }
 
@@ -118,13 +121,12 @@ package final class HotCache: Sendable {
 
   /// Keeps a value that a scan has read, if its key is not here and nothing is evicted for it.
   /// - Parameters:
-  ///   - key: the key; so are `sequence`, `value` and `awaitsNote` those of
-  ///     ``insert(_:hash:sequence:value:awaitsNote:epoch:)``.
+  ///   - key: the key; so are `sequence`, `value` and `note` those of
+  ///     ``insert(_:hash:sequence:value:note:epoch:)``.
   ///   - epochs: what ``epochs()`` said before the entry was looked up.
   func fill(
-    _ key: RawSpan, sequence: UInt64, value: RawSpan, awaitsNote: Bool = false, epochs: [UInt64]
+    _ key: RawSpan, sequence: UInt64, value: RawSpan, note: HotNote? = nil, epochs: [UInt64]
   ) {
-    let note = awaitsNote ? HotNote.unknown : nil
     let hash = KeyHash.hash(key, seed: seed)
     let number = shardNumber(hash)
     guard let words, number < epochs.count else { return }

@@ -1,5 +1,5 @@
 /// Two words that a caller keeps with a value in the hot cache, so that a hit need not look
-/// elsewhere; the cache does not interpret them.
+/// elsewhere; the cache does not interpret them, but for the number of bytes in the second one.
 package struct HotNote: Sendable, Equatable {
   static let words = 2
   /// Reserves the words of a note that is yet to be added; readers get nil for it.
@@ -10,16 +10,22 @@ package struct HotNote: Sendable, Equatable {
   package var second: UInt64
 
   package init(first: UInt64, second: UInt64) { (self.first, self.second) = (first, second) }
+
+  /// How many bytes of facts stand behind the value: the upper 16 bits of the second word.
+  package var factBytes: Int {
+    get { self == .unknown ? 0 : Int(second >> 48) }
+    set { second = second & 0xffff_ffff_ffff | UInt64(newValue) << 48 }
+  }
 }
 
 /// The words of a hot cache's entry and of a slot in its table.
 ///
 /// ```
 /// entry: u64 sequence (48) | key length (16)     slot: tag (32) | position + 1 (30) | hits (2)
-///        u64 tag (32) | note (1) | value length (31)   zero is empty
+///        u64 tag (32) | note (1) | length (31)         zero is empty
 ///        key, filled up to words
 ///        where the note's bit is set: the note, two words
-///        value, filled up to words
+///        value and facts, filled up to words
 /// gap:   u64 words (48) | 0 (16)
 /// ```
 /// A position is that of an entry, in words from the start of its shard's small queue. A tag is 32

@@ -110,12 +110,15 @@ struct HotCacheShard {
     // Only words that a writer was changing give such a length: the look-up is thrown away.
     guard start &+ count <= end, count &<< 3 <= buffer.count else { return (.miss, nil) }
     unsafe words.read(start, count, into: buffer)
-    var note: HotNote?
-    if head.hasNote {
-      note = HotNote(first: words.load(noteStart), second: words.load(noteStart &+ 1))
-      if note == .unknown { note = nil }
+    guard head.hasNote else {
+      return (.hit(sequence: head.sequence, length: length, note: nil), found)
     }
-    return (.hit(sequence: head.sequence, length: length, note: note), found)
+    let note = self.note(at: noteStart)
+    let valueLength = length &- note.factBytes
+    guard valueLength >= 0 else { return (.miss, nil) }
+    let answer = Answer.hit(
+      sequence: head.sequence, length: valueLength, note: note == .unknown ? nil : note)
+    return (answer, found)
   }
 
   /// Counts a hit, up to three. Where the slot is another key's by now, that key gains the hit.
@@ -151,6 +154,11 @@ struct HotCacheShard {
       for line in 0..<Self.linesAhead { words.prefetch(entry &+ line &* Self.wordsPerLine) }
       return
     }
+  }
+
+  @inline(__always)
+  func note(at start: Int) -> HotNote {
+    HotNote(first: words.load(start), second: words.load(start &+ 1))
   }
 
   // MARK: - For writers

@@ -124,6 +124,8 @@ package enum Limits {
   /// delay doubles each time that none did, up to the longest.
   package static let compactionDelayNanoseconds: UInt64 = 60_000_000_000
   package static let longestCompactionDelayNanoseconds: UInt64 = 3_600_000_000_000
+  /// Bytes of a value with what the hot cache keeps of its entry behind it: both fit on the stack.
+  static let factsBytes = 900
   /// Raw bytes of a value block in the default layout of compacted segments.
   package static let smallBlockBytes = 1 << 10
   /// Raw bytes of a block of history; dense layouts fill `historyBlockBytes`.

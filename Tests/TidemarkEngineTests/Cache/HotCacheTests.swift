@@ -76,7 +76,7 @@ import Testing
     func insert(_ sequence: UInt64, awaitsNote: Bool) {
       cache.insert(
         key.rawSpan, hash: cache.hash(key), sequence: sequence, value: value.rawSpan,
-        awaitsNote: awaitsNote)
+        note: awaitsNote ? .unknown : nil)
     }
     func keep(_ note: HotNote, of sequence: UInt64, isCurrent: Bool = true) {
       cache.keep(note, key.rawSpan, hash: cache.hash(key), sequence: sequence) { isCurrent }
@@ -109,6 +109,48 @@ import Testing
     insert(7, awaitsNote: false)
     keep(first, of: 7)
     #expect(note() == nil)
+  }
+
+  @Test(
+    "facts behind a value belong to its entry, and are no part of the value",
+    arguments: [0, 1, 250])
+  func facts(count: Int) {
+    let cache = HotCache(limitBytes: 1 << 20, seed: 1)
+    let (key, value) = (CacheKeys.key(1), CacheKeys.value(1, 5, count: count))
+    let (hash, facts) = (cache.hash(key), [UInt8](7..<50))
+    var note = HotNote(first: 77, second: 78)
+    note.factBytes = facts.count
+    func insert(_ sequence: UInt64, _ content: [UInt8], _ note: HotNote?) {
+      cache.insert(
+        key.rawSpan, hash: hash, sequence: sequence, value: content.rawSpan, note: note)
+    }
+    func expect(_ expected: [UInt8]?, of sequence: UInt64) {
+      #expect(cache.get(key)?.value == value)
+      #expect(cache.facts(key.rawSpan, hash: hash, ofEntry: sequence) == expected)
+      var copied: [UInt8] = []
+      let length = cache.copy(
+        key.rawSpan, hash: hash, ofEntry: sequence, into: &copied, at: 0)
+      #expect(length.map { Array(copied[..<$0]) } == value)
+    }
+    insert(5, value + facts, note)
+    expect(facts, of: 5)
+    #expect(cache.facts(key.rawSpan, hash: hash, ofEntry: 4) == nil)
+    // Others that have read the value at the same time do not know of the facts.
+    cache.keep(HotNote(first: 1, second: 2), key.rawSpan, hash: hash, sequence: 5) { true }
+    insert(5, value, .unknown)
+    insert(5, value, nil)
+    expect(facts, of: 5)
+    // The entry moves as others come.
+    for other in 2..<3_000 {
+      cache.put(CacheKeys.key(other), value, sequence: 1); _ = cache.get(key)
+    }
+    expect(facts, of: 5)
+    insert(6, value, .unknown)
+    expect(nil, of: 6)
+    insert(6, value + facts, note)
+    expect(facts, of: 6)
+    insert(7, value, nil)
+    expect(nil, of: 7)
   }
 
   @Test("a value that is too long is not kept, nor is the one before it")

@@ -96,7 +96,7 @@ struct CompactionRaceTests {
     try engine.writer.sealSegments()
     let isDone = Mutex(false)
     let worker = Lock<WorkerThread?>(nil)
-    disk.once(.after, .write, of: "/log/") {
+    disk.once(.before, .write, of: "/log/") {
       do {
         let thread = try WorkerThread(name: "erases") {
           do { try engine.eraseGivenUp() } catch { Issue.record("\(error)") }

@@ -134,7 +134,7 @@ extension EngineScan {
   ) {
     reader.hotCache.fill(
       page.key(at: position), sequence: page[position].sequence, value: value,
-      awaitsNote: page.isCached(position), epochs: epochs)
+      note: page.isCached(position) ? .unknown : nil, epochs: epochs)
   }
 }
 

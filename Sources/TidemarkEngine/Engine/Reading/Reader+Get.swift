@@ -1,27 +1,3 @@
-/// The newest entry of a key, without its value. After a touch (an entry that renews the validity
-/// of a key's value without writing it) it combines the touch with the put that has the value.
-package struct EntryInfo: Sendable {
-  /// The sequence of the entry: of the touch, if it is one.
-  package var sequence: UInt64
-  package var kind: EntryKind
-  /// The sequence of the put that holds the value; `sequence` unless the entry is a touch.
-  package var valueSequence: UInt64
-  package var valueLength: Int
-  package var labels: [[UInt8]]
-  package var commitTime: UInt64
-  /// Commit time of the put.
-  package var updated: UInt64
-  /// The sequence of the key's entry before this one; 0 for none.
-  package var previous: UInt64
-  /// Commit time of the oldest version since the key was last absent; 0 where the entry does not
-  /// say it, as compaction writes it only into a version beneath which it drops others.
-  package var created: UInt64
-  /// Whether the entry is the last of its batch.
-  package var endsBatch: Bool
-  /// The attributes of the put, with what a touch has renewed.
-  package var attributes: EntryAttributes
-}
-
 extension Reader {
   /// Calls `body` with a key's value and sequence.
   /// - Returns: false when there is no such key.
@@ -52,8 +28,8 @@ extension Reader {
       if hotCache.isOn {
         // Cached data gets room for a note, where its reader stores the value's validity.
         hotCache.insert(
-          key, hash: hash, sequence: slot.sequence, value: value, awaitsNote: slot.size.isCached,
-          epoch: epoch)
+          key, hash: hash, sequence: slot.sequence, value: value,
+          note: slot.size.isCached ? .unknown : nil, epoch: epoch)
         // To divide the caches' limit takes a while: done for one key in 16, and for long values.
         if hash & 15 == 0 || value.byteCount > Limits.smallBlockBytes { shareCacheBytes() }
       }
@@ -68,6 +44,36 @@ extension Reader {
   package func keep(_ note: HotNote, of sequence: UInt64, forKey key: RawSpan, openings: UInt64) {
     let hash = KeyHash.hash(key, seed: hotCache.seed)
     hotCache.keep(note, key, hash: hash, sequence: sequence) { opening.value == openings }
+  }
+
+  /// The number that counts up when a key that is cached beside this one is written.
+  package func epoch(ofKey key: RawSpan) -> UInt64 {
+    hotCache.epoch(KeyHash.hash(key, seed: hotCache.seed))
+  }
+
+  /// What ``keep(_:behind:of:forKey:note:epoch:)`` has stored with the value of an entry.
+  package func keptInfo(of sequence: UInt64, forKey key: RawSpan) -> EntryInfo? {
+    let hash = KeyHash.hash(key, seed: hotCache.seed)
+    return hotCache.facts(key, hash: hash, ofEntry: sequence).flatMap {
+      try? EntryInfo(decoding: $0.rawSpan, sequence: sequence)
+    }
+  }
+
+  /// Stores what is known of an entry behind its value, where that is short: then the read of a long
+  /// one takes longer than that of the entry.
+  /// - Parameters:
+  ///   - note: a note that is stored, too.
+  ///   - epoch: what ``epoch(ofKey:)`` said before both were read.
+  package func keep(
+    _ info: EntryInfo, behind value: [UInt8], forKey key: RawSpan, note: HotNote, epoch: UInt64
+  ) {
+    let facts = info.encoded()
+    guard value.count + facts.count <= Limits.factsBytes else { return }
+    var note = note
+    note.factBytes = facts.count
+    hotCache.insert(
+      key, hash: KeyHash.hash(key, seed: hotCache.seed), sequence: info.sequence,
+      value: (value + facts).rawSpan, note: note, epoch: epoch)
   }
 
   /// Gives decoded objects the bytes that the hot cache leaves, and decoded blocks the rest.
@@ -257,34 +263,5 @@ extension Reader {
     let info = try EntryInfo(ofOwn: entry)
     guard info.kind == .touch else { return info }
     return try info.renewing(try self.entry(at: info.valueSequence))
-  }
-}
-
-extension EntryInfo {
-  /// What the entry's own header says. For a touch ``renewing(_:)`` adds what its put says.
-  init(ofOwn entry: LogEntry) throws(TidemarkError) {
-    let head = entry.head
-    self.init(
-      sequence: head.sequence, kind: head.kind,
-      valueSequence: head.kind == .touch ? head.valueSequence : head.sequence,
-      valueLength: head.valueLength, labels: entry.labels, commitTime: head.commitTime,
-      updated: head.commitTime, previous: head.previous, created: head.created,
-      endsBatch: head.endsBatch, attributes: try entry.attributes())
-  }
-
-  /// This touch, completed with the labels, value and attributes of the put that it renews.
-  func renewing(_ put: LogEntry) throws(TidemarkError) -> EntryInfo {
-    var info = self
-    let renewed = info.attributes
-    info.attributes = try put.attributes()
-    if let maxAge = renewed.maxAge { info.attributes.maxAge = maxAge }
-    if let hash = renewed.hash { info.attributes.hash = hash }
-    info.labels = put.labels
-    info.valueSequence = put.sequence
-    info.valueLength = put.head.valueLength
-    info.updated = put.head.commitTime
-    // Compaction writes it into the oldest version that it keeps, which the touch may be.
-    info.created = put.head.created != 0 ? put.head.created : created
-    return info
   }
 }
