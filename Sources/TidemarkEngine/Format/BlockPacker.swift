@@ -94,14 +94,12 @@ package final class BlockPacker: Sendable {
   var waiting: Int { queue.withLock { $0.end - $0.front } }
 
   /// Begins a batch; ``finish()`` ends it.
-  /// - Returns: what its frames are given.
-  func begin() -> BatchPacking {
-    BatchPacking(
-      packer: self,
-      batch: queue.withLock { queue in
-        queue.removeAll()
-        return queue.batch
-      })
+  /// - Returns: what each of its frames is given a copy of.
+  func begin() -> FramePacking {
+    queue.withLock { queue in
+      queue.removeAll()
+      return FramePacking(packer: self, batch: queue.batch)
+    }
   }
 
   /// Lets go of all blocks.
@@ -189,18 +187,10 @@ package final class BlockPacker: Sendable {
   }
 }
 
-/// A batch whose blocks go through a packer.
-struct BatchPacking: Sendable {
-  fileprivate let packer: BlockPacker
-  fileprivate let batch: UInt64
-
-  /// For the next frame of the batch.
-  var frame: FramePacking { FramePacking(batch: self) }
-}
-
 /// The blocks of one frame that were offered to a packer: all of them, or the first ones.
 struct FramePacking: Sendable {
-  private let batch: BatchPacking
+  private let packer: BlockPacker
+  private let batch: UInt64
   /// The queue's number of each block of the frame. They need not be consecutive: the last block of
   /// a frame is whole only when the frame is finished, after blocks of later frames.
   private var numbers: [Int] = []
@@ -209,7 +199,10 @@ struct FramePacking: Sendable {
   /// Whether a block was refused. Later ones then stay out: `numbers[n]` is that of block n.
   private var isFull = false
 
-  fileprivate init(batch: BatchPacking) { self.batch = batch }
+  fileprivate init(packer: BlockPacker, batch: UInt64) {
+    self.packer = packer
+    self.batch = batch
+  }
 
   /// Offers blocks that became whole.
   /// - Parameters:
@@ -218,7 +211,7 @@ struct FramePacking: Sendable {
   mutating func offer(_ values: [UInt8], _ lengths: [Int]) {
     while !isFull, numbers.count < lengths.count {
       let end = bytes + lengths[numbers.count]
-      guard let number = batch.packer.offer(values.rawSpan.extracting(bytes..<end)) else {
+      guard let number = packer.offer(values.rawSpan.extracting(bytes..<end)) else {
         isFull = true
         return
       }
@@ -228,10 +221,10 @@ struct FramePacking: Sendable {
   }
 
   /// Compresses what is waiting; the helper may still work on one block.
-  func complete() throws(FormatError) { try batch.packer.complete() }
+  func complete() throws(FormatError) { try packer.complete() }
 
   /// A block of the frame; nil if it is to be compressed by the one who asks.
   func fetch(_ block: Int) -> BlockPacker.Packed? {
-    block < numbers.count ? batch.packer.fetch(numbers[block], of: batch.batch) : nil
+    block < numbers.count ? packer.fetch(numbers[block], of: batch) : nil
   }
 }

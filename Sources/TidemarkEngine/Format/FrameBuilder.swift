@@ -49,6 +49,12 @@ package struct FrameBuilder: Sendable {
     self.packing = packing
   }
 
+  /// A frame without entries, which only carries `durableThrough` forward.
+  package init(nextSequence: UInt64) {
+    self.init()
+    firstSequence = nextSequence
+  }
+
   /// - Parameters:
   ///   - hasExplicitSequences: whether it is for a compacted segment.
   ///   - isHistory: whether it holds older versions, packed as densely as can be.
@@ -228,17 +234,5 @@ package struct FrameBuilder: Sendable {
     blockLengths.append(openBlock)
     openBlock = 0
     packing?.offer(values, blockLengths)
-  }
-
-  /// A frame without entries, which only carries `durableThrough` forward.
-  package static func empty(
-    nextSequence: UInt64, durableThrough: UInt64, offset: Int, salt: UInt32, codecs: FrameCodecs,
-    appendingTo output: inout [UInt8]
-  ) throws(FormatError) -> BuiltFrame {
-    var builder = FrameBuilder()
-    builder.firstSequence = nextSequence
-    return try builder.finish(
-      appendingTo: &output, offset: offset, salt: salt, durableThrough: durableThrough,
-      level: nil, codecs: codecs)
   }
 }

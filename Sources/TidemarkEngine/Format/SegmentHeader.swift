@@ -51,8 +51,7 @@ package struct SegmentHeader: Sendable, Hashable {
 
   /// Adds the segment's key. Its seal authenticates the fields before it: none may change any more.
   package mutating func seal(with key: NewFileKey?) throws(FormatError) {
-    guard let key else { return }
-    seal = try key.seal(fileID: segmentID, prefix: prefix(isSealed: true).bytes)
+    seal = try key?.seal(fileID: segmentID, prefix: prefix(isSealed: true).bytes)
   }
 
   /// The fields before the seal.

@@ -50,12 +50,11 @@ struct DeltaCursor {
     let store = delta.store
     for list in lists {
       guard let head = list.head, head != number else { continue }
-      guard let best = number else {
-        number = head
-        continue
+      if let best = number {
+        let order = store.key(head).compare(to: store.key(best))
+        if descending ? order <= 0 : order >= 0 { continue }
       }
-      let order = store.key(head).compare(to: store.key(best))
-      if descending ? order > 0 : order < 0 { number = head }
+      number = head
     }
   }
 }

@@ -62,14 +62,11 @@ final class StringInterner {
   /// delta's table gets it in any case, since the delta may name only ids that its table has.
   func intern(_ content: RawSpan) throws(IndexError) -> UInt32 {
     if let id = active.find(content) { return id }
-    var id = try find(content)
-    if id == nil {
-      // `UInt32.max` ends the table of a run.
-      guard nextID < UInt32.max - 1 else { throw IndexError.limitExceeded }
-      id = nextID
-      nextID += 1
-    }
-    guard let id else { throw IndexError.limitExceeded }
+    let known = try find(content)
+    // `UInt32.max` ends the table of a run.
+    guard known != nil || nextID < UInt32.max - 1 else { throw IndexError.limitExceeded }
+    let id = known ?? nextID
+    if known == nil { nextID += 1 }
     active.insert(content, id: id)
     return id
   }

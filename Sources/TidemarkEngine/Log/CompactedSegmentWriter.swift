@@ -21,9 +21,11 @@ package struct CompactedSegmentWriter {
   private let file: any File
   private let layout: SegmentLayout
   private let usesThread: Bool
-  private var newest: Stream
-  private var history: Stream
-  /// The last key of which `newest` has got an entry.
+  /// The frames of both kinds; `newest` and `history` are their places here.
+  private var streams: [Stream]
+  private static let newest = 0
+  private static let history = 1
+  /// The last key of which the stream of the newest versions has got an entry.
   private var newestKey: [UInt8] = []
   private var output: [UInt8] = []
   /// Bytes in the file; `output` follows them.
@@ -47,7 +49,8 @@ package struct CompactedSegmentWriter {
   private struct Waiting {
     var builder: FrameBuilder
     var sequences: [UInt64]
-    var isHistory: Bool
+    /// The place in `streams` of its kind.
+    var kind: Int
   }
 
   private typealias Packed = Result<[PackedFrame], FormatError>
@@ -65,23 +68,21 @@ package struct CompactedSegmentWriter {
   private struct Stream {
     let codecs: FrameCodecs
     let level: Int32?
-    let isHistory: Bool
-    let blockTarget: Int
+    /// Every frame begins as this one.
+    let empty: FrameBuilder
     var builder: FrameBuilder
     var sequences: [UInt64] = []
 
     init(_ codecs: FrameCodecs, level: Int32?, isHistory: Bool, blockTarget: Int) {
       self.codecs = codecs
       self.level = level
-      self.isHistory = isHistory
-      self.blockTarget = blockTarget
-      builder = FrameBuilder(
+      empty = FrameBuilder(
         hasExplicitSequences: true, isHistory: isHistory, blockTarget: blockTarget)
+      builder = empty
     }
 
     mutating func clear() {
-      builder = FrameBuilder(
-        hasExplicitSequences: true, isHistory: isHistory, blockTarget: blockTarget)
+      builder = empty
       sequences.removeAll(keepingCapacity: true)
     }
 
@@ -132,12 +133,14 @@ package struct CompactedSegmentWriter {
     self.fileSystem = fileSystem
     self.layout = layout
     self.usesThread = usesThread
-    newest = Stream(
-      FrameCodecs(contexts: contexts, dictionary: dictionary, sealer: sealer),
-      level: layout.level, isHistory: false, blockTarget: layout.blockTarget)
-    history = Stream(
-      FrameCodecs(contexts: contexts, sealer: sealer), level: layout.historyLevel,
-      isHistory: true, blockTarget: layout.historyTarget)
+    streams = [
+      Stream(
+        FrameCodecs(contexts: contexts, dictionary: dictionary, sealer: sealer),
+        level: layout.level, isHistory: false, blockTarget: layout.blockTarget),
+      Stream(
+        FrameCodecs(contexts: contexts, sealer: sealer), level: layout.historyLevel,
+        isHistory: true, blockTarget: layout.historyTarget),
+    ]
     written = 0
   }
 
@@ -151,8 +154,8 @@ package struct CompactedSegmentWriter {
 
   /// About how long the file will be, without locator and footer.
   package var length: Int {
-    written + output.count + waitingBytes + (underWay?.bytes ?? 0) + newest.builder.rawBytes
-      + history.builder.rawBytes
+    written + output.count + waitingBytes + (underWay?.bytes ?? 0)
+      + streams.reduce(0) { $0 + $1.builder.rawBytes }
   }
 
   /// The id by which `add` takes a set of labels; good for this writer only.
@@ -182,24 +185,17 @@ package struct CompactedSegmentWriter {
     }
     // Once a key has an entry in the other frames, its later entries must follow it there.
     let isHistory = isSuperseded && !newestKey.rawSpan.isEqual(to: key)
-    let isFull =
-      isHistory
-      ? history.isFull(expecting: value?.byteCount ?? 0)
-      : newest.isFull(expecting: value?.byteCount ?? 0)
-    if isFull { try closeFrame(ofHistory: isHistory) }
-    let sets = labelSets
-    func labels(_ id: UInt32) -> [[UInt8]] {
-      id > 0 && Int(id) <= sets.count ? sets[Int(id) - 1] : []
-    }
-    if isHistory {
-      history.builder.add(entry, key: key, value: value, attributes: attributes, labels: labels)
-      history.sequences.append(entry.sequence)
-    } else {
+    let kind = isHistory ? Self.history : Self.newest
+    if streams[kind].isFull(expecting: value?.byteCount ?? 0) { try closeFrame(kind) }
+    if !isHistory {
       newestKey.removeAll(keepingCapacity: true)
       newestKey.append(copying: key)
-      newest.builder.add(entry, key: key, value: value, attributes: attributes, labels: labels)
-      newest.sequences.append(entry.sequence)
     }
+    let sets = labelSets
+    streams[kind].builder.add(entry, key: key, value: value, attributes: attributes) { id in
+      id > 0 && Int(id) <= sets.count ? sets[Int(id) - 1] : []
+    }
+    streams[kind].sequences.append(entry.sequence)
     entryCount += 1
     rawBytes +=
       key.byteCount + (value?.byteCount ?? 0) + attributes.byteCount + Limits.entryOverheadBytes
@@ -215,15 +211,13 @@ package struct CompactedSegmentWriter {
     try add(entry, key: key, value: value, attributes: attributes, isSuperseded: isSuperseded)
   }
 
-  private mutating func closeFrame(ofHistory isHistory: Bool) throws(LogReadError) {
-    var stream = isHistory ? history : newest
-    guard !stream.builder.isEmpty else { return }
-    stream.builder.closeBlock()
+  private mutating func closeFrame(_ kind: Int) throws(LogReadError) {
+    guard !streams[kind].builder.isEmpty else { return }
+    streams[kind].builder.closeBlock()
+    let stream = streams[kind]
     waitingBytes += stream.builder.rawBytes
-    waiting.append(
-      Waiting(builder: stream.builder, sequences: stream.sequences, isHistory: isHistory))
-    stream.clear()
-    if isHistory { history = stream } else { newest = stream }
+    waiting.append(Waiting(builder: stream.builder, sequences: stream.sequences, kind: kind))
+    streams[kind].clear()
     // A thread is worth starting for many frames.
     if !usesThread || waitingBytes >= Self.waitingBytes { try writeFrames() }
   }
@@ -242,12 +236,12 @@ package struct CompactedSegmentWriter {
       bytes += frames[middle].builder.rawBytes
       middle += 1
     }
-    let (newest, history) = (newest, history)
+    let streams = streams
     @Sendable func pack(_ frames: ArraySlice<Waiting>) -> Packed {
       var packed: [PackedFrame] = []
       do throws(FormatError) {
         for frame in frames {
-          let stream = frame.isHistory ? history : newest
+          let stream = streams[frame.kind]
           packed.append(try frame.builder.packed(level: stream.level, codecs: stream.codecs))
         }
       } catch { return .failure(error) }
@@ -303,7 +297,7 @@ package struct CompactedSegmentWriter {
     do {
       built = try frame.builder.finish(
         packed, appendingTo: &output, offset: offset, salt: row.salt, durableThrough: 0,
-        codecs: (frame.isHistory ? history : newest).codecs)
+        codecs: streams[frame.kind].codecs)
     } catch { throw .format(error) }
     table.append(
       header: built.header, offset: offset, blocks: built.blocks, places: built.places,
@@ -337,8 +331,7 @@ package struct CompactedSegmentWriter {
   package mutating func finish(
     lastSequence: UInt64, latestTime: Timestamp?, latestCommitTime: UInt64
   ) throws(LogReadError) -> Manifest.Segment {
-    try closeFrame(ofHistory: false)
-    try closeFrame(ofHistory: true)
+    for kind in streams.indices { try closeFrame(kind) }
     try writeFrames()
     try appendUnderWay()
     var footer = SegmentFooter(
@@ -346,7 +339,8 @@ package struct CompactedSegmentWriter {
       locatorOffset: written + output.count, chain: chain, latestTime: latestTime,
       rawBytes: rawBytes, latestCommitTime: latestCommitTime)
     let locator: [UInt8]
-    do { (locator, footer) = try table.encoded(footer, sealer: newest.codecs.sealer) } catch {
+    let sealer = streams[Self.newest].codecs.sealer
+    do { (locator, footer) = try table.encoded(footer, sealer: sealer) } catch {
       throw .format(error)
     }
     output.append(contentsOf: locator)

@@ -7,8 +7,6 @@ package final class SealedLocator: Sendable {
   private let codecs: FrameCodecs
   /// Every chunk's bytes, chunk n at n << `chunkShift`.
   let memory: ReservedMemory
-  /// Held while a chunk is read, so that each is read once.
-  private let loading = Lock(())
   /// The directory of the sequences, once all of their groups were read.
   private let directory = OnceReference<GroupDirectory>()
   private let sections: [Section]
@@ -281,22 +279,21 @@ extension SealedLocator {
 
   private func load(_ section: Section, chunk: Int) throws(LogReadError) {
     let number = section.firstChunk + chunk
-    try loading.withLock { (_) throws(LogReadError) in
-      if memory.isLoaded(number) { return }
-      try memory.load(number) { (target) throws(LogReadError) in
-        let bytes = try bytes(section, chunk)
-        target.store(copying: bytes.rawSpan, at: 0)
-      }
-      if section.firstChunk == sequences.records.firstChunk { makeDirectory() }
+    try memory.load(number) { (target) throws(LogReadError) in
+      let bytes = try bytes(section, chunk)
+      target.store(copying: bytes.rawSpan, at: 0)
     }
+    if section.firstChunk == sequences.records.firstChunk { makeDirectory() }
   }
 
-  /// Makes the directory of the sequences once all that it needs is loaded. Called with `loading`
-  /// held, which `group` therefore does not take again. Look-ups do without it if it fails.
+  /// Makes the directory of the sequences once all that it needs is loaded. Look-ups do without it
+  /// if it fails.
   private func makeDirectory() {
     let records = sequences.records
     let chunks = records.firstChunk..<(records.firstChunk + records.chunkCount)
-    guard sequences.rows > 0, chunks.allSatisfy(memory.isLoaded) else { return }
+    guard sequences.rows > 0, directory.object == nil, chunks.allSatisfy(memory.isLoaded) else {
+      return
+    }
     let groups = 0..<PackedColumns.groups(rows: sequences.rows)
     let firsts = groups.compactMap { try? group(sequences, $0, column: 0).first }
     guard firsts.count == groups.count else { return }

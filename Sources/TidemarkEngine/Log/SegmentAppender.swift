@@ -176,10 +176,11 @@ package final class SegmentAppender {
   /// Writes a frame without entries, which carries `durableThrough` forward.
   package func writeEmptyFrame(durableThrough: UInt64) throws(LogReadError) {
     var output: [UInt8] = []
+    var frame = FrameBuilder(nextSequence: lastSequence + 1)
     do {
-      _ = try FrameBuilder.empty(
-        nextSequence: lastSequence + 1, durableThrough: durableThrough, offset: length,
-        salt: row.salt, codecs: codecs, appendingTo: &output)
+      _ = try frame.finish(
+        appendingTo: &output, offset: length, salt: row.salt, durableThrough: durableThrough,
+        level: nil, codecs: codecs)
     } catch { throw .format(error) }
     do {
       try reserve(output.count)

@@ -91,14 +91,12 @@ package struct SequenceSet: Sendable, Hashable {
     var position = 0
     for range in ranges {
       var lower = range.lowerBound
-      while position > 0, position <= other.ranges.count,
-        other.ranges[position - 1].upperBound >= lower
-      { position -= 1 }
       while position < other.ranges.count, other.ranges[position].lowerBound <= range.upperBound {
         let hole = other.ranges[position]
         if hole.upperBound >= lower {
           if hole.lowerBound > lower { result.ranges.append(lower...(hole.lowerBound - 1)) }
           lower = hole.upperBound.saturatingSuccessor
+          // The hole may reach into the next range, too.
           if hole.upperBound >= range.upperBound { break }
         }
         position += 1
@@ -112,41 +110,11 @@ package struct SequenceSet: Sendable, Hashable {
 
   /// The sequences that are in one of the two sets and not in the other.
   package func symmetricDifference(_ other: SequenceSet) -> SequenceSet {
+    let ranges = subtracting(other).ranges + other.subtracting(self).ranges
     var result = SequenceSet()
-    var (own, theirs) = (Edges(ranges), Edges(other.ranges))
-    var start: UInt64?
-    while own.next != nil || theirs.next != nil {
-      let edge = min(own.next ?? .max, theirs.next ?? .max)
-      let isOwn = own.next == edge
-      let isTheirs = theirs.next == edge
-      if isOwn { own.advance() }
-      if isTheirs { theirs.advance() }
-      if isOwn && isTheirs { continue }
-      if let first = start {
-        // The greatest UInt64 has no successor; no entry has it.
-        if edge > first { result.ranges.append(first...edge - 1) }
-        start = nil
-      } else {
-        start = edge
-      }
-    }
+    // In their order each goes to the end, and is joined with one that it touches.
+    for range in ranges.sorted(by: { $0.lowerBound < $1.lowerBound }) { result.insert(range) }
     return result
-  }
-
-  /// The edges of ranges, ascending: the first sequence of each, and the first one behind it.
-  private struct Edges {
-    private let ranges: [ClosedRange<UInt64>]
-    private var position = 0
-
-    init(_ ranges: [ClosedRange<UInt64>]) { self.ranges = ranges }
-
-    var next: UInt64? {
-      guard position / 2 < ranges.count else { return nil }
-      let range = ranges[position / 2]
-      return position % 2 == 0 ? range.lowerBound : range.upperBound.saturatingSuccessor
-    }
-
-    mutating func advance() { position += 1 }
   }
 
   /// At most `limit` ranges, which hold all these sequences: the least gaps between them close.

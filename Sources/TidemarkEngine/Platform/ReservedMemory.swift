@@ -1,9 +1,9 @@
 internal import Synchronization
 
-// SAFETY: the mapping lives as long as the object. A chunk is written only inside `load`, which
-// its owner calls for one chunk at a time; its flag is set with release order after the last
-// write and read with acquire order before the first read, so whoever sees the flag sees the
-// bytes, which never change again. Ranges are checked against the length.
+// SAFETY: the mapping lives as long as the object. A chunk is written only inside `load`, once and
+// under a lock; its flag is set with release order after the last write and read with acquire
+// order before the first read, so whoever sees the flag sees the bytes, which never change again.
+// Ranges are checked against the length.
 
 /// Address space for the content of a file, which is loaded chunk by chunk and then read in place.
 ///
@@ -18,6 +18,8 @@ package final class ReservedMemory: @unchecked Sendable {
   private let base: UnsafeMutableRawPointer
   private let flags: UnsafeMutablePointer<Atomic<UInt8>>
   private let loadedCount = Atomic<Int>(0)
+  /// Held while a chunk is filled, so that each is filled once.
+  private let loading = Lock(())
 
   /// Reserves address space.
   /// - Parameters:
@@ -50,20 +52,21 @@ package final class ReservedMemory: @unchecked Sendable {
     return unsafe flags[chunk].load(ordering: .acquiring) != 0
   }
 
-  /// Fills a chunk, which may be read from then on. If `body` throws it may be loaded again.
-  ///
-  /// The owner holds a lock, so that two threads do not fill a chunk at once, and has asked
-  /// ``isLoaded(_:)`` under that lock: bytes that others may read never change.
+  /// Fills a chunk unless that was done before; it may be read from then on. If `body` throws, the
+  /// next call tries again.
   package func load<E: Error>(
     _ chunk: Int, _ body: (inout MutableRawSpan) throws(E) -> Void
   ) throws(E) {
-    precondition(!isLoaded(chunk))
-    let start = chunk << shift
-    let count = min(chunkBytes, byteCount - start)
-    var bytes = unsafe MutableRawSpan(_unsafeStart: base + start, byteCount: count)
-    try body(&bytes)
-    unsafe flags[chunk].store(1, ordering: .releasing)
-    loadedCount.add(1, ordering: .relaxed)
+    try loading.withLock { (_) throws(E) in
+      // Another thread may have filled it meanwhile: bytes that others may read never change.
+      if isLoaded(chunk) { return }
+      let start = chunk << shift
+      let count = min(chunkBytes, byteCount - start)
+      var bytes = unsafe MutableRawSpan(_unsafeStart: base + start, byteCount: count)
+      try body(&bytes)
+      unsafe flags[chunk].store(1, ordering: .releasing)
+      loadedCount.add(1, ordering: .relaxed)
+    }
   }
 
   /// Bytes of chunks for which ``isLoaded(_:)`` was true, which is not checked here again.

@@ -165,9 +165,10 @@ enum FrameFuzz {
   private static func empty() -> [UInt8]? {
     var output: [UInt8] = [1]
     let codecs = FrameCodecs(contexts: contexts)
-    let built = try? FrameBuilder.empty(
-      nextSequence: 8, durableThrough: 7, offset: offset, salt: salt, codecs: codecs,
-      appendingTo: &output)
+    var frame = FrameBuilder(nextSequence: 8)
+    let built = try? frame.finish(
+      appendingTo: &output, offset: offset, salt: salt, durableThrough: 7, level: nil,
+      codecs: codecs)
     return built == nil ? nil : output
   }
 

@@ -57,7 +57,7 @@ import TidemarkTestKit
       let packing = packer.begin()
       let batch = (0..<3).map { _ in values(&random) }
       let frames = batch.map { values in
-        var (alone, helped) = (FrameBuilder(), FrameBuilder(packing: packing.frame))
+        var (alone, helped) = (FrameBuilder(), FrameBuilder(packing: packing))
         add(values, to: &alone)
         add(values, to: &helped)
         return (alone, helped)
@@ -83,7 +83,7 @@ import TidemarkTestKit
     raw += [UInt8](repeating: 7, count: 40_000)
     let lengths = [long, 10_000, 10_000, 10_000, 10_000]
     for _ in 0..<2 {
-      var frame = packer.begin().frame
+      var frame = packer.begin()
       frame.offer(raw, lengths)
       try frame.complete()
       // One of them may be the helper's, where the writer had to wait for a processor.
@@ -102,11 +102,11 @@ import TidemarkTestKit
     let digits = noise.map { $0 & 15 }
     for part in 0..<190 { long += digits[(part * 7)...] + noise[..<part] }
     for number in 1...5 {
-      var former = packer.begin().frame
+      var former = packer.begin()
       former.offer(long, [long.count])
       while packer.waiting > 0 {}
       // The helper is at a block that nobody wants any more, and then at this one.
-      var frame = packer.begin().frame
+      var frame = packer.begin()
       #expect(former.fetch(0) == nil)
       frame.offer([UInt8](repeating: UInt8(number), count: 2_000), [2_000])
       while packer.waiting > 0 {}
@@ -125,16 +125,16 @@ import TidemarkTestKit
     defer { packer.stop() }
     let raw = [UInt8](repeating: 1, count: Limits.bytesToPack + 40_000)
     let lengths = [Limits.bytesToPack - 20_000, 20_000, 20_000, 20_000]
-    var frame = packer.begin().frame
+    var frame = packer.begin()
     frame.offer(raw, lengths)
     try frame.complete()
     #expect(frame.fetch(2) == nil)
     #expect(frame.fetch(3) == nil)
-    var next = packer.begin().frame
+    var next = packer.begin()
     next.offer(raw, [20_000])
     try next.complete()
     packer.stop()
-    var late = packer.begin().frame
+    var late = packer.begin()
     late.offer(raw, [20_000])
     try late.complete()
     #expect(late.fetch(0) == nil)

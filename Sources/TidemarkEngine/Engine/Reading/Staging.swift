@@ -21,12 +21,12 @@ struct Staging {
   /// Whether the batch goes into new frames; one operation may join the last staged frame instead.
   private let startsOwnFrame: Bool
   /// Compresses blocks of the batch's new frames on a second thread; nil for none.
-  private let packing: BatchPacking?
+  private let packing: FramePacking?
   private var frames: [FrameBuilder] = []
   /// Set by `run`, for reading earlier touches from the log.
   private var caches: LogCaches?
 
-  init(next: UInt64, commitTime: HybridTime, startsOwnFrame: Bool, packing: BatchPacking?) {
+  init(next: UInt64, commitTime: HybridTime, startsOwnFrame: Bool, packing: FramePacking?) {
     self.next = next
     sequenceBefore = next - 1
     self.commitTime = commitTime
@@ -264,7 +264,7 @@ struct Staging {
     attributes merged: [UInt8]? = nil
   ) {
     if frames.isEmpty || (startsOwnFrame && frames[frames.count - 1].isFull) {
-      frames.append(FrameBuilder(packing: packing?.frame))
+      frames.append(FrameBuilder(packing: packing))
     }
     next += 1
     rawBytes += operation.keyLength + operation.valueLength + Limits.entryOverheadBytes

@@ -87,7 +87,7 @@ extension LogWriter {
 
   /// Has a second thread compress blocks of a batch while it is staged: only where `writeStaged`
   /// follows at once and compresses (`async` waits, `durable` is written raw), and for large ones.
-  private func beginPacking(_ batch: OperationBatch, _ durability: Durability) -> BatchPacking? {
+  private func beginPacking(_ batch: OperationBatch, _ durability: Durability) -> FramePacking? {
     guard durability == .buffered, batch.count > 1, batch.arena.count >= Limits.compressFromBytes
     else { return nil }
     return packer?.begin()
@@ -117,7 +117,7 @@ extension LogWriter {
 
   /// Stages the batch, a second time if the first finds a run of the index damaged; see `Staging`.
   private func stageLocked(
-    _ batch: OperationBatch, _ packing: BatchPacking?, _ state: inout WriterState
+    _ batch: OperationBatch, _ packing: FramePacking?, _ state: inout WriterState
   ) throws(TidemarkError) -> CommitResult {
     let commitTime = state.commitTime.next(wallClock: environment.clock.now())
     let first = state.sequence + 1

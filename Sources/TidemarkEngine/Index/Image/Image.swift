@@ -11,8 +11,6 @@ package final class Image: Sendable {
   private let file: any File
   private let sealer: BlockSealer?
   private let memory: ReservedMemory
-  /// Held while a chunk is read: `memory` takes one at a time.
-  private let loading = Lock(())
   // Copies of what the header says of the sections that every look-up needs.
   private let blocks: ImageHeader.Section
   private let blockOffsets: ImageHeader.Section
@@ -86,9 +84,9 @@ package final class Image: Sendable {
     let first = start >> ImageLayout.chunkShift
     let last = (start + count - 1) >> ImageLayout.chunkShift
     // Nearly all reads lie in one chunk or two; only longer ones ask for each chunk between.
-    if count > 0, !memory.isLoaded(first) || (last > first && !memory.isLoaded(last)) {
-      try load(first...last)
-    } else if last > first + 1 {
+    if last > first + 1
+      || (count > 0 && (!memory.isLoaded(first) || (last > first && !memory.isLoaded(last))))
+    {
       try load(first...last)
     }
     return unsafe _overrideLifetime(memory.bytes(start, count), borrowing: self)
@@ -135,12 +133,8 @@ package final class Image: Sendable {
   @inline(never)
   private func load(_ chunks: ClosedRange<Int>) throws(IndexError) {
     for chunk in chunks where !memory.isLoaded(chunk) {
-      try loading.withLock { (_) throws(IndexError) in
-        // Another thread may have read it meanwhile. After an error the next reader tries again.
-        if memory.isLoaded(chunk) { return }
-        try memory.load(chunk) { (bytes) throws(IndexError) in
-          try ImageChunk.read(chunk, of: header, from: file, sealer, into: &bytes)
-        }
+      try memory.load(chunk) { (bytes) throws(IndexError) in
+        try ImageChunk.read(chunk, of: header, from: file, sealer, into: &bytes)
       }
     }
   }

@@ -152,11 +152,8 @@ final class ImageCursor {
     ordinal = nil
     for list in lists {
       guard let head = list.ordinal else { continue }
-      guard let best = ordinal else {
-        ordinal = head
-        continue
-      }
-      if descending ? head > best : head < best { ordinal = head }
+      let best = ordinal ?? head
+      ordinal = descending ? max(head, best) : min(head, best)
     }
   }
 }

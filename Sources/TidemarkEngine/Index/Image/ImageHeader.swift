@@ -35,13 +35,6 @@ package struct ImageHeader: Sendable {
   package var seal: FileSeal?
   var sections = [Section](repeating: Section(), count: ImageLayout.Section.allCases.count)
 
-  init(storeID: [UInt8], imageID: UInt64, sequence: UInt64, seed: UInt64) {
-    self.storeID = storeID
-    self.imageID = imageID
-    self.sequence = sequence
-    self.seed = seed
-  }
-
   subscript(section: ImageLayout.Section) -> Section {
     get { sections[section.rawValue] }
     set { sections[section.rawValue] = newValue }
@@ -85,7 +78,9 @@ package struct ImageHeader: Sendable {
     page.zeros(ImageLayout.sealOffset - page.count)
     return page
   }
+}
 
+extension ImageHeader {
   /// Decodes a header page and checks that its numbers fit each other.
   init(_ page: RawSpan) throws(FormatError) {
     guard page.byteCount == ImageLayout.headerBytes else { throw FormatError("header cut short") }

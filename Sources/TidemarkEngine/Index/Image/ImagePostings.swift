@@ -148,16 +148,12 @@ struct PostingCursor {
   /// the ordinal at `position`.
   private mutating func enterBlock() throws(IndexError) {
     ordinal = nil
-    if position < 0 {
-      guard block > 0 else { return }
-      block -= 1
+    if !ordinals.indices.contains(position) {
+      let next = descending ? block - 1 : block + 1
+      guard next >= 0, next < list.blockCount else { return }
+      block = next
       try list.decode(block, into: &ordinals)
-      position = ordinals.count - 1
-    } else if position >= ordinals.count {
-      guard block + 1 < list.blockCount else { return }
-      block += 1
-      try list.decode(block, into: &ordinals)
-      position = 0
+      position = descending ? ordinals.count - 1 : 0
     }
     let next = Int(ordinals[position])
     if range.contains(next) { ordinal = next }

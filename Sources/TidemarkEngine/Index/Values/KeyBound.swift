@@ -46,14 +46,7 @@ struct KeyCut {
   }
 
   /// Whether this place lies behind the one directly before `other`; false where both are the same.
-  func lies(behind other: [UInt8]) -> Bool {
-    switch place {
-    case .beforeAll: false
-    case .afterAll: true
-    case .before: other.lexicographicallyPrecedes(key)
-    case .after: !key.lexicographicallyPrecedes(other)
-    }
-  }
+  func lies(behind other: [UInt8]) -> Bool { !precedes(other.rawSpan) }
 
   /// Whether the key `other` lies behind this place.
   @inline(__always)

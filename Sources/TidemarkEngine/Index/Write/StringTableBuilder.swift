@@ -40,28 +40,13 @@ struct StringTableBuilder {
     // No string has this id: where the last one ends.
     appendOffset(UInt32.max)
     try writer.write(sections.offsets, offsets.rawSpan, count: count)
-    try writer.begin()
-    try writer.append(table)
-    writer.end(sections.hash, count: table.count)
+    var hash = ByteWriter(capacity: 4 * table.count)
+    for number in table { hash.u32(number) }
+    try writer.write(sections.hash, hash.bytes.rawSpan, count: table.count)
   }
 
   private mutating func appendOffset(_ id: UInt32) {
     offsets.append(UInt64(id), bytes: 4)
     offsets.append(UInt64(bytes), bytes: ImageLayout.offsetBytes)
-  }
-}
-
-extension SectionWriter {
-  /// Appends numbers of four bytes.
-  fileprivate mutating func append(_ numbers: [UInt32]) throws(IndexError) {
-    var piece = ByteWriter(capacity: 4096)
-    for number in numbers {
-      piece.u32(number)
-      if piece.count == 4096 {
-        try append(piece.bytes.rawSpan)
-        piece.bytes.removeAll(keepingCapacity: true)
-      }
-    }
-    try append(piece.bytes.rawSpan)
   }
 }
