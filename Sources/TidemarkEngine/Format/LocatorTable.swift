@@ -66,10 +66,11 @@ package struct LocatorTable: Sendable {
     slots.append(place)
   }
 
-  /// The frame that holds a slot; nil when no frame does.
+  /// The frame that holds a slot, which must be one of the table's; nil in an empty table.
   func frame(holdingSlot slot: Int) -> FrameRecord? {
     // Every read takes this path, and an unspecialized generic search allocates.
-    // A frame has a slot at least: where all have one, it is the last that may hold the slot.
+    // Every frame has a slot at least, so frame number `slot` is the last that can hold it, and does
+    // where all before have one: that is tried first.
     var (low, high) = (0, min(frames.count, slot + 1))
     if high > 0, Int(frames[high - 1].firstSlot) <= slot { low = high }
     while low < high {

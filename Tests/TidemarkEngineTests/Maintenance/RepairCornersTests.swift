@@ -124,6 +124,30 @@ struct RepairCornersTests {
     #expect(try StoreFiles(damaged, path: "again").manifest().damage.count == 1)
   }
 
+  @Test("a repair covers all damage that was accepted before, however many records there are")
+  func manyHoles() throws {
+    let store = TestStore()
+    let engine = try store.open()
+    try engine.put("a", "1")
+    try engine.close()
+    let manifests = ManifestStore(store.disk, storePath: store.path)
+    var manifest = try #require(try manifests.load()).manifest
+    manifest.damage = (0..<UInt64(Limits.damageRecords)).map { number in
+      Manifest.Damage(
+        state: .accepted, segmentID: 0, offset: 0, length: 0, firstSequence: 10 + 2 * number,
+        lastSequence: 10 + 2 * number, reason: [])
+    }
+    try manifests.update(&manifest)
+    _ = try StoreRepair.repair(
+      from: store.path, into: "/repaired", environment: store.environment())
+    let damage = try StoreFiles(store.disk, path: "/repaired").manifest().damage
+    #expect(damage.count <= Limits.damageRecords / 2 && damage.allSatisfy { $0.state == .accepted })
+    for record in manifest.damage {
+      #expect(
+        damage.contains { ($0.firstSequence...$0.lastSequence).contains(record.firstSequence) })
+    }
+  }
+
   @Test("targets that exist and sources in use are refused, and nothing is left behind")
   func refusals() throws {
     let (files, _) = try SampleStore.small()

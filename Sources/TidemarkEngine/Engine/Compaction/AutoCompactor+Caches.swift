@@ -36,7 +36,8 @@ extension AutoCompactor {
       if compacting.withLock({ $0.isRunning }) {
         compacting.wait { !$0.isRunning || !$0.isFarOverBound }
       } else if isDue() {
-        // An error that keeps the log from growing is the put's to throw.
+        // After a failure, too, the excess is accepted, which ends the loop; the put reports an error
+        // that keeps the log from growing.
         _ = try? compactIfWorthwhile()
       } else {
         // No compaction is due: nobody waits until the log is compared with its bound again.
@@ -56,8 +57,8 @@ extension AutoCompactor {
     return max(0, bytes + Limits.cacheReserveBytes - free)
   }
 
-  /// An upper bound, in bytes, of what a compaction frees of evicted data, and of the space that
-  /// ``SegmentAppender/reserve(_:)`` allocates ahead: an eighth of the file, or `firstGrowthBytes`.
+  /// Bytes that a compaction may free of evicted data, as far as they were counted, with the space
+  /// that ``SegmentAppender/reserve(_:)`` may have allocated ahead.
   package var looseBytes: Int {
     let log = reader.snapshot
     return log.usage.rows.values.reduce(log.usedBytes / 8 + Limits.firstGrowthBytes) {

@@ -67,7 +67,8 @@ struct SegmentOrigin: Sendable {
     length = try file.length()
     sealedLength = row?.state == .sealed ? row?.length ?? length : length
     let footer = try? SegmentReader.footer(file, length: sealedLength, salt: salt, isCut: true)
-    // The end of a file may still have the footer of another segment.
+    // `isCut`: the file may have lost its end since, so its length is not compared. Damage may have
+    // put another segment's footer there; its id tells.
     if footer?.segmentID == id { self.footer = footer }
     if let header {
       try readCodecs(file, header, contexts, keys, note)
@@ -76,7 +77,7 @@ struct SegmentOrigin: Sendable {
     }
   }
 
-  /// Where the frames end: at the locator, the table behind them, or where the file was cut.
+  /// Where the frames end: at the locator (the table behind them) or, without a footer, at the end.
   var framesEnd: Int { min(length, footer?.locatorOffset ?? sealedLength) }
 
   /// The sequences that the segment stands for in the log, whether or not it holds them; nil where

@@ -229,9 +229,16 @@ package struct StoreRepair {
   /// Puts lost sequences on record as accepted damage; some are joined so that room for more stays.
   private func recordHoles(in result: inout Manifest) {
     let kept = (manifest?.damage ?? []).filter { $0.state == .accepted }
-    result.damage = Array(kept.prefix(Limits.damageRecords / 2))
+    var lost = report.lost
+    let isMuch = kept.count > Limits.damageRecords / 2
+    if isMuch {
+      for record in kept {
+        lost.insert(record.firstSequence...max(record.firstSequence, record.lastSequence))
+      }
+    }
+    result.damage = isMuch ? [] : kept
     let room = Limits.damageRecords / 2 - Limits.damageRecords / 8
-    for range in report.lost.coarsened(to: room).ranges {
+    for range in lost.coarsened(to: room).ranges {
       let loss = report.losses.first { $0.sequences?.overlaps(range) ?? false }
       let reason = loss.map { "\($0.file), offset \($0.offset): \($0.reason)" } ?? "lost"
       result.damage.append(

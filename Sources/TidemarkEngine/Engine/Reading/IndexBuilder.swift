@@ -168,11 +168,13 @@ struct IndexReplayer {
           }
         }
       case .touch:
+        // The slot goes on to tell the size of the put's value, which the touch renews.
         guard let present = try index.lookup(key, hash: hash), !present.isDeleted else { continue }
         slot.labelSet = present.labelSet
         slot.size = present.size
         slot.size.isTouched = true
       case .evict where front.isCached(entry):
+        // Where the cached value hid the user's own, the slot says deleted, so that it stays hidden.
         slot.size = try index.lookup(key, hash: hash)?.size.afterEviction ?? .evicted
         usage.noteEviction(ofKey: entry.keyLength, in: segments.covering(entry.sequence))
       case .delete, .evict:
