@@ -203,7 +203,7 @@ struct IndexChange: DerivedChange {
     }
     if !batch.mayRepeatUnique { try checkClaims() }
     batch.beginDerived()
-    for removal in removals { try batch.addDerivedRemoval(of: removal.rawSpan) }
+    for removal in removals { try batch.addDerived(removal.rawSpan, nil) }
     for put in puts { try batch.addDerived(put.key.rawSpan, put.value.rawSpan) }
     return try number(&batch)
   }

@@ -223,7 +223,7 @@ extension Engine {
       if keys.isEmpty { return }
       var batch = OperationBatch()
       batch.takeovers = takeovers
-      for key in keys { try batch.addDerivedRemoval(of: key.rawSpan) }
+      for key in keys { try batch.addDerived(key.rawSpan, nil) }
       _ = try stage(batch)
     }
   }

@@ -193,7 +193,7 @@ extension Store {
     let key = ProjectionPin.keys + Array(name.utf8)
     guard try engine.reader.newestEntry(ofKey: key.rawSpan) > 0 else { return false }
     var batch = OperationBatch()
-    try batch.addDerivedRemoval(of: key.rawSpan)
+    try batch.addDerived(key.rawSpan, nil)
     _ = try engine.stage(batch)
     return true
   }

@@ -141,9 +141,7 @@ package final class AttachmentFileWriter: Sendable {
   ) throws(FileSystemError) -> R {
     for _ in 0..<Self.attempts {
       do throws(FileSystemError) { return try step() } catch {
-        guard [ErrorNumber.noSpace, ErrorNumber.quotaExceeded].contains(error.number),
-          makeRoom(bytes)
-        else { throw error }
+        guard error.isDiskFull, makeRoom(bytes) else { throw error }
       }
     }
     return try step()

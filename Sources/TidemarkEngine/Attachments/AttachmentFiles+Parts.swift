@@ -88,10 +88,9 @@ extension AttachmentFiles {
   package func parts(
     passingOver passOver: (TidemarkError) -> Void = { _ in }
   ) throws(TidemarkError) -> [(name: PartName, part: AttachmentPartFile)] {
-    var files: [String] = []
+    let files: [String]
     do throws(FileSystemError) {
-      guard try fileSystem.kind(directory) == .directory else { return [] }
-      files = try fileSystem.list(directory).filter { $0.hasPrefix(PartName.prefix) }
+      files = try fileSystem.names(in: directory).filter { $0.hasPrefix(PartName.prefix) }
     } catch { throw TidemarkError(error, while: "listing parts of attachments") }
     var found: [(name: PartName, part: AttachmentPartFile)] = []
     for file in files {
@@ -124,8 +123,7 @@ extension AttachmentFiles {
         continue
       }
       try prepareDirectory()
-      let path = try writeStub(id)
-      holds.append(try adoptStub(path, id))
+      holds.append(try adopt(try writeStub(id), as: id, bytes: 0, ifMissing: true))
       hasNew = true
     }
     guard hasNew else { return holds }
@@ -133,24 +131,5 @@ extension AttachmentFiles {
       throw TidemarkError(error, while: "naming attachments")
     }
     return holds
-  }
-
-  /// Gives a stub its name, unless a file has that by now: a stub must not replace content. Under
-  /// the lock, as in `adopt`, so that none comes in between. The caller syncs the directory.
-  private func adoptStub(_ path: String, _ id: AttachmentID) throws(TidemarkError)
-    -> AttachmentHold
-  {
-    try state.withLock { (state: inout State) throws(TidemarkError) in
-      do throws(FileSystemError) {
-        if try fileSystem.kind(self.path(of: id)) == nil {
-          try fileSystem.rename(path, to: self.path(of: id))
-        } else {
-          try fileSystem.remove(path)
-        }
-      } catch { throw TidemarkError(error, while: "naming an attachment") }
-      state.unfinished.remove(path)
-      state.pins[id.hash, default: Pin()].holders += 1
-    }
-    return AttachmentHold(self, id)
   }
 }

@@ -119,17 +119,24 @@ package final class AttachmentFiles: Sendable {
 
   /// Gives a file that is complete and synced its name. A file of that name is replaced: it has the
   /// same content, or is damaged or a stub.
-  /// - Parameter claim: runs under the lock before the rename; where it throws, nothing happens.
+  /// - Parameters:
+  ///   - isMissing: for a stub of content that is not here: then a file that has the name by now
+  ///     stays, and the caller syncs the directory.
+  ///   - claim: runs under the lock before the rename; where it throws, nothing happens.
   /// - Returns: a hold on the attachment.
   func adopt(
-    _ path: String, as id: AttachmentID, bytes: Int,
+    _ path: String, as id: AttachmentID, bytes: Int, ifMissing isMissing: Bool = false,
     claiming claim: () throws(TidemarkError) -> Void = {}
   ) throws(TidemarkError) -> AttachmentHold {
     try state.withLock { (state: inout State) throws(TidemarkError) in
       try claim()
       do throws(FileSystemError) {
-        try fileSystem.rename(path, to: self.path(of: id))
-        try fileSystem.syncDirectory(directory)
+        if isMissing, try fileSystem.kind(self.path(of: id)) != nil {
+          try fileSystem.remove(path)
+        } else {
+          try fileSystem.rename(path, to: self.path(of: id))
+          if !isMissing { try fileSystem.syncDirectory(directory) }
+        }
       } catch { throw TidemarkError(error, while: "naming an attachment") }
       state.unfinished.remove(path)
       state.pins[id.hash, default: Pin()].holders += 1
@@ -167,8 +174,7 @@ package final class AttachmentFiles: Sendable {
   /// The hashes that files are named after, in order; of a store without any, none.
   package func hashes() throws(TidemarkError) -> [[UInt8]] {
     do throws(FileSystemError) {
-      guard try fileSystem.kind(directory) == .directory else { return [] }
-      return try fileSystem.list(directory).compactMap { AttachmentID.hash(ofFile: $0) }
+      return try fileSystem.names(in: directory).compactMap { AttachmentID.hash(ofFile: $0) }
     } catch { throw TidemarkError(error, while: "listing attachments") }
   }
 
@@ -372,12 +378,10 @@ extension TidemarkError {
   /// The error of a step that failed.
   /// - Parameter thing: what was being written.
   init(_ error: any Error, writing thing: String) {
-    self =
-      switch error {
-      case let error as FileSystemError: TidemarkError(error, while: "writing \(thing)")
-      case let error as TidemarkError: error
-      case let error as FormatError: TidemarkError(.inputOutput, error.reason, cause: error)
-      default: TidemarkError(.inputOutput, "\(thing) cannot be written", cause: error)
-      }
+    if let error = error as? FormatError {
+      self.init(.inputOutput, error.reason, cause: error)
+    } else {
+      self.init(wrapping: error, while: "writing \(thing)")
+    }
   }
 }

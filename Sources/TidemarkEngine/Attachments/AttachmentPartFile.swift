@@ -19,6 +19,10 @@ package final class AttachmentPartFile: Sendable {
     var isWhole = false
     /// Whether the file was removed, or has become an attachment: nothing may touch it any more.
     var isOver = false
+
+    /// Bytes of content that count.
+    var received: Int { min(pieces * AttachmentHeader.pieceBytes, Int(header.id.length)) }
+    var isToBeCompleted: Bool { !isWhole && pieces == header.pieces }
   }
 
   /// Unsynced bytes after which a part syncs, so that the sync at the end is quick.
@@ -81,7 +85,7 @@ package final class AttachmentPartFile: Sendable {
   }
 
   /// Bytes of content that count, from the beginning on.
-  package var received: Int { state.withLock { Self.received($0) } }
+  package var received: Int { state.withLock { $0.received } }
   /// Whether all content has come, has the right hash and is synced.
   package var isWhole: Bool { state.withLock { $0.isWhole && !$0.isOver } }
   /// Whether the file may have all pieces, some of them not verified.
@@ -105,10 +109,6 @@ package final class AttachmentPartFile: Sendable {
     }
   }
 
-  private static func received(_ state: State) -> Int {
-    min(state.pieces * AttachmentHeader.pieceBytes, Int(state.header.id.length))
-  }
-
   /// Reads pieces that an earlier opening has left, and counts those that are as they were written.
   /// Completes the content if no part is missing.
   /// - Parameter most: about how many bytes to read.
@@ -117,7 +117,7 @@ package final class AttachmentPartFile: Sendable {
   package func verifyStored(most: Int) throws(TidemarkError) -> Bool {
     try state.withLock { (state: inout State) throws(TidemarkError) in
       try checkUnderWay(state)
-      guard state.pieces < state.stored || Self.isToBeCompleted(state) else { return true }
+      guard state.pieces < state.stored || state.isToBeCompleted else { return true }
       do {
         let file = try files.fileSystem.open(path, .readWrite)
         defer { file.close() }
@@ -132,7 +132,7 @@ package final class AttachmentPartFile: Sendable {
           state.pieces += 1
           left -= piece.count
         }
-        if Self.isToBeCompleted(state) { try complete(file, &state) }
+        if state.isToBeCompleted { try complete(file, &state) }
       } catch { throw TidemarkError(error, writing: Self.subject) }
       return state.pieces == state.stored
     }
@@ -158,9 +158,9 @@ package final class AttachmentPartFile: Sendable {
   package func append(_ bytes: [UInt8], at offset: Int, now: UInt64) throws(TidemarkError) -> Int {
     try state.withLock { (state: inout State) throws(TidemarkError) in
       try checkUnderWay(state)
-      let known = Self.received(state) - offset
+      let known = state.received - offset
       guard state.pieces == state.stored, known >= 0, known < bytes.count else {
-        return Self.received(state)
+        return state.received
       }
       do {
         let file = try files.fileSystem.open(path, .readWrite)
@@ -168,14 +168,14 @@ package final class AttachmentPartFile: Sendable {
         try write(bytes, from: known, to: file, &state)
         state.header.touched = now
         try file.writeFully(state.header.encoded().rawSpan, at: 0)
-        if Self.isToBeCompleted(state) {
+        if state.isToBeCompleted {
           try complete(file, &state)
         } else if state.unsynced >= Self.bytesUntilSync {
           try sync(file, &state)
           state.unsynced = 0
         }
       } catch { throw TidemarkError(error, writing: Self.subject) }
-      return Self.received(state)
+      return state.received
     }
   }
 
@@ -199,10 +199,6 @@ package final class AttachmentPartFile: Sendable {
       state.unsynced += count
       start += count
     }
-  }
-
-  private static func isToBeCompleted(_ state: State) -> Bool {
-    !state.isWhole && state.pieces == state.header.pieces
   }
 
   /// Compares the hash of content of which all has come, and syncs the file and its name.

@@ -12,8 +12,7 @@ extension Engine {
       let length = segment.usedLength()
       let usage = read.usage(of: segment) ?? SpaceUsage.Row()
       let superseded = usage.superseded
-      let share = read.supersededShare(
-        of: segment, activeRawBytes: active?.id == segment.id ? active?.rawBytes : nil)
+      let share = read.supersededShare(of: segment, active: active)
       // The share of superseded bytes that stays: with all history kept, all but cached data.
       let keepsAll = read.manifest.retention == .everything
       let kept = keepsAll ? 1 - Double(usage.cached) / Double(max(superseded, 1)) : 0

@@ -15,10 +15,7 @@ final class Deferred<Output: Sendable>: Sendable {
   ) {
     let result = result
     let work: @Sendable () -> Void = {
-      let outcome: Result<Output, TidemarkError>
-      do throws(TidemarkError) { outcome = .success(try body()) } catch {
-        outcome = .failure(error)
-      }
+      let outcome = Result(catching: body)
       result.withLock { $0 = outcome }
     }
     thread = usesThread ? try? WorkerThread(name: name, yields: yields, work) : nil

@@ -79,6 +79,17 @@ extension TidemarkError {
           + "(while \(task): \(reason))", cause: error)
     }
   }
+
+  /// Gives any error the library's type; an error that has it already stays as it is.
+  /// - Parameter task: what was being done, for the message of an error of the file system.
+  init(wrapping error: any Error, while task: String) {
+    switch error {
+    case let error as TidemarkError: self = error
+    case let error as FileSystemError: self.init(error, while: task)
+    default: self.init(.inputOutput, "failed while \(task)", cause: error)
+    }
+  }
+
   /// Whether bytes are damaged or the disk cannot read them (`EIO`). Other bytes can still be read,
   /// so verification and repair note the place and go on; any other error ends them.
   package var isDamage: Bool {
@@ -89,4 +100,6 @@ extension TidemarkError {
 extension FileSystemError {
   /// Whether the disk cannot read bytes that it should have (`EIO`), unlike a missing file.
   package var isUnreadable: Bool { number == ErrorNumber.inputOutput }
+  /// Whether the disk, or what the user may take of it, is full.
+  var isDiskFull: Bool { [ErrorNumber.noSpace, ErrorNumber.quotaExceeded].contains(number) }
 }

@@ -51,3 +51,10 @@ extension File {
     }
   }
 }
+
+extension FileSystem {
+  /// The names in a directory; none where the directory is missing.
+  func names(in directory: String) throws(FileSystemError) -> [String] {
+    try kind(directory) == .directory ? try list(directory) : []
+  }
+}

@@ -45,7 +45,9 @@ final class LocalFileLock: FileLock {
     let descriptor = try SystemFiles.openOrCreate(path)
     var isKept = false
     defer { if !isKept { SystemFiles.close(descriptor) } }
-    guard try SystemFiles.lock(descriptor) else { return .held(owner: try readOwner(descriptor)) }
+    guard try SystemFiles.lock(descriptor) else {
+      return .held(owner: try SystemFiles.head(descriptor, ownerBytes))
+    }
     let identity = try SystemFiles.status(descriptor).identity
     // The lock is worth something only if the locked file is the one that others find at the path.
     guard try SystemFiles.status(at: path)?.identity == identity, !held.contains(identity) else {
@@ -78,18 +80,10 @@ final class LocalFileLock: FileLock {
     }
   }
 
-  private static func readOwner(_ descriptor: Int32) throws(SystemError) -> [UInt8] {
-    var text = [UInt8](repeating: 0, count: ownerBytes)
-    let count = try text.withMutableRawSpan { (span) throws(SystemError) in
-      try SystemFiles.read(descriptor, into: &span, at: 0)
-    }
-    return Array(text.prefix(count))
-  }
-
   /// Overwrites the text of the owner before, filled up with line feeds to its length: cutting the
   /// file would make every opening wait for the file system's journal.
   private static func writeOwner(_ owner: [UInt8], _ descriptor: Int32) throws(SystemError) {
-    let before = try readOwner(descriptor)
+    let before = try SystemFiles.head(descriptor, ownerBytes)
     let filling = max(0, before.count - owner.count)
     let text = owner + [UInt8](repeating: UInt8(ascii: "\n"), count: filling)
     guard text != before else { return }

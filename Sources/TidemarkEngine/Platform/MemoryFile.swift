@@ -5,6 +5,8 @@ final class MemoryFile: File {
   /// The content, shared by all openings of a file; it outlives the file's name.
   final class Content: Sendable {
     let bytes = Lock(MemoryBytes())
+    /// Raised while somebody has the file's lock.
+    let isLocked = AtomicSignal()
   }
 
   let content: Content

@@ -12,8 +12,6 @@ package final class MemoryFileSystem: FileSystem {
   private static let depthLimit = 64
 
   private let root = Lock(Node.directory([:]))
-  /// The contents that are locked; each ``MemoryFileLock`` keeps its content alive.
-  private let locks = Lock<Set<ObjectIdentifier>>([])
 
   package init() {}
 
@@ -100,8 +98,7 @@ package final class MemoryFileSystem: FileSystem {
         return content
       }
     }
-    let isFree = locks.withLock { $0.insert(ObjectIdentifier(content)).inserted }
-    guard isFree else { return .heldByThisProcess }
+    guard content.isLocked.raise() else { return .heldByThisProcess }
     content.bytes.withLock {
       $0.resize(to: 0)
       $0.write(owner.rawSpan, at: 0)
@@ -120,10 +117,6 @@ package final class MemoryFileSystem: FileSystem {
       return false
     }
     return found ?? false
-  }
-
-  fileprivate func unlock(_ content: MemoryFile.Content) {
-    locks.withLock { _ = $0.remove(ObjectIdentifier(content)) }
   }
 
   private func entries(
@@ -195,7 +188,7 @@ private final class MemoryFileLock: FileLock {
 
   func release() {
     isReleased.withLock { isReleased in
-      if !isReleased { fileSystem.unlock(content) }
+      if !isReleased { content.isLocked.take() }
       isReleased = true
     }
   }

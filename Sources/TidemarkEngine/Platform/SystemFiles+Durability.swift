@@ -95,11 +95,7 @@ extension SystemFiles {
     #else
       let descriptor = try open("/proc/sys/kernel/random/boot_id", .read)
       defer { close(descriptor) }
-      var text = [UInt8](repeating: 0, count: 64)
-      let count = try text.withMutableRawSpan { (span) throws(SystemError) in
-        try read(descriptor, into: &span, at: 0)
-      }
-      return Array(text.prefix(count))
+      return try head(descriptor, 64)
     #endif
   }
 }

@@ -16,6 +16,9 @@ struct SystemError: Error {
   var number: Int32
 }
 
+/// What the system says of a file.
+typealias FileStatus = (kind: FileKind, identity: FileIdentity, length: Int)
+
 /// Tells files apart whatever their paths: two paths with equal values lead to one file.
 struct FileIdentity: Hashable, Sendable {
   var device: UInt64
@@ -65,18 +68,14 @@ enum SystemFiles {
     _ = closeFile(descriptor)
   }
 
-  static func status(
-    _ descriptor: Int32
-  ) throws(SystemError) -> (kind: FileKind, identity: FileIdentity, length: Int) {
+  static func status(_ descriptor: Int32) throws(SystemError) -> FileStatus {
     var info = stat()
     _ = try retry { unsafe fstat(descriptor, &info) }
     return describe(info)
   }
 
   /// The status of the file that a path leads to through symbolic links; nil where there is none.
-  static func status(
-    at path: String
-  ) throws(SystemError) -> (kind: FileKind, identity: FileIdentity, length: Int)? {
+  static func status(at path: String) throws(SystemError) -> FileStatus? {
     try check(path)
     var info = stat()
     do throws(SystemError) {
@@ -95,6 +94,15 @@ enum SystemFiles {
       let count = Swift.min(target.count, transferBytes)
       return try retry { unsafe pread(descriptor, target.baseAddress, count, off_t(offset)) }
     }
+  }
+
+  /// The first bytes of a file, by one call; fewer where it is shorter.
+  static func head(_ descriptor: Int32, _ count: Int) throws(SystemError) -> [UInt8] {
+    var bytes = [UInt8](repeating: 0, count: count)
+    let length = try bytes.withMutableRawSpan { (span) throws(SystemError) in
+      try read(descriptor, into: &span, at: 0)
+    }
+    return Array(bytes.prefix(length))
   }
 
   static func write(
@@ -199,9 +207,7 @@ enum SystemFiles {
     if path.utf8.contains(0) { throw SystemError(number: EINVAL) }
   }
 
-  private static func describe(
-    _ info: stat
-  ) -> (kind: FileKind, identity: FileIdentity, length: Int) {
+  private static func describe(_ info: stat) -> FileStatus {
     let identity = FileIdentity(
       device: UInt64(truncatingIfNeeded: info.st_dev),
       node: UInt64(truncatingIfNeeded: info.st_ino))

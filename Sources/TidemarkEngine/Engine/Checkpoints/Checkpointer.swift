@@ -51,10 +51,7 @@ package final class Checkpointer: StateOwner {
     let keyID = try keys.current()
     let fileKey = try newFileKey(keyID)
     let begun = try writer.beginRun { id, sequence, manifest in
-      reader.beginRun(
-        RunPlan(id: id, sequence: sequence, manifest: manifest, fileKey: fileKey) { index in
-          self.countToMerge(extent, index)
-        })
+      reader.beginRun(id, through: sequence, manifest, fileKey) { countToMerge(extent, $0) }
     }
     guard let job = begun else { return nil }
     var row = Manifest.Image(id: job.info.imageID, sequence: job.info.sequence, length: 0)
@@ -82,12 +79,9 @@ package final class Checkpointer: StateOwner {
 
   /// How many of the newest runs are merged into the next one.
   private func countToMerge(_ extent: Extent, _ index: Index) -> Int {
-    let least = configuration.smallRunKeys
-    return switch extent {
-    case .asDue: index.runs.countToMerge(with: index.frozenKeys, least: least, isBounded: false)
-    case .brief: index.runs.countToMerge(with: index.frozenKeys, least: least, isBounded: true)
-    case .whole: index.runs.runs.count
-    }
+    guard extent != .whole else { return index.runs.runs.count }
+    return index.runs.countToMerge(
+      with: index.frozenKeys, least: configuration.smallRunKeys, isBounded: extent == .brief)
   }
 
   private func write(

@@ -51,8 +51,7 @@ extension Compactor {
 
   /// About how many bytes of a segment on the disk something newer has replaced.
   private func supersededBytes(_ segment: Segment, _ log: LogSnapshot) -> Double {
-    let active = writer.active.flatMap { $0.id == segment.id ? $0.rawBytes : nil }
-    return Double(segment.usedLength()) * log.supersededShare(of: segment, activeRawBytes: active)
+    Double(segment.usedLength()) * log.supersededShare(of: segment, active: writer.active)
   }
 
   /// Counts superseded bytes in segments without a count: an opening reads counts from the newest
@@ -88,12 +87,13 @@ extension Compactor {
 
 extension LogSnapshot {
   /// How much of a segment something newer has replaced, from 0 to 1.
-  /// - Parameter activeRawBytes: raw bytes of `segment` if this process appends to it. An active
-  ///   segment of another process (nil) is measured by its length on the disk.
-  func supersededShare(of segment: Segment, activeRawBytes: Int?) -> Double {
+  /// - Parameter active: the segment that this process appends to. An active segment of another
+  ///   process is measured by its length on the disk.
+  func supersededShare(of segment: Segment, active: (id: UInt64, rawBytes: Int)?) -> Double {
     let superseded = usage(of: segment)?.superseded ?? 0
     let sealed = manifest.segments.first { $0.id == segment.id && $0.state == .sealed }
-    let raw = sealed?.rawBytes ?? activeRawBytes ?? segment.usedLength()
+    let activeBytes = active?.id == segment.id ? active?.rawBytes : nil
+    let raw = sealed?.rawBytes ?? activeBytes ?? segment.usedLength()
     return Double(superseded) / Double(max(raw, superseded, 1))
   }
 

@@ -155,7 +155,10 @@ struct StoreRecovery {
           codecs: try tailCodecs(segment))
         try file.truncate(to: tail.end)
         try appender.rewrite(from: rewriteStart(tail, row))
-        let sealed = try sealed(appender)
+        let sealed: Manifest.Segment
+        do throws(LogReadError) { sealed = try appender.seal() } catch {
+          throw segment.damage(error, offset: appender.length)
+        }
         updated.segments[updated.segments.count - 1] = sealed
         try manifests.update(&updated)
         segment.seal(length: sealed.length)
@@ -163,12 +166,6 @@ struct StoreRecovery {
     } catch { throw TidemarkError(wrapping: error, while: "recovering the log") }
     durable = lastSequence
     manifest = updated
-  }
-
-  private func sealed(_ appender: SegmentAppender) throws(TidemarkError) -> Manifest.Segment {
-    do throws(LogReadError) { return try appender.seal() } catch {
-      throw appender.segment.damage(error, offset: appender.length)
-    }
   }
 
   /// The decoder of the active segment; without encryption it needs no header, which may be lost.

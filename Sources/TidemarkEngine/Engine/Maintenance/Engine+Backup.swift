@@ -139,8 +139,7 @@ extension Engine {
     do throws(FileSystemError) {
       let file = try fileSystem.open(path, .create)
       defer { file.close() }
-      var end = length ?? 0
-      if length == nil { end = try source.length() }
+      let end = if let length { length } else { try source.length() }
       var offset = 0
       while offset < end {
         let bytes = try source.read(min(1 << 20, end - offset), at: offset)

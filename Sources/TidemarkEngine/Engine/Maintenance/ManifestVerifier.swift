@@ -28,13 +28,8 @@ struct ManifestVerifier {
     manifest = copies.compactMap(\.manifest).max { $0.generation < $1.generation }
     isMissing = copies.allSatisfy { $0.bytes == nil }
     for (copy, name) in zip(copies, StoreLayout.manifests) {
-      let problem: String?
-      if let manifest {
-        problem = Self.judge(copy, against: manifest)
-      } else {
-        problem = "both copies of MANIFEST are lost: \(copy.problem)"
-      }
-      guard let problem else { continue }
+      let lost = "both copies of MANIFEST are lost: \(copy.problem)"
+      guard let problem = manifest.map({ Self.judge(copy, against: $0) }) ?? lost else { continue }
       findings.append(
         VerifyFinding(
           file: name, offset: 0, message: problem,

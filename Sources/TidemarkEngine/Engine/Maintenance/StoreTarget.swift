@@ -83,15 +83,3 @@ struct StoreTarget {
     if isNew { try? fileSystem.remove(path) }
   }
 }
-
-extension TidemarkError {
-  /// Gives any error the library's type; an error that has it already stays as it is.
-  /// - Parameter task: what was being done, for the message of an error of the file system.
-  init(wrapping error: any Error, while task: String) {
-    switch error {
-    case let error as TidemarkError: self = error
-    case let error as FileSystemError: self.init(error, while: task)
-    default: self.init(.inputOutput, "failed while \(task)", cause: error)
-    }
-  }
-}

@@ -233,10 +233,3 @@ package struct StoreVerifier {
     }
   }
 }
-
-extension FileSystem {
-  /// The names in a directory; none where the directory is missing.
-  func names(in directory: String) throws(FileSystemError) -> [String] {
-    try kind(directory) == .directory ? try list(directory) : []
-  }
-}

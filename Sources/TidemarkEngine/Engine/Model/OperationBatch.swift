@@ -200,31 +200,23 @@ package struct OperationBatch: Sendable {
   ///   - key: the key.
   ///   - sequence: the entry that was meant; 0 for whichever is the newest.
   package mutating func addEviction(of key: RawSpan, at sequence: UInt64) throws(TidemarkError) {
-    var attributes = EntryAttributes()
-    attributes.entryClass = .cache
     let condition = sequence > 0 ? addCondition(.isNewest(sequence)) : -1
-    try add(.evict, key: key, attributes: attributes, condition: condition)
+    try add(.evict, key: key, attributes: Self.cached, condition: condition)
   }
 
   /// Says that the operations added from now on are derived from those so far.
   package mutating func beginDerived() { derivedFrom = operations.count }
 
   /// Adds a derived entry.
-  package mutating func addDerived(_ key: RawSpan, _ value: RawSpan) throws(TidemarkError) {
+  /// - Parameter value: nil adds the eviction of the entry, which does nothing if there is none.
+  package mutating func addDerived(_ key: RawSpan, _ value: RawSpan?) throws(TidemarkError) {
     let hadCached = hasCached
-    try add(.put, key: key, value: value, attributes: Self.derived)
+    try add(value == nil ? .evict : .put, key: key, value: value, attributes: Self.cached)
     // Derived entries are stored as cached data, but no user's value can be at their reserved keys.
     hasCached = hadCached
   }
 
-  /// Adds the eviction of a derived entry; does nothing if there is none.
-  package mutating func addDerivedRemoval(of key: RawSpan) throws(TidemarkError) {
-    let hadCached = hasCached
-    try add(.evict, key: key, attributes: Self.derived)
-    hasCached = hadCached
-  }
-
-  private static let derived: EntryAttributes = {
+  private static let cached: EntryAttributes = {
     var attributes = EntryAttributes()
     attributes.entryClass = .cache
     return attributes

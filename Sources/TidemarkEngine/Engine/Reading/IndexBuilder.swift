@@ -33,14 +33,12 @@ struct IndexBuilder {
         index: Index(runs: RunList(runs.reversed()), seed: manifest.hashSeed), usage: SpaceUsage())
       do throws(IndexOrStoreError) {
         if let newest = runs.last {
-          do {
+          do throws(IndexError) {
             let info = try newest.userInfo()
-            built.usage = try SpaceUsage(decoding: info.rawSpan)
-          } catch let error as IndexError {
-            throw .index(error)
-          } catch let error as FormatError {
-            throw .index(.imageInvalid(error))
-          } catch { throw .index(newest.damage(.userInfo)) }
+            do throws(FormatError) { built.usage = try SpaceUsage(decoding: info.rawSpan) } catch {
+              throw .imageInvalid(error)
+            }
+          } catch { throw .index(error) }
         }
         try replay(into: &built, active: active, salvage: salvage)
         return built

@@ -9,8 +9,7 @@ extension LogHistory {
       try read.checkReadable()
       return (read.manifest, read.visible)
     }
-    let limit = HybridTime.last(at: date)
-    guard let limit else {
+    guard let limit = HybridTime.last(at: date) else {
       // Before 1970 nothing was committed: the state is the empty one, if that is still kept.
       try Reader.checkKept(0, manifest)
       return 0

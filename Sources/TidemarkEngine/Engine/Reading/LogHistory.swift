@@ -12,8 +12,6 @@ package struct LoggedCommit: Sendable, Hashable {
 package struct LogHistory: Sendable {
   let reader: Reader
 
-  init(_ reader: Reader) { self.reader = reader }
-
   /// The commits that ended at or before a sequence, newest first, without those of records alone.
   /// The log is read backwards in growing windows, and each window forwards, as a cursor goes.
   /// - Parameters:

@@ -89,20 +89,27 @@ extension Reader {
   func distrustIndex() { reading.withLock { $0.staleBelow = .max } }
 
   /// Begins a checkpoint of the index: freezes the memtable, of which a sorted run is to be written
-  /// without locks. The writer's lock is held, so that `plan.sequence` is the last entry.
-  func beginRun(_ plan: RunPlan) -> RunJob {
+  /// without locks. The writer's lock is held, so that `sequence` is the last entry.
+  /// - Parameters:
+  ///   - id: of the run.
+  ///   - sequence: the last entry that it covers.
+  ///   - count: decides how many of the newest runs are merged into it.
+  func beginRun(
+    _ id: UInt64, through sequence: UInt64, _ manifest: Manifest, _ fileKey: NewFileKey?,
+    merging count: (Index) -> Int
+  ) -> RunJob {
     reading.withLock { read in
       // A delta that is still frozen is of a run that could not be written: this run is of it.
       if read.nextRun.frozen == nil { read.index.freeze() }
       var info = read.nextRun.begin(
-        plan.id, historyFrom: plan.manifest.historyFrom,
+        id, historyFrom: manifest.historyFrom,
         else: ImageInfo(
-          storeID: plan.manifest.storeID, imageID: plan.id, sequence: plan.sequence,
+          storeID: manifest.storeID, imageID: id, sequence: sequence,
           userInfo: read.usage.encoded(), dropTombstonesThrough: 0, keepFormerMembers: true))
-      info.fileKey = plan.fileKey
+      info.fileKey = fileKey
       // Above the floor a view may need the cached value before an eviction.
       info.dropEvictionsThrough = LogSnapshot(read).neededFloor
-      let taken = plan.countToMerge(read.index)
+      let taken = count(read.index)
       return RunJob(
         info: info, input: read.index.mergeInput(taking: taken), taken: taken,
         generation: read.nextRun.generation)
@@ -113,15 +120,13 @@ extension Reader {
   /// `publish`, so that the index is not rebuilt in between.
   /// - Throws: `inputOutput` where the index was rebuilt since the job began.
   func runsBeneath(_ job: RunJob) throws(TidemarkError) -> Set<UInt64> {
-    let beneath = reading.withLock { read -> Set<UInt64>? in
-      guard read.nextRun.generation == job.generation else { return nil }
+    try reading.withLock { (read: inout ReadState) throws(TidemarkError) in
+      guard read.nextRun.generation == job.generation else {
+        throw TidemarkError(.inputOutput, "the index was made anew meanwhile; try again")
+      }
       // `runs` are newest first.
       return Set(read.index.runs.runs.dropFirst(job.taken).map(\.header.imageID))
     }
-    guard let beneath else {
-      throw TidemarkError(.inputOutput, "the index was made anew meanwhile; try again")
-    }
-    return beneath
   }
 
   /// Puts a run, which MANIFEST lists by now, in the place of the frozen delta and merged runs.
@@ -275,17 +280,6 @@ extension Reader {
     objects.removeAll()
     caches.removeAll()
   }
-}
-
-/// What a run of the index is to be like.
-struct RunPlan {
-  var id: UInt64
-  /// The last entry that it covers.
-  var sequence: UInt64
-  var manifest: Manifest
-  var fileKey: NewFileKey?
-  /// Decides how many of the newest runs are merged into it.
-  var countToMerge: (Index) -> Int
 }
 
 /// A run of the index that is being written.

@@ -30,7 +30,7 @@ package final class Reader: StateOwner {
   }
 
   package var entries: LogEntries { LogEntries(reader: self) }
-  package var history: LogHistory { LogHistory(self) }
+  package var history: LogHistory { LogHistory(reader: self) }
 
   /// Sets the writer of the log; called once, when that is made.
   func follow(_ tail: any LogTail) { self.tail.withLock { $0.tail = tail } }
@@ -146,7 +146,6 @@ struct LogSnapshot: Sendable {
   let pins: [UInt64]
   /// Compactions keep deletes above this sequence, for those who follow the log.
   let deletesKeptAbove: UInt64
-  let isClosed: Bool
 
   init(_ read: borrowing ReadState) {
     manifest = read.manifest
@@ -157,7 +156,6 @@ struct LogSnapshot: Sendable {
     durable = read.durable
     pins = read.views.sequences
     deletesKeptAbove = read.deletesKeptAbove
-    isClosed = read.isClosed
   }
 
   /// Whether open views, or damage (which stops dropping), keep superseded cached data.

@@ -55,7 +55,11 @@ struct SequenceWindow {
       let front = try frames.front(record)
       var sets: [Int: Int] = [:]
       for head in front.entries where head.sequence >= first && head.sequence <= last {
-        if includesRecords || LogCursor.isShown(head, front) { add(head, of: front, &sets) }
+        guard includesRecords || LogCursor.isShown(head, front) else { continue }
+        lastFront = front
+        add(head, key: front.key(of: head), attributes: front.attributeBytes(of: head), &sets) {
+          front.labels(of: head)
+        }
       }
       // At twice the size, so that the sorting is paid for by as many entries.
       if heads.count >= 2 * most { cut() }
@@ -63,25 +67,27 @@ struct SequenceWindow {
     if heads.count > most { cut() }
   }
 
-  /// - Parameter sets: from the frame's label sets to those of the window.
-  private mutating func add(_ head: EntryHead, of front: DecodedFront, _ sets: inout [Int: Int]) {
-    lastFront = front
+  /// Adds a copy of an entry header.
+  /// - Parameters:
+  ///   - sets: from the label sets of the frame, or of the window before, to those of this window.
+  ///   - labels: gives the entry's labels.
+  private mutating func add(
+    _ head: EntryHead, key: RawSpan, attributes: RawSpan, _ sets: inout [Int: Int],
+    _ labels: () -> [[UInt8]]
+  ) {
     var head = head
     if head.labelSet >= 0 {
-      if let known = sets[head.labelSet] {
-        head.labelSet = known
-      } else {
-        sets[head.labelSet] = labelSets.count
-        labelSets.append(front.labels(of: head))
-        head.labelSet = labelSets.count - 1
+      let number = sets[head.labelSet] ?? labelSets.count
+      if number == labelSets.count {
+        labelSets.append(labels())
+        sets[head.labelSet] = number
       }
+      head.labelSet = number
     }
-    let key = bytes.count
-    bytes.append(copying: front.key(of: head))
-    let attributes = bytes.count
-    bytes.append(copying: front.attributeBytes(of: head))
-    head.keyStart = key
-    head.attributesStart = attributes
+    head.keyStart = bytes.count
+    bytes.append(copying: key)
+    head.attributesStart = bytes.count
+    bytes.append(copying: attributes)
     heads.append(head)
   }
 
@@ -89,28 +95,15 @@ struct SequenceWindow {
   private mutating func cut() {
     heads.sort { $0.sequence < $1.sequence }
     last = heads[most - 1].sequence
-    let (all, keys, sets) = (heads.prefix(most), bytes, labelSets)
-    heads = []
-    bytes = []
-    labelSets = []
-    var numbers: [Int: Int] = [:]
-    for var head in all {
-      let key = bytes.count
-      bytes.append(contentsOf: keys[head.keyStart..<(head.keyStart + head.keyLength)])
-      let attributes = bytes.count
-      bytes.append(
-        contentsOf: keys[head.attributesStart..<(head.attributesStart + head.attributesLength)])
-      head.keyStart = key
-      head.attributesStart = attributes
-      if head.labelSet >= 0 {
-        let number = numbers[head.labelSet] ?? labelSets.count
-        if number == labelSets.count {
-          labelSets.append(sets[head.labelSet])
-          numbers[head.labelSet] = number
-        }
-        head.labelSet = number
-      }
-      heads.append(head)
+    let (all, old, oldSets) = (heads.prefix(most), bytes, labelSets)
+    (heads, bytes, labelSets) = ([], [], [])
+    var sets: [Int: Int] = [:]
+    for head in all {
+      let attributesEnd = head.attributesStart + head.attributesLength
+      add(
+        head, key: old.rawSpan.extracting(head.keyStart..<(head.keyStart + head.keyLength)),
+        attributes: old.rawSpan.extracting(head.attributesStart..<attributesEnd), &sets
+      ) { oldSets[head.labelSet] }
     }
   }
 

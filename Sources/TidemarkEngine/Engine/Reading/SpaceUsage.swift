@@ -27,22 +27,20 @@ package struct SpaceUsage: Sendable, Hashable {
   /// Counts the entry of `slot` as replaced.
   /// - Parameter segment: the one that holds it; nil when a compaction has dropped that.
   mutating func supersede(_ slot: Slot, in segment: Segment?) {
-    guard let segment else { return }
-    add(slot.size.approximateBytes, isCached: slot.size.isCached, segment.id)
+    add(slot.size.approximateBytes, isCached: slot.size.isCached, in: segment)
   }
 
-  private mutating func add(_ bytes: Int, isCached: Bool, _ id: UInt64) {
+  private mutating func add(_ bytes: Int, isCached: Bool, in segment: Segment?) {
     // Not `rows[id]?.superseded += bytes`, which allocates memory at each put.
-    guard let row = rows.index(forKey: id) else { return }
+    guard let segment, let row = rows.index(forKey: segment.id) else { return }
     rows.values[row].superseded += bytes
     if isCached { rows.values[row].cached += bytes }
   }
 
   /// Counts an eviction itself, which is garbage once it is in the index.
   mutating func noteEviction(ofKey length: Int, in segment: Segment?) {
-    guard let segment else { return }
     let bytes = SizeClass.ofEntry(key: length, value: 0).approximateBytes
-    add(bytes, isCached: true, segment.id)
+    add(bytes, isCached: true, in: segment)
   }
 
   /// Bytes of replaced cached data in the segments that were counted.

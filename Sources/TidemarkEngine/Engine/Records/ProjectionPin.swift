@@ -26,9 +26,7 @@ package struct ProjectionPin: Sendable, Hashable {
 
   package init(decoding bytes: RawSpan) throws(FormatError) {
     var reader = ByteReader(bytes)
-    guard try reader.u8() == Self.version else {
-      throw FormatError("unknown version of a projection's checkpoint", isNewer: true)
-    }
+    try reader.version(Self.version)
     sequence = try reader.u64()
     epoch = try reader.u64()
     time = try reader.u64()

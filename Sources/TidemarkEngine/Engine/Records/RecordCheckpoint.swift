@@ -42,9 +42,7 @@ struct RecordCheckpoint: Equatable {
   /// - Parameter sequence: the record's own. The list was made before it, so `through` is below it.
   init(decoding bytes: RawSpan, at sequence: UInt64) throws(FormatError) {
     var reader = ByteReader(bytes)
-    guard try reader.u8() == Self.version else {
-      throw FormatError("unknown version of a list of records", isNewer: true)
-    }
+    try reader.version(Self.version)
     through = try reader.varint()
     guard through < sequence else { throw FormatError("a list of records from the future") }
     // A row takes three bytes at least.

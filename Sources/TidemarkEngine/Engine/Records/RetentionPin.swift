@@ -92,9 +92,8 @@ package struct RetentionPin: Sendable, Hashable {
   /// The value of the pin's record.
   /// - Parameter rest: the bytes that the session with the peer keeps behind the pin.
   package func record(before rest: [UInt8]) -> [UInt8] {
-    let pin = encoded
     var writer = ByteWriter()
-    writer.blob(pin)
+    writer.blob(encoded)
     writer.raw(rest)
     return writer.bytes
   }
@@ -109,9 +108,7 @@ package struct RetentionPin: Sendable, Hashable {
 
   package init(decoding bytes: RawSpan) throws(FormatError) {
     var reader = ByteReader(bytes)
-    guard try reader.u8() == Self.version else {
-      throw FormatError("unknown version of a pin", isNewer: true)
-    }
+    try reader.version(Self.version)
     frontier = try reader.varint()
     settledThrough = try reader.varint()
     let first = try reader.varint()

@@ -42,12 +42,10 @@ package struct HintFile: Sendable {
   }
 
   private func newest() -> Copy? {
-    paths.indices.compactMap { number in
-      (try? readCopy(number)).map { Copy(number: number, generation: $0, content: $1) }
-    }.max { $0.generation < $1.generation }
+    paths.indices.compactMap { try? readCopy($0) }.max { $0.generation < $1.generation }
   }
 
-  private func readCopy(_ number: Int) throws -> (UInt64, [UInt8]) {
+  private func readCopy(_ number: Int) throws -> Copy {
     let file = try fileSystem.open(paths[number], .read)
     defer { file.close() }
     let length = try file.length()
@@ -67,13 +65,15 @@ package struct HintFile: Sendable {
     guard try bytes.rawSpan.u32(at: 12) & FormatConstants.encryptionFeature != 0 else {
       // An encrypted store trusts no plain file: anybody may have made it.
       guard try writer.keys.current() == nil else { throw FormatError("not encrypted") }
-      return (generation, Array(bytes[Self.headerBytes...]))
+      let content = Array(bytes[Self.headerBytes...])
+      return Copy(number: number, generation: generation, content: content)
     }
     let fileID = try bytes.rawSpan.u64(at: 32)
     let seal = try FileSeal(bytes.rawSpan, at: Self.headerBytes)
     let sealer = try seal.sealer(key: writer.keys.key(seal.keyID), fileID: fileID)
     let start = Self.headerBytes + FileSeal.byteCount
-    return (generation, try sealer.open(bytes.rawSpan.extracting(start..<length), Self.nonce))
+    let content = try sealer.open(bytes.rawSpan.extracting(start..<length), Self.nonce)
+    return Copy(number: number, generation: generation, content: content)
   }
 
   /// Writes the content over the older copy, without a sync; nothing if it is above `mostBytes`.
@@ -106,11 +106,9 @@ package struct HintFile: Sendable {
   package static func names(_ writer: LogWriter) throws(TidemarkError) -> [String] {
     let directory = writer.path + "/" + StoreLayout.hintDirectory
     do {
-      guard try writer.fileSystem.kind(directory) == .directory else { return [] }
-      var names: Set<String> = []
-      for name in try writer.fileSystem.list(directory)
-      where name.hasSuffix(".0") || name.hasSuffix(".1") { names.insert(String(name.dropLast(2))) }
-      return names.sorted()
+      let files = try writer.fileSystem.names(in: directory)
+        .filter { $0.hasSuffix(".0") || $0.hasSuffix(".1") }
+      return Set(files.map { String($0.dropLast(2)) }).sorted()
     } catch { throw TidemarkError(error, while: "looking for hints") }
   }
 
@@ -122,9 +120,8 @@ package struct HintFile: Sendable {
     let directory = store.path + "/" + StoreLayout.hintDirectory
     let fileSystem = store.environment.fileSystem
     do throws(FileSystemError) {
-      guard try fileSystem.kind(directory) == .directory else { return [] }
       var files: [(path: String, key: Encryption.KeyID?)] = []
-      for name in try fileSystem.list(directory) {
+      for name in try fileSystem.names(in: directory) {
         let path = directory + "/" + name
         let head = try fileSystem.head(of: path, headerBytes + Encryption.KeyID.byteCount)
         let flags = (try? head.rawSpan.u32(at: 12)) ?? 0

@@ -21,8 +21,7 @@ struct Quarantine {
       let note = "torn tail of log/\(name), offset \(start), \(bytes.count) bytes\n"
       try write(bytes, to: base + ".bin")
       try write(Array(note.utf8), to: base + ".txt")
-    } catch  where error.number == ErrorNumber.noSpace || error.number == ErrorNumber.quotaExceeded
-    {
+    } catch  where error.isDiskFull {
       return
     }
   }
