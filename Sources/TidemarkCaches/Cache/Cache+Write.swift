@@ -148,10 +148,9 @@ extension Cache {
     let key = full(key)
     var batch = WriteBatch()
     let seconds = try seconds(maxAge, key)
-    guard
-      try batch.addTouch(of: key, at: sequence, hash: hash, maxAge: seconds, region.engine)
-    else { return nil }
-    return batch
+    let isThere = try batch.addTouch(
+      of: key, at: sequence, hash: hash, maxAge: seconds, region.engine)
+    return isThere ? batch : nil
   }
 
   func staleBatch(_ keys: [Key]) throws(TidemarkError) -> WriteBatch {
@@ -184,10 +183,7 @@ extension Cache {
     var batch = WriteBatch()
     let keys = Set(keys.map { full($0) })
     store.registry.willWrite(keys)
-    for key in keys {
-      guard try region.engine.reader.slot(ofKey: key.rawSpan)?.isLiveCached == true else {
-        continue
-      }
+    for key in keys where try region.engine.reader.slot(ofKey: key.rawSpan)?.isLiveCached == true {
       try batch.operations.addEviction(of: key.rawSpan, at: 0)
     }
     return batch
@@ -228,9 +224,7 @@ extension Cache {
   private func keys(
     _ labels: LabelFilter, prefix: [UInt8]
   ) throws(TidemarkError) -> [[UInt8]] {
-    var query = EntryQuery(prefix: prefix, labels: labels)
-    query.values = false
-    var rows = try store.entries(query)
+    var rows = try store.entries(EntryQuery(prefix: prefix, labels: labels, values: false))
     var keys: [[UInt8]] = []
     while let entry = try rows.next() { keys.append(entry.key.bytes) }
     return keys

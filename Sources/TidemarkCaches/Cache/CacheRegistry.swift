@@ -156,10 +156,10 @@ package final class CacheRegistry: CacheParticipant {
   /// something about all keys of its cache.
   private func noteSaid(by batch: OperationBatch, in regions: [CacheRegion]) {
     guard !questions.isEmpty else { return }
-    let said = batch.operations.filter { $0.kind != .evict || $0.condition < 0 }
-    questions.say(said.lazy.map { [UInt8](copying: batch.key(of: $0)) })
-    for operation in said where ReservedKeys.contains(batch.key(of: operation)) {
-      let key = [UInt8](copying: batch.key(of: operation))
+    let said = batch.operations.lazy.filter { $0.kind != .evict || $0.condition < 0 }
+    let keys: [[UInt8]] = said.map { [UInt8](copying: batch.key(of: $0)) }
+    questions.say(keys)
+    for key in keys where ReservedKeys.contains(key.rawSpan) {
       for region in regions where key == ReservedKeys.collection(region.prefix) {
         questions.say(prefix: region.prefix)
       }
@@ -172,12 +172,10 @@ package final class CacheRegistry: CacheParticipant {
     of region: CacheRegion, after change: CacheRegion.Change, _ operations: OperationBatch,
     _ batch: inout OperationBatch
   ) throws(TidemarkError) {
-    guard change.givesUp || !change.victims.isEmpty else { return }
-    guard try hasCollection(region) else { return }
+    guard change.givesUp || !change.victims.isEmpty, try hasCollection(region) else { return }
     let key = ReservedKeys.collection(region.prefix)
     let isSwitch = operations.operations.contains {
-      $0.kind == .put && $0.keyLength == key.count
-        && operations.key(of: $0).isEqual(to: key.rawSpan)
+      $0.kind == .put && operations.key(of: $0).isEqual(to: key.rawSpan)
     }
     if !isSwitch { try batch.addEviction(of: key.rawSpan, at: 0) }
   }

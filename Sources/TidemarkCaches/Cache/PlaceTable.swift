@@ -30,11 +30,7 @@ struct PlaceTable: Sendable {
   /// The place that a sequence is likely to have; -1 for none. Does not look at it.
   @inline(__always)
   func likelyPlace(of sequence: UInt64) -> Int {
-    guard count > 0 else { return -1 }
-    let (hash, mask) = (Self.hash(sequence), rows.count - 1)
-    var index = Int(hash) & mask
-    while rows[index].place >= 0, rows[index].hash != hash { index = (index + 1) & mask }
-    return Int(rows[index].place)
+    Int(find(sequence) { _ in true } ?? -1)
   }
 
   /// Adds a sequence that is not here.

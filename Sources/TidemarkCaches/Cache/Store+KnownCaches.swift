@@ -13,11 +13,10 @@ extension Store {
       found[saved.prefix] = CacheRegion(engine, prefix: saved.prefix, policy: saved.policy)
     }
     for region in registry.regions.withLock({ $0 }) { found[region.prefix] = region }
-    var known: [KnownCache] = []
-    for (prefix, region) in found.sorted(by: { $0.key.lexicographicallyPrecedes($1.key) }) {
-      known.append(KnownCache(prefix: Key(prefix), status: try region.status()))
+    let sorted = found.values.sorted { $0.prefix.lexicographicallyPrecedes($1.prefix) }
+    return try sorted.map { (region) throws(TidemarkError) in
+      KnownCache(prefix: Key(region.prefix), status: try region.status())
     }
-    return known
   }
 
   /// All keys as one cache with the rules that a cache has by default, to look at entries of which

@@ -73,9 +73,9 @@ extension Store {
 
   /// Whether what follows a prefix is the number of a version.
   private static func isVersioned(_ rest: ArraySlice<UInt8>) -> Bool {
-    guard rest.count >= 12, rest.first == UInt8(ascii: "v") else { return false }
     let digits = rest.dropFirst().prefix(10)
-    return digits.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
+    return rest.first == UInt8(ascii: "v")
+      && digits.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
       && rest.dropFirst(11).first == UInt8(ascii: "/")
   }
 }

@@ -8,7 +8,7 @@ extension Cache {
   /// - Parameter policy: that of the reader who asks first.
   func question(
     _ key: Key, _ policy: ReadPolicy, _ source: CacheSource<Value>
-  ) -> @Sendable (CacheQuestion) async throws -> Flights.Answer {
+  ) -> Flights.Ask {
     { [weak store, region, coding] question in
       let current = { store.map { Cache(store: $0, region: region, coding: coding) } }
       guard let known = try Self.known(key, policy, source, current()) else { return .overtaken }

@@ -5,7 +5,7 @@ extension Cache {
   /// until it is let go.
   /// - Parameter key: the key, without the cache's prefix.
   package func ask(about key: some BytesConvertible) -> CacheQuestion {
-    store.registry.questions.begin(full(key))
+    CacheQuestion(full(key), store.registry.questions)
   }
 
   /// Keeps the answer to a question, of whichever key, unless something was said since.

@@ -64,11 +64,8 @@ extension Cache {
   /// The value of a key that was read before and is valid, where that is all that a policy needs.
   @usableFromInline
   func knownValue(atKey key: RawSpan, _ policy: ReadPolicy) throws(TidemarkError) -> Value? {
-    switch policy {
-    case .networkFirst, .networkOnly, .refresh: return nil
-    case .cacheFirst, .staleWhileRevalidate, .automatic, .cacheOnly: break
-    }
-    guard let bytes = try region.knownValue(ofKey: key, isAtHand: true) else { return nil }
+    guard !policy.asksAnyway, let bytes = try region.knownValue(ofKey: key, isAtHand: true)
+    else { return nil }
     do { return try decode(bytes) } catch {
       // The source is asked for it again.
       region.count { ($0.hits, $0.requestsAvoided) = ($0.hits - 1, $0.requestsAvoided - 1) }
@@ -89,48 +86,33 @@ extension Cache {
 
     /// The reader's policy.
     var policy: ReadPolicy
-    var entry: CachedEntry<Value>?
-    var next: Next
-    /// Whether what is there serves where the source fails.
-    var serves: Bool
-    /// Whether the source would be asked, and cannot be reached.
-    var isOffline = false
-
     /// The outcome where the source is not asked.
-    var read: CacheRead<Value> {
-      var read = CacheRead(stored: entry)
-      if isOffline {
-        read.error = TidemarkError(.offline, "there is no network to reach the source by")
-      }
-      return read
-    }
-
-    /// Nobody is asked: what is there serves as it does where the source fails; where it comes
-    /// first in any case, however old it is.
-    mutating func goOffline() {
-      isOffline = true
-      next = .done
-      switch policy {
-      case .cacheFirst, .networkFirst, .networkOnly, .refresh: if !serves { entry = nil }
-      case .staleWhileRevalidate, .cacheOnly, .automatic: break
-      }
-    }
+    var read = CacheRead<Value>()
+    var next = Next.ask
+    /// Whether what is there serves where the source fails.
+    var serves = false
   }
 
   /// - Parameter counts: whether it is a use of what is there.
   func look(
     _ key: Key, _ policy: ReadPolicy, _ source: CacheSource<Value>, counts: Bool = true
   ) throws(TidemarkError) -> Look {
-    var look = Look(policy: policy, next: .ask, serves: false)
-    if policy != .networkOnly { look.entry = try readable(key, counts: counts) }
+    var look = Look(policy: policy)
+    let entry = policy == .networkOnly ? nil : try readable(key, counts: counts)
     if case .cacheOnly(let maxStale) = policy {
-      look.entry = look.entry.flatMap { isFresh($0, within: maxStale) ? $0 : nil }
+      look.read.stored = entry.flatMap { isFresh($0, within: maxStale) ? $0 : nil }
       look.next = .done
       return look
     }
-    look.next = next(key, look.entry, policy)
-    look.serves = look.entry.map { isFresh($0, within: source.staleIfError) } ?? false
-    if look.next != .done, !source.isOnline() { look.goOffline() }
+    look.read.stored = entry
+    look.next = next(key, entry, policy)
+    look.serves = entry.map { isFresh($0, within: source.staleIfError) } ?? false
+    guard look.next != .done, !source.isOnline() else { return look }
+    look.read.error = TidemarkError(.offline, "there is no network to reach the source by")
+    look.next = .done
+    // What is there serves as it does where the source fails; where it comes first in any case,
+    // however old it is.
+    if !look.serves, policy.asksAnyway || policy == .cacheFirst { look.read.stored = nil }
     return look
   }
 
@@ -138,17 +120,13 @@ extension Cache {
     _ key: Key, _ entry: CachedEntry<Value>?, _ policy: ReadPolicy
   ) -> Look.Next {
     guard let entry else {
-      let asksAnyway = [.networkFirst, .networkOnly, .refresh].contains(policy)
-      let isAbsent = !asksAnyway && region.flights.isAbsent(full(key), at: region.now.milliseconds)
+      let isAbsent =
+        !policy.asksAnyway && region.flights.isAbsent(full(key), at: region.now.milliseconds)
       return isAbsent ? .done : .ask
     }
     // The user's own value has no source but the user.
-    if entry.isOwned { return .done }
-    switch policy {
-    case .staleWhileRevalidate: return entry.isValid ? .done : .refresh
-    case .cacheFirst, .automatic: return entry.isValid ? .done : .ask
-    case .networkFirst, .networkOnly, .refresh, .cacheOnly: return .ask
-    }
+    if entry.isOwned || entry.isValid && !policy.asksAnyway { return .done }
+    return policy == .staleWhileRevalidate ? .refresh : .ask
   }
 
   /// A key's entry; nil also where the value cannot be decoded, so that a new one is asked for.
@@ -189,7 +167,7 @@ extension Cache {
   private func fetch(
     _ key: Key, _ look: Look, _ source: CacheSource<Value>
   ) async throws -> CacheRead<Value> {
-    var read = CacheRead(stored: look.entry)
+    var read = look.read
     do {
       let (answer, isShared) = try await region.flights.answer(
         full(key), joins: look.policy != .refresh, question(key, look.policy, source))

@@ -41,6 +41,14 @@ public enum ReadPolicy: Sendable, Hashable {
   case cacheOnly(maxStale: Duration? = nil)
   /// As `cacheFirst`; offline it gives what is there, however long it has been stale.
   case automatic
+
+  /// Whether the source is asked whatever is there.
+  var asksAnyway: Bool {
+    switch self {
+    case .networkFirst, .refresh, .networkOnly: true
+    case .staleWhileRevalidate, .cacheFirst, .cacheOnly, .automatic: false
+    }
+  }
 }
 
 /// The outcome of a read through a cache: one of five.

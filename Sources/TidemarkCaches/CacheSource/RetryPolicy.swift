@@ -18,12 +18,6 @@ public struct RetryPolicy: Sendable, Hashable {
     self.longestPause = longestPause
   }
 
-  private func pause(after attempt: Int) -> Duration {
-    var pause = pause
-    for _ in 1..<max(1, min(attempt, 40)) where pause < longestPause { pause = pause * 2 }
-    return min(pause, longestPause)
-  }
-
   /// Asks, and asks again where that fails.
   /// - Parameters:
   ///   - limit: how long each answer may take; nil for as long as somebody waits.
@@ -36,7 +30,7 @@ public struct RetryPolicy: Sendable, Hashable {
     sleep: @Sendable (Duration) async throws -> Void,
     _ ask: @escaping @Sendable () async throws -> Answer
   ) async throws -> Answer {
-    var attempt = 1
+    var (attempt, pause) = (1, max(.zero, pause))
     while true {
       do {
         guard let limit else { return try await ask() }
@@ -45,8 +39,9 @@ public struct RetryPolicy: Sendable, Hashable {
         guard attempt < attempts, !(error is CancellationError) else { throw error }
       }
       try Task.checkCancellation()
-      try await sleep(pause(after: attempt))
-      attempt += 1
+      pause = min(pause, longestPause)
+      try await sleep(pause)
+      (attempt, pause) = (attempt + 1, pause * 2)
     }
   }
 

@@ -77,7 +77,7 @@ extension Cache {
     var outcome = update.outcome
     outcome.failures = report.failures
     // A first generation of nothing helps nobody.
-    if report.isDead || known == nil && report.failed > 0 && outcome.added == 0 {
+    if report.isDead || known == nil && outcome.outstanding > 0 && outcome.added == 0 {
       outcome.kind = .held
       return outcome
     }

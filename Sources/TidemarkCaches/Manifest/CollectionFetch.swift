@@ -18,7 +18,6 @@ struct CollectionFetch<Source: ManifestSource>: Sendable {
   /// The end of the fetches.
   struct Report: Sendable {
     var failures: [ManifestFailure] = []
-    var failed = 0
     /// Whether so many have failed that the rest was not asked for, or should not be switched to.
     var isDead = false
   }
@@ -60,7 +59,6 @@ struct CollectionFetch<Source: ManifestSource>: Sendable {
           waiting.bytes += item.value.count
         case .failure(let index, let error):
           update.noteFailed(index)
-          report.failed += 1
           progress.failed += 1
           if report.failures.count < Self.mostTold {
             let key = asked.items.item(index).key
@@ -68,7 +66,10 @@ struct CollectionFetch<Source: ManifestSource>: Sendable {
           }
         }
         options.progress?(progress)
-        report.isDead = isDead(report, of: missing.count, done: progress.fetched - update.resumed)
+        let done = progress.fetched - update.resumed
+        report.isDead =
+          progress.failed > options.mostFailures
+          || progress.failed >= Self.failuresAtFirst && done == 0
         if report.isDead { break }
         if isDue(waiting) { try await commit(&waiting, &update) }
         ask()
@@ -76,13 +77,8 @@ struct CollectionFetch<Source: ManifestSource>: Sendable {
       group.cancelAll()
     }
     try await commit(&waiting, &update)
-    report.isDead = report.isDead || report.failed > 3 && report.failed * 2 > missing.count
+    report.isDead = report.isDead || progress.failed > 3 && progress.failed * 2 > missing.count
     return report
-  }
-
-  /// Whether it makes no sense to go on.
-  private func isDead(_ report: Report, of total: Int, done: Int) -> Bool {
-    report.failed > options.mostFailures || report.failed >= Self.failuresAtFirst && done == 0
   }
 
   // MARK: One item
@@ -138,7 +134,7 @@ struct CollectionFetch<Source: ManifestSource>: Sendable {
   private func commit(
     _ waiting: inout Waiting, _ update: inout CollectionUpdate, isLast: Bool = false
   ) async throws {
-    waiting.since = now
+    defer { waiting = Waiting(since: now) }
     guard !waiting.items.isEmpty else { return }
     let batch = try update.staging(waiting.items)
     if isLast {
@@ -147,6 +143,5 @@ struct CollectionFetch<Source: ManifestSource>: Sendable {
       _ = try await cache.store.commit(batch, .buffered)
     }
     update.noteStaged(waiting.items)
-    waiting = Waiting(since: now)
   }
 }

@@ -107,8 +107,7 @@ package struct CollectionUpdate: Sendable {
   private static let prefilled = Array("prefilled".utf8)
 
   private func isOwned(_ key: [UInt8]) throws(TidemarkError) -> Bool {
-    guard let slot = try region.engine.reader.slot(ofKey: key.rawSpan) else { return false }
-    return !slot.size.isCached
+    try region.engine.reader.slot(ofKey: key.rawSpan)?.size.isCached == false
   }
 
   /// Finds the items that a sync before had fetched, by their hashes.
@@ -247,15 +246,11 @@ extension CollectionUpdate {
   /// It is one batch, so that readers see either generation and a crash leaves either. Only a
   /// planted bug makes two of it.
   package func switching() throws(TidemarkError) -> [WriteBatch] {
-    var batch = WriteBatch()
-    try moveStaged(into: &batch.operations)
-    if PlantedBug.isOn(.generationSwitchedHalf) {
-      var rest = WriteBatch()
-      try finish(&rest.operations)
-      return [batch, rest]
-    }
-    try finish(&batch.operations)
-    return [batch]
+    var batches = [WriteBatch()]
+    try moveStaged(into: &batches[0].operations)
+    if PlantedBug.isOn(.generationSwitchedHalf) { batches.append(WriteBatch()) }
+    try finish(&batches[batches.count - 1].operations)
+    return batches
   }
 
   private func moveStaged(into batch: inout OperationBatch) throws(TidemarkError) {

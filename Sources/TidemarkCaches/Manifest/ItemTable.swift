@@ -11,8 +11,6 @@ package struct ItemTable: Sendable {
   private var arena: [UInt8] = []
   private var rows: [Row] = []
   private let prefixLength: Int
-  /// Whether rows are in the order of keys, each once.
-  private var isSorted = true
   /// The starts of items that were added again with another hash.
   private var ambiguous: Set<Int> = []
 
@@ -55,12 +53,10 @@ package struct ItemTable: Sendable {
     arena.append(copying: key)
     arena.append(copying: hash)
     rows.append(row)
-    isSorted = false
   }
 
   /// Puts the items into the order of keys; of a key that was added twice the last remains.
   package mutating func sort() {
-    guard !isSorted else { return }
     let table = self
     rows.sort { a, b in
       let order = table.key(a).compare(to: table.key(b))
@@ -78,7 +74,6 @@ package struct ItemTable: Sendable {
     }
     kept.removeAll { $0.hashLength == 0 }
     rows = kept
-    isSorted = true
   }
 
   @_lifetime(borrow self)

@@ -62,32 +62,26 @@ struct LineFile {
     if input.isEmpty {
       input = try Self.read(file, offset, Self.readBytes)
       offset += input.count
-      if input.isEmpty { return try finish() }
+      isAtEnd = input.isEmpty
     }
     var content: [UInt8] = []
-    if let decoder {
-      do throws(FormatError) {
+    do throws(FormatError) {
+      if isAtEnd {
+        try decoder?.finish()
+      } else if let decoder {
         let step = try decoder.decode(
           input.rawSpan, appendingTo: &content, atMost: Self.readBytes)
         input.removeFirst(step.consumed)
-      } catch { throw damaged(error) }
-    } else {
-      swap(&content, &input)
+      } else {
+        swap(&content, &input)
+      }
+    } catch {
+      throw TidemarkError(
+        .coding, "the prefilled data is no good zstd file: \(error.reason)", file: path,
+        cause: error)
     }
     splitter.append(content.rawSpan)
-  }
-
-  private mutating func finish() throws(TidemarkError) {
-    isAtEnd = true
-    if let decoder {
-      do throws(FormatError) { try decoder.finish() } catch { throw damaged(error) }
-    }
-    splitter.finish()
-  }
-
-  private func damaged(_ error: FormatError) -> TidemarkError {
-    TidemarkError(
-      .coding, "the prefilled data is no good zstd file: \(error.reason)", file: path, cause: error)
+    if isAtEnd { splitter.finish() }
   }
 
   func describe(_ error: LineError) -> TidemarkError {

@@ -19,8 +19,7 @@ struct PrefilledAttachment {
     case .store(let source):
       guard let file = try source.engine.openAttachment(id) else { throw lack }
       return try write(to: store) { (offset) throws(TidemarkError) in
-        guard offset < file.length else { return [] }
-        return try file.read(at: offset, count: AttachmentReader.chunkBytes)
+        try file.read(at: offset, count: AttachmentReader.chunkBytes)
       }
     case .directory(let directory):
       guard let directory else { throw lack }

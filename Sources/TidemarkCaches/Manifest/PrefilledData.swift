@@ -3,12 +3,8 @@ internal import TidemarkNDJSON
 
 /// A collection that comes with the program, so that a cache is full before any server was asked.
 public struct PrefilledData: Sendable, Hashable {
-  enum Form: Sendable, Hashable {
-    case lines
-    case store
-  }
-
-  let form: Form
+  /// Whether it is a store, and not a file of lines.
+  let isStore: Bool
   let path: String
   let keyPrefix: [UInt8]
   /// The directory with the content of attachments.
@@ -27,7 +23,7 @@ public struct PrefilledData: Sendable, Hashable {
     at path: String, keyPrefix: some BytesConvertible = "", attachments: String? = nil
   ) -> PrefilledData {
     PrefilledData(
-      form: .lines, path: path, keyPrefix: Key(keyPrefix).bytes, attachments: attachments)
+      isStore: false, path: path, keyPrefix: Key(keyPrefix).bytes, attachments: attachments)
   }
 
   /// A store, which is only read; attachments are copied from it.
@@ -37,7 +33,7 @@ public struct PrefilledData: Sendable, Hashable {
   public static func store(
     at path: String, keyPrefix: some BytesConvertible = ""
   ) -> PrefilledData {
-    PrefilledData(form: .store, path: path, keyPrefix: Key(keyPrefix).bytes)
+    PrefilledData(isStore: true, path: path, keyPrefix: Key(keyPrefix).bytes)
   }
 
   struct Item {
@@ -53,16 +49,13 @@ public struct PrefilledData: Sendable, Hashable {
 
   /// Tells one version of the data from another.
   func collectionHash() throws(TidemarkError) -> [UInt8] {
-    switch form {
-    case .lines: return try LineFile(path).contentHash()
-    case .store:
-      let store = try openStore()
-      var writer = ByteWriter()
-      writer.raw(store.engine.reader.replicaID)
-      writer.u64(try store.cursor.epoch)
-      writer.u64(store.lastSequence)
-      return SHA256.hash(writer.bytes.rawSpan)
-    }
+    guard isStore else { return try LineFile(path).contentHash() }
+    let store = try openStore()
+    var writer = ByteWriter()
+    writer.raw(store.engine.reader.replicaID)
+    writer.u64(try store.cursor.epoch)
+    writer.u64(store.lastSequence)
+    return SHA256.hash(writer.bytes.rawSpan)
   }
 
   private func openStore() throws(TidemarkError) -> Store {
@@ -74,21 +67,18 @@ public struct PrefilledData: Sendable, Hashable {
 
   /// Calls `body` with one item after the other.
   func forEach(_ body: (Item) throws(TidemarkError) -> Void) throws(TidemarkError) {
-    switch form {
-    case .lines: try forEachLine(body)
-    case .store:
-      let source = try openStore()
-      var rows = try source.entries(EntryQuery(prefix: keyPrefix))
-      while let entry = try rows.next() {
-        let key = Array(entry.key.bytes.dropFirst(keyPrefix.count))
-        guard !key.isEmpty, !ReservedKeys.contains(entry.key.bytes.rawSpan) else { continue }
-        let id = entry.attachment?.engineID
-        try body(
-          Item(
-            key: key, hash: entry.hash ?? Self.hash(entry.value, entry.labels, id),
-            value: entry.value, labels: entry.labels, maxAge: entry.maxAgeSeconds,
-            attachment: id.map { PrefilledAttachment(id: $0, place: .store(source)) }))
-      }
+    guard isStore else { return try forEachLine(body) }
+    let source = try openStore()
+    var rows = try source.entries(EntryQuery(prefix: keyPrefix))
+    while let entry = try rows.next() {
+      let key = Array(entry.key.bytes.dropFirst(keyPrefix.count))
+      guard !key.isEmpty, !ReservedKeys.contains(entry.key.bytes.rawSpan) else { continue }
+      let id = entry.attachment?.engineID
+      try body(
+        Item(
+          key: key, hash: entry.hash ?? Self.hash(entry.value, entry.labels, id),
+          value: entry.value, labels: entry.labels, maxAge: entry.maxAgeSeconds,
+          attachment: id.map { PrefilledAttachment(id: $0, place: .store(source)) }))
     }
   }
 

@@ -16,14 +16,16 @@ package final class CacheQuestion: Sendable {
   private let takeovers: UInt64
   fileprivate let questions: Questions
 
-  fileprivate init(
-    _ key: [UInt8], id: UInt64, start: UInt64, takeovers: UInt64, _ questions: Questions
-  ) {
+  /// - Parameter key: with the cache's prefix.
+  init(_ key: [UInt8], _ questions: Questions) {
     self.key = key
-    self.id = id
-    self.start = start
-    self.takeovers = takeovers
     self.questions = questions
+    takeovers = questions.engine.takeovers
+    (id, start) = questions.state.withLock { state in
+      state.lastID += 1
+      state.keys[key, default: (0, 0, 0)].questions += 1
+      return (state.lastID, state.last)
+    }
   }
 
   deinit {
@@ -119,16 +121,6 @@ final class Questions: Sendable {
   /// Whether a question about a key is open.
   func contains(_ key: RawSpan) -> Bool {
     state.withLock { !$0.keys.isEmpty && $0.keys[[UInt8](copying: key)] != nil }
-  }
-
-  /// - Parameter key: with the cache's prefix.
-  func begin(_ key: [UInt8]) -> CacheQuestion {
-    let takeovers = engine.takeovers
-    return state.withLock { state in
-      state.lastID += 1
-      state.keys[key, default: (0, 0, 0)].questions += 1
-      return CacheQuestion(key, id: state.lastID, start: state.last, takeovers: takeovers, self)
-    }
   }
 
   func say(_ keys: some Sequence<[UInt8]>) {

@@ -25,12 +25,19 @@ final class Flights: Sendable {
     var attachment: StagedAttachment?
   }
 
+  /// Asks a source; see ``isUnderWay(_:)``.
+  typealias Ask = @Sendable (CacheQuestion) async throws -> Answer
+
   private struct Flight {
     var question: CacheQuestion
-    var task: Task<Void, Never>?
+    var task: Task<Void, Never>
     var readers: [UInt64: CheckedContinuation<Answer, any Error>] = [:]
     /// Whether it goes on without readers.
     var isDetached = false
+
+    func end(_ result: Result<Answer, any Error>) {
+      for reader in readers.values { reader.resume(with: result) }
+    }
   }
 
   /// When a source has said that there is nothing, and until when that holds, in milliseconds.
@@ -86,11 +93,10 @@ final class Flights: Sendable {
   /// - Parameters:
   ///   - joins: whether a question that is under way will do; else it is called off, and its
   ///     readers wait for the new one.
-  ///   - ask: asks; see ``isUnderWay(_:)``.
+  ///   - ask: asks.
   /// - Throws: what the source throws; `CancellationError` once the reader's task is cancelled.
   func answer(
-    _ key: [UInt8], joins: Bool = true,
-    _ ask: @escaping @Sendable (CacheQuestion) async throws -> Answer
+    _ key: [UInt8], joins: Bool, _ ask: @escaping Ask
   ) async throws -> (Answer, isShared: Bool) {
     let reader = state.withLock { state in
       defer { state.nextReader += 1 }
@@ -100,14 +106,14 @@ final class Flights: Sendable {
     let answer = try await withTaskCancellationHandler {
       try await withCheckedThrowingContinuation {
         (continuation: CheckedContinuation<Answer, any Error>) in
-        let (hasJoined, former) = state.withLock { state -> (Bool?, [Flight]) in
+        let former = state.withLock { state -> [Flight]? in
           // One that was cancelled before it came to wait would never be told again.
-          guard !Task.isCancelled else { return (nil, []) }
+          guard !Task.isCancelled else { return nil }
           var flights = state.flights[key] ?? []
-          let hasJoined = joins && isCurrent(flights.last)
+          isShared = joins && isCurrent(flights.last)
           // Nobody waits for the answer of an overtaken refresh, and it is not kept.
-          let former = hasJoined ? [] : flights.filter { !joins || $0.readers.isEmpty }
-          if !hasJoined {
+          let former = isShared ? [] : flights.filter { !joins || $0.readers.isEmpty }
+          if !isShared {
             var flight = begin(key, ask)
             flight.isDetached = former.contains(where: \.isDetached)
             for other in former { flight.readers.merge(other.readers) { old, _ in old } }
@@ -116,11 +122,10 @@ final class Flights: Sendable {
           }
           flights[flights.count - 1].readers[reader] = continuation
           state.flights[key] = flights
-          return (hasJoined, former)
+          return former
         }
-        for flight in former { flight.task?.cancel() }
-        guard let hasJoined else { return continuation.resume(throwing: CancellationError()) }
-        isShared = hasJoined
+        guard let former else { return continuation.resume(throwing: CancellationError()) }
+        for flight in former { flight.task.cancel() }
       }
     } onCancel: {
       leave(key, reader)
@@ -130,9 +135,7 @@ final class Flights: Sendable {
 
   /// Asks a question for which nobody waits, unless it is under way, or so many are that this one
   /// is left to a later reader.
-  func refresh(
-    _ key: [UInt8], _ ask: @escaping @Sendable (CacheQuestion) async throws -> Answer
-  ) {
+  func refresh(_ key: [UInt8], _ ask: @escaping Ask) {
     state.withLock { state in
       var flights = state.flights[key] ?? []
       if !isCurrent(flights.last) {
@@ -150,35 +153,26 @@ final class Flights: Sendable {
     flight?.question.isCurrent(labels: nil) ?? false
   }
 
-  private func begin(
-    _ key: [UInt8], _ ask: @escaping @Sendable (CacheQuestion) async throws -> Answer
-  ) -> Flight {
-    let question = questions.begin(key)
+  private func begin(_ key: [UInt8], _ ask: @escaping Ask) -> Flight {
+    let question = CacheQuestion(key, questions)
     let task = Task { [self] in
       let result: Result<Answer, any Error>
       do { result = .success(try await ask(question)) } catch { result = .failure(error) }
-      land(question, result)
+      state.withLock { $0.take(key) { $0.question === question } }?.end(result)
     }
     return Flight(question: question, task: task)
   }
 
-  private func land(_ question: CacheQuestion, _ result: Result<Answer, any Error>) {
-    let flight = state.withLock { state in
-      state.take(question.key) { $0.question === question }
-    }
-    for continuation in (flight?.readers ?? [:]).values { continuation.resume(with: result) }
-  }
-
   private func leave(_ key: [UInt8], _ reader: UInt64) {
-    let (continuation, task) = state.withLock { state in
+    var continuation: CheckedContinuation<Answer, any Error>?
+    let flight = state.withLock { state -> Flight? in
       guard let place = state.flights[key]?.firstIndex(where: { $0.readers[reader] != nil }) else {
-        return (CheckedContinuation<Answer, any Error>?.none, Task<Void, Never>?.none)
+        return nil
       }
-      let continuation = state.flights[key]?[place].readers.removeValue(forKey: reader)
-      let flight = state.take(key) { $0.readers.isEmpty && !$0.isDetached }
-      return (continuation, flight?.task)
+      continuation = state.flights[key]?[place].readers.removeValue(forKey: reader)
+      return state.take(key) { $0.readers.isEmpty && !$0.isDetached }
     }
-    task?.cancel()
+    flight?.task.cancel()
     continuation?.resume(throwing: CancellationError())
   }
 
@@ -194,10 +188,8 @@ final class Flights: Sendable {
       return state.flights.values.flatMap { $0 }
     }
     for flight in flights {
-      flight.task?.cancel()
-      for continuation in flight.readers.values {
-        continuation.resume(throwing: CancellationError())
-      }
+      flight.task.cancel()
+      flight.end(.failure(CancellationError()))
     }
   }
 
@@ -206,8 +198,7 @@ final class Flights: Sendable {
   /// Whether a source has said of a key that there is nothing, and need not be asked again yet.
   func isAbsent(_ key: [UInt8], at now: Int64) -> Bool {
     state.withLock { state in
-      guard let absence = state.absences[key] else { return false }
-      if absence.holds(at: now) { return true }
+      if state.absences[key]?.holds(at: now) == true { return true }
       state.absences[key] = nil
       return false
     }

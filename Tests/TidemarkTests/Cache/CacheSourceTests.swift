@@ -355,7 +355,8 @@ struct CacheSourceTests {
     let store = try machine.open()
     let flights = Flights(store.registry.questions)
     func note(_ name: String, until end: Int64, now: Int64) {
-      flights.noteAbsence(store.registry.questions.begin(Array(name.utf8)), until: end, now: now)
+      let question = CacheQuestion(Array(name.utf8), store.registry.questions)
+      flights.noteAbsence(question, until: end, now: now)
     }
     for number in 0..<(2 * Flights.mostAbsences) { note("\(number)", until: 1_000, now: 0) }
     #expect(flights.isAbsent(Array("0".utf8), at: 999))
