@@ -183,7 +183,9 @@ extension Cache {
     var batch = WriteBatch()
     let keys = Set(keys.map { full($0) })
     store.registry.willWrite(keys)
-    for key in keys where try region.engine.reader.slot(ofKey: key.rawSpan)?.isLiveCached == true {
+    // Sorted, so that a simulated run repeats: the order of a set differs between processes.
+    for key in keys.sorted(by: { $0.lexicographicallyPrecedes($1) })
+    where try region.engine.reader.slot(ofKey: key.rawSpan)?.isLiveCached == true {
       try batch.operations.addEviction(of: key.rawSpan, at: 0)
     }
     return batch

@@ -32,6 +32,8 @@ public struct KeyRows: ~Copyable {
   /// The next key; nil at the end.
   public mutating func next() throws(TidemarkError) -> Key? {
     guard let scan else { return nil }
+    // The keys of a page that was read before must not outlive a close or a suspension.
+    try source.engine.reader.checkReadable()
     if returned == page.count {
       guard let size = sizes.next() else { return nil }
       pageStart = position
