@@ -55,10 +55,10 @@ extension CacheRegion {
   /// A key's value and entry; nil when there is none.
   func find(_ key: [UInt8]) throws(TidemarkError) -> Found? {
     while true {
-      let epoch = reader.epoch(ofKey: key.rawSpan)
+      let epoch = reader.hotCache.epoch(ofKey: key.rawSpan)
       guard let read = try read(key.rawSpan) else { return nil }
       if let validity = read.validity,
-        let info = reader.keptInfo(of: read.sequence, forKey: key.rawSpan)
+        let info = reader.hotCache.info(of: read.sequence, forKey: key.rawSpan)
       {
         return Found(value: read.value, info: info, validity: validity)
       }
@@ -71,7 +71,7 @@ extension CacheRegion {
       let isOwned = info.attributes.entryClass == .owned
       let validity = isOwned ? nil : try validity(of: entry, info)
       if let validity {
-        reader.keep(
+        reader.hotCache.keep(
           info, behind: read.value, forKey: key.rawSpan, note: validity.note, epoch: epoch)
       }
       return Found(value: read.value, info: info, validity: validity)

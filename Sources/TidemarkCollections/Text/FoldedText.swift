@@ -56,7 +56,16 @@ public struct FoldedText: Hashable, Comparable, Sendable {
   ///
   /// - Parameter text: the text that was folded.
   public func sortKey(of text: some StringProtocol) -> [UInt8] {
+    var key: [UInt8] = []
+    key.reserveCapacity(2 * bytes.count + 2)
     // A zero ends the folded text, so zeros within it are told apart by the byte behind them.
-    Array(IndexTerm.open(bytes).dropFirst()) + [0, 0] + text.utf8
+    for byte in bytes {
+      key.append(byte)
+      if byte == 0 { key.append(0xFF) }
+    }
+    key.append(0)
+    key.append(0)
+    key.append(contentsOf: text.utf8)
+    return key
   }
 }

@@ -61,8 +61,8 @@ extension HotCacheShard {
     words.store(table + hole, 0)
   }
 
-  /// Gives the table twice its slots and inserts a slot for every entry of the queues (a removed one
-  /// has become a gap). Hits and ghosts are lost, which costs little while the cache still fills.
+  /// Gives the table twice its slots and inserts a slot for every entry of the queues; removed ones
+  /// have become gaps. Hits and ghosts are lost, which costs little while the cache still fills.
   /// - Returns: false when the table has the most slots already.
   func growTable(_ queues: HotCacheQueues) -> Bool {
     let new = min(max(Self.firstSlots, 2 * slots), layout.slots)

@@ -69,8 +69,8 @@ package struct LocatorTable: Sendable {
   /// The frame that holds a slot, which must be one of the table's; nil in an empty table.
   func frame(holdingSlot slot: Int) -> FrameRecord? {
     // Every read takes this path, and an unspecialized generic search allocates.
-    // Every frame has a slot at least, so frame number `slot` is the last that can hold it, and does
-    // where all before have one: that is tried first.
+    // Every frame has a slot at least, so frame number `slot` is the last that can hold it, and
+    // does where all before have one: it is tried first.
     var (low, high) = (0, min(frames.count, slot + 1))
     if high > 0, Int(frames[high - 1].firstSlot) <= slot { low = high }
     while low < high {

@@ -43,7 +43,7 @@ extension StoreReader {
   ) throws(TidemarkError) -> LogRows {
     let source = source
     let end = try source.pinned().sequence
-    // Behind `end` there is no entry to keep. Some entries below the oldest state that can be viewed
+    // Behind `end` there is no entry to keep. Some entries below the oldest state that can be shown
     // are still kept: the cursor begins at 1 all the same.
     let pin = try source.engine.reader.view(at: min(sequence ?? 0, end), orOldest: sequence == nil)
     return LogRows(source, pin: pin, after: sequence ?? 0, through: end, values: values)

@@ -56,47 +56,6 @@ struct CacheTests {
     try await store.close()
   }
 
-  @Test("an entry says the same from the log and from memory, after each change of it")
-  func entriesFromMemory() async throws {
-    var store = try machine.open()
-    var cache = try store.cache(prefix: "a/", policy: CachePolicy(maxAge: .seconds(60)))
-    /// What the entry says, but for its uses.
-    func facts() throws -> [String] {
-      guard let entry = try cache.entry(forKey: "k") else { return [] }
-      return [
-        "\(entry.key) \(entry.value) \(entry.labels) \(entry.hash ?? []) \(entry.isOwned)",
-        "\(entry.isValid) \(entry.validated) \(entry.validUntil.map { "\($0)" } ?? "never")",
-        "\(entry.created.map { "\($0)" } ?? "unknown") \(entry.updated)",
-      ]
-    }
-    let changes: [(Tidemark.Cache<[UInt8]>, Store) async throws -> Void] = [
-      { cache, _ in
-        try await cache.put("k", [1, 2], labels: ["x", "y"], hash: [9], maxAge: .seconds(5))
-      },
-      { cache, _ in try await cache.touch("k") },
-      { cache, _ in try await cache.touch("k", hash: [7, 8], maxAge: .seconds(9)) },
-      { cache, _ in try await cache.markStale(keys: ["k"]) },
-      { cache, _ in try await cache.put("k", []) },
-      { cache, _ in try await cache.put("k", [UInt8](repeating: 3, count: 880), hash: [5]) },
-      { cache, _ in try await cache.put("k", [UInt8](repeating: 3, count: 2_000)) },
-      { _, store in try await store.put("a/k", [4]) },
-      { _, store in try await store.delete("a/k") },
-      { cache, _ in try await cache.put("k", [6]) },
-    ]
-    for (number, change) in changes.enumerated() {
-      machine.clock.advance(by: .seconds(1))
-      try await change(cache, store)
-      let afterChange = (try facts(), try facts())
-      try await store.close()
-      store = try machine.open()
-      cache = try store.cache(prefix: "a/", policy: CachePolicy(maxAge: .seconds(60)))
-      let afterOpening = (try facts(), try facts())
-      #expect(afterChange.0 == afterChange.1, "change \(number)")
-      #expect(afterOpening == afterChange, "change \(number)")
-    }
-    try await store.close()
-  }
-
   @Test("a touch makes a value valid again without writing it, with a new hash where one is given")
   func touch() async throws {
     let store = try machine.open()

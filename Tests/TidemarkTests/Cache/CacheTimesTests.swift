@@ -2,7 +2,7 @@ import Testing
 import Tidemark
 import TidemarkTestKit
 
-@Suite("Times of a cached entry")
+@Suite("What a cached entry says, and its times")
 struct CacheTimesTests {
   private let machine = Machine()
 
@@ -32,6 +32,46 @@ struct CacheTimesTests {
     let entry = try #require(try cache.entry(forKey: "k"))
     #expect(seconds(entry.created) == 0 && seconds(entry.updated) == 10)
     #expect(seconds(entry.validated) == 20 && seconds(entry.validUntil) == 120)
+    try await store.close()
+  }
+
+  @Test("an entry says the same from the log and from memory, after each change of it")
+  func entriesFromMemory() async throws {
+    var store = try machine.open()
+    var cache = try store.cache(prefix: "a/", policy: CachePolicy(maxAge: .seconds(60)))
+    /// What the entry says, but for its uses.
+    func facts() throws -> [String] {
+      guard let entry = try cache.entry(forKey: "k") else { return [] }
+      return [
+        "\(entry.key) \(entry.value) \(entry.labels) \(entry.hash ?? []) \(entry.isOwned)",
+        "\(entry.isValid) \(entry.validated) \(entry.validUntil.map { "\($0)" } ?? "never")",
+        "\(entry.created.map { "\($0)" } ?? "unknown") \(entry.updated)",
+      ]
+    }
+    let changes: [(Tidemark.Cache<[UInt8]>, Store) async throws -> Void] = [
+      { cache, _ in
+        try await cache.put("k", [1, 2], labels: ["x", "y"], hash: [9], maxAge: .seconds(5))
+      },
+      { cache, _ in try await cache.touch("k") },
+      { cache, _ in try await cache.touch("k", hash: [7, 8], maxAge: .seconds(9)) },
+      { cache, _ in try await cache.markStale(keys: ["k"]) },
+      { cache, _ in try await cache.put("k", []) },
+      { cache, _ in try await cache.put("k", [UInt8](repeating: 3, count: 880), hash: [5]) },
+      { cache, _ in try await cache.put("k", [UInt8](repeating: 3, count: 2_000)) },
+      { _, store in try await store.put("a/k", [4]) },
+      { _, store in try await store.delete("a/k") },
+    ]
+    for (number, change) in changes.enumerated() {
+      machine.clock.advance(by: .seconds(1))
+      try await change(cache, store)
+      let afterChange = (try facts(), try facts())
+      try await store.close()
+      store = try machine.open()
+      cache = try store.cache(prefix: "a/", policy: CachePolicy(maxAge: .seconds(60)))
+      let afterOpening = (try facts(), try facts())
+      #expect(afterChange.0 == afterChange.1, "change \(number)")
+      #expect(afterOpening == afterChange, "change \(number)")
+    }
     try await store.close()
   }
 }

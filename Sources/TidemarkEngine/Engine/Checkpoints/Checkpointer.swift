@@ -26,8 +26,8 @@ package final class Checkpointer: StateOwner {
   }
 
   /// Writes a run of the index that covers everything committed so far (after an attempt that
-  /// failed: up to where that froze the delta), and takes it into use. If a run that is merged turns
-  /// out to be damaged, the index is made anew from the log first.
+  /// failed: up to where that froze the delta), and takes it into use. If a run that is merged is
+  /// damaged, the index is made anew from the log first.
   ///
   /// Writers and readers go on meanwhile: they see the frozen delta and a new active one above it.
   /// - Returns: the run; nil when another one is being written, or the store is empty.

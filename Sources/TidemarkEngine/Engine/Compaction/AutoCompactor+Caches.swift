@@ -36,8 +36,8 @@ extension AutoCompactor {
       if compacting.withLock({ $0.isRunning }) {
         compacting.wait { !$0.isRunning || !$0.isFarOverBound }
       } else if isDue() {
-        // After a failure, too, the excess is accepted, which ends the loop; the put reports an error
-        // that keeps the log from growing.
+        // After a failure, too, the excess is accepted, which ends the loop. An error that keeps
+        // the log from growing is the put's to throw.
         _ = try? compactIfWorthwhile()
       } else {
         // No compaction is due: nobody waits until the log is compared with its bound again.

@@ -43,7 +43,7 @@ package final class EngineView: Sendable {
       guard let entry = try reader.linkedEntry(candidate) else {
         // Beneath an open view compaction drops tombstones and what is older: the key was absent.
         // But a writer in another process knows no views of this one, and may drop more.
-        try Reader.checkKept(pinned, reader.manifest)
+        try reader.manifest.checkKept(pinned)
         return nil
       }
       if try shows(entry) { return entry }

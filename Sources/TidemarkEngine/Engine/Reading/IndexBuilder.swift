@@ -172,7 +172,7 @@ struct IndexReplayer {
         slot.size = present.size
         slot.size.isTouched = true
       case .evict where front.isCached(entry):
-        // Where the cached value hid the user's own, the slot says deleted, so that it stays hidden.
+        // Where the cached value hid the user's own, the slot says deleted: it goes on to hide it.
         slot.size = try index.lookup(key, hash: hash)?.size.afterEviction ?? .evicted
         usage.noteEviction(ofKey: entry.keyLength, in: segments.covering(entry.sequence))
       case .delete, .evict:

@@ -11,19 +11,19 @@ extension LogHistory {
     }
     guard let limit = HybridTime.last(at: date) else {
       // Before 1970 nothing was committed: the state is the empty one, if that is still kept.
-      try Reader.checkKept(0, manifest)
+      try manifest.checkKept(0)
       return 0
     }
     let next = try firstSequence(committedAfter: limit)
     let reached = next.map { min($0 - 1, visible) } ?? visible
-    try Reader.checkKept(reached, manifest)
+    try manifest.checkKept(reached)
     // The entry at `historyFrom` may be a delete that is gone, and its commit time with it. If none
     // from there on is known to be committed by the date, but some later, that may be one: refuse.
     if manifest.historyFrom > 1, try reader.entryIfKept(at: manifest.historyFrom) == nil,
       try lastEntry(atOrBefore: reached)?.sequence ?? 0 < manifest.historyFrom,
       limit < manifest.latestCommitTime
     {
-      try Reader.checkKept(manifest.historyFrom - 1, manifest)
+      try manifest.checkKept(manifest.historyFrom - 1)
     }
     return reached
   }

@@ -46,36 +46,6 @@ extension Reader {
     hotCache.keep(note, key, hash: hash, sequence: sequence) { opening.value == openings }
   }
 
-  /// The number that counts up when a key that is cached beside this one is written.
-  package func epoch(ofKey key: RawSpan) -> UInt64 {
-    hotCache.epoch(KeyHash.hash(key, seed: hotCache.seed))
-  }
-
-  /// What ``keep(_:behind:of:forKey:note:epoch:)`` has stored with the value of an entry.
-  package func keptInfo(of sequence: UInt64, forKey key: RawSpan) -> EntryInfo? {
-    let hash = KeyHash.hash(key, seed: hotCache.seed)
-    return hotCache.facts(key, hash: hash, ofEntry: sequence).flatMap {
-      try? EntryInfo(decoding: $0.rawSpan, sequence: sequence)
-    }
-  }
-
-  /// Stores what is known of an entry behind its value, where that is short: then the read of a long
-  /// one takes longer than that of the entry.
-  /// - Parameters:
-  ///   - note: a note that is stored, too.
-  ///   - epoch: what ``epoch(ofKey:)`` said before both were read.
-  package func keep(
-    _ info: EntryInfo, behind value: [UInt8], forKey key: RawSpan, note: HotNote, epoch: UInt64
-  ) {
-    let facts = info.encoded()
-    guard value.count + facts.count <= Limits.factsBytes else { return }
-    var note = note
-    note.factBytes = facts.count
-    hotCache.insert(
-      key, hash: KeyHash.hash(key, seed: hotCache.seed), sequence: info.sequence,
-      value: (value + facts).rawSpan, note: note, epoch: epoch)
-  }
-
   /// Gives decoded objects the bytes that the hot cache leaves, and decoded blocks the rest.
   func shareCacheBytes() {
     let hotBytes = hotCache.bytes

@@ -8,8 +8,7 @@ extension Reader {
   package func view(
     at sequence: UInt64? = nil, orOldest: Bool = false
   ) throws(TidemarkError) -> EngineView {
-    let (pinned, epoch) = try reading.withLock {
-      (read: inout ReadState) throws(TidemarkError) in
+    let (pinned, epoch) = try reading.withLock { (read: inout ReadState) throws(TidemarkError) in
       try read.checkReadable()
       let oldest = min(read.visible, read.manifest.historyFrom)
       let wanted = max(sequence ?? read.visible, orOldest ? oldest : 0)
@@ -18,7 +17,7 @@ extension Reader {
           .invalidArgument, "sequence \(wanted) is not reached yet; the newest is \(read.visible)")
       }
       // In one hold: either a compaction's raise of `historyFrom` sees this pin, or this sees that.
-      try Self.checkKept(wanted, read.manifest)
+      try read.manifest.checkKept(wanted)
       read.views.pin(wanted)
       return (wanted, read.manifest.epoch(of: wanted))
     }
@@ -36,22 +35,12 @@ extension Reader {
   static func checkStands(_ view: EngineView, _ read: borrowing ReadState) throws(TidemarkError) {
     // The view needs the state at `pinned` (below `sequence` where entries' own times decide), and
     // the same entries up to `sequence`: after a crash others may have their sequences.
-    try checkKept(view.pinned, read.manifest)
+    try read.manifest.checkKept(view.pinned)
     guard read.hasKept(view.sequence, of: view.epoch) else {
       throw TidemarkError(
         .historyDiverged,
         "the view's sequence \(view.sequence) was lost in a crash of the writer; open a new view")
     }
-  }
-
-  /// Makes sure that the state at a sequence is kept. `historyFrom` is the oldest state that a view
-  /// can show, so that sequence itself passes; 1 means that nothing was dropped, so 0 passes, too.
-  static func checkKept(_ sequence: UInt64, _ manifest: Manifest) throws(TidemarkError) {
-    guard sequence < manifest.historyFrom, manifest.historyFrom > 1 else { return }
-    throw TidemarkError(
-      .historyGone,
-      "history before sequence \(manifest.historyFrom) is no longer kept; ask for that or later",
-      sequences: manifest.historyFrom...manifest.historyFrom)
   }
 
   /// Called once for each view, when it is freed.
@@ -88,5 +77,17 @@ extension Reader {
         .format(FormatError("an entry of another key than the index or a link says")),
         offset: entry.front.offset, sequences: entry.sequence...entry.sequence)
     }
+  }
+}
+
+extension Manifest {
+  /// Makes sure that the state at a sequence is kept. `historyFrom` is the oldest state that a view
+  /// can show, so that sequence itself passes; 1 means that nothing was dropped, so 0 passes, too.
+  func checkKept(_ sequence: UInt64) throws(TidemarkError) {
+    guard sequence < historyFrom, historyFrom > 1 else { return }
+    throw TidemarkError(
+      .historyGone,
+      "history before sequence \(historyFrom) is no longer kept; ask for that or later",
+      sequences: historyFrom...historyFrom)
   }
 }

@@ -7,7 +7,7 @@
 package final class Reader: StateOwner {
   package let store: StoreContext
   let caches: LogCaches
-  let hotCache: HotCache
+  package let hotCache: HotCache
   /// Decoded objects of collections.
   package let objects: ObjectCache
   let creations = KnownCreations()
