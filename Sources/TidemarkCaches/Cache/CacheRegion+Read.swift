@@ -55,7 +55,7 @@ extension CacheRegion {
   /// A key's value and entry; nil when there is none.
   func find(_ key: [UInt8]) throws(TidemarkError) -> Found? {
     while true {
-      let epoch = reader.hotCache.epoch(ofKey: key.rawSpan)
+      let (epoch, openings) = (reader.hotCache.epoch(ofKey: key.rawSpan), reader.openings)
       guard let read = try read(key.rawSpan) else { return nil }
       if let validity = read.validity,
         let info = reader.hotCache.info(of: read.sequence, forKey: key.rawSpan)
@@ -71,8 +71,14 @@ extension CacheRegion {
       let isOwned = info.attributes.entryClass == .owned
       let validity = isOwned ? nil : try validity(of: entry, info)
       if let validity {
-        reader.hotCache.keep(
-          info, behind: read.value, forKey: key.rawSpan, note: validity.note, epoch: epoch)
+        if read.validity == nil {
+          reader.keep(validity.note, of: read.sequence, forKey: key.rawSpan, openings: openings)
+        }
+        // A compaction may write the time of creation into an entry that has a version below it.
+        if info.created != 0 || info.previous == 0 {
+          reader.hotCache.keep(
+            info, behind: read.value, forKey: key.rawSpan, note: validity.note, epoch: epoch)
+        }
       }
       return Found(value: read.value, info: info, validity: validity)
     }

@@ -35,6 +35,23 @@ struct CacheTimesTests {
     try await store.close()
   }
 
+  @Test("the time of creation is the same once a compaction has dropped the version that told it")
+  func creationAfterCompaction() async throws {
+    let store = try machine.open()
+    let cache = try store.cache(prefix: "a/")
+    try await cache.put("k", [1])
+    machine.clock.advance(by: .seconds(10))
+    try await cache.put("k", [2])
+    let before = try #require(try cache.entry(forKey: "k"))
+    #expect(before.created != before.updated)
+    try await store.compact()
+    for _ in 0..<3 {
+      let entry = try #require(try cache.entry(forKey: "k"))
+      #expect(entry.created == before.created && entry.updated == before.updated)
+    }
+    try await store.close()
+  }
+
   @Test("an entry says the same from the log and from memory, after each change of it")
   func entriesFromMemory() async throws {
     var store = try machine.open()
