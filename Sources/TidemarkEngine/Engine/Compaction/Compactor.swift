@@ -224,9 +224,13 @@ package final class Compactor: StateOwner {
     try removeReplaced(and: HintFile.files(in: store, withoutKey: key).map(\.path))
   }
 
-  /// Calls `body` while no compaction runs.
+  /// Calls `body` while no compaction runs; one that nobody asked for makes room.
   func whileIdle(_ body: () throws(TidemarkError) -> Void) throws(TidemarkError) {
-    while try !begin() { wait() }
+    while try !begin() {
+      _ = compacting.withLock { $0.makeRoom() }
+      compacting.broadcast()
+      wait()
+    }
     defer { end() }
     try body()
   }
