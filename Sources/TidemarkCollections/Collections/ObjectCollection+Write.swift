@@ -18,8 +18,7 @@ extension ObjectCollection {
     _ object: Object, options: PutOptions = PutOptions(), durability: Durability? = nil
   ) async throws(TidemarkError) -> Receipt {
     let key = try core.key(core.id(object))
-    return try await store.retryingConflicts(attempts: Self.attempts) {
-      () throws(TidemarkError) in
+    return try await retrying { () throws(TidemarkError) in
       var batch = WriteBatch()
       let old = try core.replaced(key)
       try batch.add(object, key, over: old.object, if: old.condition, options, core)
@@ -56,7 +55,7 @@ extension ObjectCollection {
   ) async throws -> Object? {
     let key = try core.key(id)
     let idBytes = key[core.prefix.count...]
-    return try await store.retryingConflicts(attempts: Self.attempts) {
+    return try await retrying {
       guard let old = try core.stored(key, in: source, isToBeWritten: true) else { return nil }
       var object = try core.codec.decode(old.bytes, version: old.version, id: idBytes)
       let before = try core.codec.encode(object, id: idBytes)
@@ -109,21 +108,35 @@ extension ObjectCollection {
     let isThere = now.kind == .put || now.kind == .touch
     let condition: WriteCondition = isThere ? .sequence(now.sequence) : .absent
     var batch = WriteBatch()
-    let before = try walk.next().map(store.engine.reader.info)
-    guard before != nil || now.previous == 0 && isThere else {
+    if let before = try walk.next() {
+      let info = try store.engine.reader.info(before)
+      if info.kind == .put || info.kind == .touch {
+        try store.engine.reader.withValue(of: info.valueSequence) {
+          (value, _) throws(TidemarkError) in
+          try batch.putBack(key: key, value, info: info, if: condition)
+        }
+      } else {
+        try batch.delete(key, if: condition)
+      }
+    } else if now.previous == 0, isThere {
+      try batch.delete(key, if: condition)
+    } else {
       throw TidemarkError(
         .historyGone, "the version before is no longer kept",
         object: ObjectPlace(collection: name, id: "\(id)"))
     }
-    if let before, before.kind == .put || before.kind == .touch {
-      try store.engine.reader.withValue(of: before.valueSequence) {
-        (value, _) throws(TidemarkError) in
-        try batch.putBack(key: key, value, info: before, if: condition)
-      }
-    } else {
-      try batch.delete(key, if: condition)
-    }
     try await store.write(batch, durability: durability)
     return try get(id)
+  }
+
+  nonisolated(nonsending) private func retrying<Result, Failure: Error>(
+    _ body: nonisolated(nonsending) () async throws(Failure) -> Result
+  ) async throws(Failure) -> Result {
+    for _ in 1..<Self.attempts {
+      do { return try await body() } catch {
+        guard (error as? TidemarkError)?.code == .conflict else { throw error }
+      }
+    }
+    return try await body()
   }
 }

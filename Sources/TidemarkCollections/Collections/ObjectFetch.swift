@@ -101,8 +101,9 @@ struct ObjectFetch: Sendable {
   ) throws(TidemarkError) -> KeyedEntry {
     let key = prefix + id
     let found = try view.entry(forKey: key.rawSpan)
-    return KeyedEntry(
-      hash: newest.hash, sequence: found?.sequence ?? 0, isTouch: found?.head.kind == .touch)
+    var entry = KeyedEntry(hash: newest.hash, sequence: found?.sequence ?? 0)
+    entry.isTouch = found?.head.kind == .touch
+    return entry
   }
 
   // MARK: Reading

@@ -105,8 +105,10 @@ extension ObjectReader {
   private func query(
     _ labels: LabelFilter, _ descending: Bool, _ limit: Int?, values: Bool = true
   ) -> EntryQuery {
-    EntryQuery(
-      prefix: core.prefix, labels: labels, descending: descending, limit: limit, values: values)
+    var query = EntryQuery(
+      prefix: core.prefix, labels: labels, descending: descending, limit: limit)
+    query.values = values
+    return query
   }
 
   /// The versions of an object that are kept, newest first.

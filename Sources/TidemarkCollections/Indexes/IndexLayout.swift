@@ -2,8 +2,7 @@ internal import TidemarkEngine
 
 /// The parts of an index, apart from the type of the objects.
 struct IndexLayout: Sendable {
-  /// A property and its direction, in an index or in the order that a query asks for.
-  struct Part: Sendable, Hashable {
+  struct Part: Sendable {
     var target: IndexTarget
     var isDescending: Bool
 

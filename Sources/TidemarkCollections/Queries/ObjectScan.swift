@@ -6,7 +6,7 @@ struct ObjectScan<Reader: ObjectReader> {
 
   private let reader: Reader
   private let node: ConditionNode
-  private let order: [IndexLayout.Part]
+  private let order: [QueryPlanner.Order]
 
   init(
     _ reader: Reader, _ condition: ObjectCondition<Object>, _ order: [ObjectOrder<Object>]

@@ -2,7 +2,7 @@ public import TidemarkEngine
 
 extension Store {
   /// How often undo and clear are tried when somebody else writes their keys in between.
-  package static let rewriteAttempts = 16
+  fileprivate static let rewriteAttempts = 16
 
   /// Brings the state at a sequence back, by new entries: keys that came since are deleted, those
   /// that were changed or deleted get their old value, labels and metadata. The history stays,
@@ -80,15 +80,12 @@ extension Store {
   }
 
   /// Calls `body`, which reads and then commits upon what it read, anew after each `conflict`; the
-  /// last attempt's is thrown. It runs where the caller does.
-  nonisolated(nonsending) package func retryingConflicts<Result, Failure: Error>(
-    attempts: Int = rewriteAttempts,
-    _ body: nonisolated(nonsending) () async throws(Failure) -> Result
-  ) async throws(Failure) -> Result {
-    for _ in 1..<attempts {
-      do { return try await body() } catch {
-        guard (error as? TidemarkError)?.code == .conflict else { throw error }
-      }
+  /// last attempt's is thrown.
+  package func retryingConflicts<R>(
+    _ body: () async throws(TidemarkError) -> R
+  ) async throws(TidemarkError) -> R {
+    for _ in 1..<Self.rewriteAttempts {
+      do { return try await body() } catch { guard error.code == .conflict else { throw error } }
     }
     return try await body()
   }
