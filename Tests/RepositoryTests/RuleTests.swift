@@ -107,7 +107,7 @@ struct RuleTests {
     #expect(found("Engine/A.swift", "let x: KeyMap, y: Frame, z: Writer") == 0)
   }
 
-  @Test("the owner rule reports a lock and a state type that are used in another folder")
+  @Test("the owner rule reports an owner's lock or state type that another folder names")
   func owners() {
     let owner = engine(
       "Engine/Low/A.swift",

@@ -1,8 +1,7 @@
 internal import TidemarkEngine
 
-/// What reads of a cache need and change, apart from the order of use: so they neither wait for
-/// memory at the places of an entry nor for those who do. Threads have parts of their own, so that
-/// those which read at the same time do not hand memory to each other.
+/// The policy and the counters of a cache, and a queue of reads that the LRU order (``UseOrder``)
+/// has yet to apply. Striped by thread, so that concurrent hits contend for no lock or cache line.
 struct CacheReads: Sendable {
   private struct Part {
     /// Uses that the order has yet to take in, with their times in nanoseconds since 1970.

@@ -23,7 +23,7 @@ struct UseOrder: Sendable {
     }
   }
 
-  /// What a use changes, in little memory, so that the processor can keep much of it at hand.
+  /// The fields that each use changes, apart from the rest: so most rows stay in the CPU cache.
   private struct Row {
     var sequence: UInt64
     var time: Int64

@@ -26,7 +26,7 @@ final class StringInterner {
     active = InternedStrings(seed: seed)
   }
 
-  /// A copy with the tables of merged layers only: a merge reads it without the owner's lock.
+  /// Copies the string tables of the runs to merge, so that a merge needs no lock of the index.
   /// - Parameter count: how many of the newest runs are merged.
   func mergeInput(_ count: Int) -> StringInterner {
     let input = StringInterner(Array(runs.prefix(count)), nextID: nextID, seed: seed)

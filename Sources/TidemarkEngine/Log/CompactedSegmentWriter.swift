@@ -12,7 +12,7 @@ package struct CompactedSegmentWriter {
   private static let writeBytes = 1 << 20
   /// Frames of so many raw bytes are compressed together, by two threads.
   private static let waitingBytes = 4 << 20
-  /// The share of these bytes for the thread that calls: it also puts frames together.
+  /// The share of `waitingBytes` that the calling thread compresses; it assembles frames as well.
   private static let ownShare = 0.45
 
   private let row: Manifest.Segment

@@ -105,7 +105,7 @@ package enum Limits {
   package static let compactedSegmentBytes = 3 << 30
   /// Raw bytes that statistics count for an entry besides its key, value and attributes.
   package static let entryOverheadBytes = 16
-  /// Most bytes of an entry's head besides `entryOverheadBytes`, key and attributes.
+  /// Most bytes of an encoded entry header, without `entryOverheadBytes`, key and attributes.
   package static let headBytes = 32
   /// A log that holds only caches with bounds is split into about so many segments.
   package static let cacheSegments = 64

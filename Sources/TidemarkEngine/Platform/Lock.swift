@@ -36,7 +36,7 @@ package final class Lock<State: ~Copyable>: @unchecked Sendable {
   @usableFromInline
   package init(_ state: consuming sending State) { unsafe place = Place(state: state) }
 
-  /// Calls `body` with the state, while no other thread has it. Not reentrant.
+  /// Locks the mutex, calls `body` with the state, and unlocks. Not reentrant.
   @inlinable
   @inline(__always)
   package func withLock<R, E: Error>(_ body: (inout State) throws(E) -> R) throws(E) -> R {

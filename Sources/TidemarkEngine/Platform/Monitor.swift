@@ -10,7 +10,7 @@ package final class Monitor<State>: @unchecked Sendable {
 
   package init(_ state: sending State) { unsafe self.state = state }
 
-  /// Calls `body` with the state, while no other thread has it. Not reentrant; wakes no waiter:
+  /// Locks the mutex, calls `body` with the state, and unlocks. Not reentrant. Wakes no waiter:
   /// callers that have changed the state call ``signal()`` or ``broadcast()`` afterwards.
   package func withLock<R, E: Error>(_ body: (inout State) throws(E) -> R) throws(E) -> R {
     mutex.lock()

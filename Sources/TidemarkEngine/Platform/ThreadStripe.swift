@@ -1,7 +1,7 @@
 // SAFETY: the address is taken as a number, and nothing is read from it.
 
-/// A number that running threads seldom share, for state of which each thread changes a part of its
-/// own: threads have stacks of their own, so an address on the stack tells them apart.
+/// A small number by which threads choose a stripe of shared state, so that two seldom choose the
+/// same: hashes the address of the stack. A thread may get another number at its next call.
 package enum ThreadStripe {
   /// Numbers are below this.
   package static let count = 16

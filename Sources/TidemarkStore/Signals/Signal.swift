@@ -33,7 +33,7 @@ package final class Signal: Sendable {
   /// - Throws: what `body` throws, or `CancellationError`.
   package func first<T>(_ body: () async throws -> T?) async throws -> T {
     while true {
-      // Counted before the call: an event during `body` makes it be called again.
+      // The count is read before `body`, so an event during the call makes the loop call it again.
       let seen = count
       if let answer = try await body() { return answer }
       await wait(beyond: seen)

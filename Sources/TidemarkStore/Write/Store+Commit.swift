@@ -23,7 +23,7 @@ extension Store {
     return try receiptBlocking(of: stage(operations, durability, answering: check), durability)
   }
 
-  /// How often one batch on a full disk makes room before it fails with `noSpace`.
+  /// Most times that a batch evicts cached data on a full disk before it fails with `noSpace`.
   private static let mostAttempts = 32
 
   /// Stages a batch, by way of the caches, which void answers of their sources and add evictions.

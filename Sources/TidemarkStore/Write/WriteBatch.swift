@@ -14,7 +14,7 @@ public struct WriteBatch: Sendable {
   let atomicAtPeer: Bool
   /// The highest sequence in ``PutOptions/after`` of any change; 0 for none.
   private(set) var latestAfter: UInt64 = 0
-  /// The attachments that changes name: no sweep removes their files while these objects live.
+  /// The staged attachments of the batch's puts; while held here, no sweep removes their files.
   private var attachments: [StagedAttachment] = []
 
   /// Most changes of a batch that a peer applies as a whole.

@@ -112,7 +112,7 @@ import Testing
   }
 
   @Test(
-    "facts behind a value belong to its entry, and are no part of the value",
+    "facts stored behind a hot-cache value are returned for its sequence alone, never in the value",
     arguments: [0, 1, 250])
   func facts(count: Int) {
     let cache = HotCache(limitBytes: 1 << 20, seed: 1)

@@ -89,7 +89,7 @@ struct CompactionRaceTests {
     try engine.close()
   }
 
-  @Test("erasing what caches gave up leaves the output of a compaction that runs")
+  @Test("eraseGivenUp does not remove the output file of a running compaction")
   func erasingMeanwhile() throws {
     let engine = try store.open(on: disk)
     try fill(engine)

@@ -182,7 +182,7 @@ struct SuspendingRaceTests {
     try engine.close()
   }
 
-  @Test("resuming a store does not let a second compaction run beside one that has begun")
+  @Test("a resume during a compaction does not let a second compaction start")
   func claim() throws {
     let engine = try store.open(on: disk)
     for i in 0..<50 { try engine.put("key\(i)", "1") }

@@ -124,7 +124,7 @@ struct RepairCornersTests {
     #expect(try StoreFiles(damaged, path: "again").manifest().damage.count == 1)
   }
 
-  @Test("a repair covers all damage that was accepted before, however many records there are")
+  @Test("a repair keeps every accepted loss on record, also when it has to join records")
   func manyHoles() throws {
     let store = TestStore()
     let engine = try store.open()

@@ -94,7 +94,7 @@ struct UnreadableTests {
     }
   }
 
-  @Test("a store with damage on record and an open segment is copied, and its copy, too")
+  @Test("backup copies a store with recorded damage and an unsealed segment, twice in a row")
   func backupOfDamaged() throws {
     let store = TestStore()
     let engine = try store.open()

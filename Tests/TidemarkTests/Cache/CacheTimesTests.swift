@@ -35,7 +35,7 @@ struct CacheTimesTests {
     try await store.close()
   }
 
-  @Test("the time of creation is the same once a compaction has dropped the version that told it")
+  @Test("entry(forKey:) keeps the creation time when a compaction drops the key's first version")
   func creationAfterCompaction() async throws {
     let store = try machine.open()
     let cache = try store.cache(prefix: "a/")
@@ -52,7 +52,7 @@ struct CacheTimesTests {
     try await store.close()
   }
 
-  @Test("an entry says the same from the log and from memory, after each change of it")
+  @Test("entry(forKey:) returns the same from log and hot cache after every kind of write")
   func entriesFromMemory() async throws {
     var store = try machine.open()
     var cache = try store.cache(prefix: "a/", policy: CachePolicy(maxAge: .seconds(60)))

@@ -60,7 +60,7 @@ struct CompactionRewrite {
   /// Whether there is a sink: its thread holds the lock for as long as it writes.
   private var hasSink = false
   private let allowsSmallBlocks: Bool
-  /// Whether values were written in small blocks, of which single reads are cheap.
+  /// Whether the layout has small value blocks, which make a get of one value cheap.
   private(set) var hasSmallBlocks = false
   /// Batches that are being written or wait for it, in order: each waits for the one before.
   private var writing: [(done: Deferred<Void>, bytes: Int)] = []

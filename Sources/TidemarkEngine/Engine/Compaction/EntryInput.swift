@@ -167,7 +167,7 @@ final class LooseInput: EntryInput {
       switch error {
       case .system(let error): throw TidemarkError(error, while: "reading what is merged")
       case .format(let error):
-        // Not `damaged`: the temporary file is at fault, and the log has all that it held.
+        // Not `damaged`: a temporary file of the compaction is unreadable, the log itself is whole.
         throw TidemarkError(
           .inputOutput, "what a compaction had set aside cannot be read; compact again",
           cause: error)

@@ -13,7 +13,7 @@ package struct LogEntries: Sendable {
     var record: FrameRecord
     /// Index among the entries of the frame.
     var entry: Int
-    /// Index among the sequences that the caller wants.
+    /// The position of the entry's sequence in the array that the caller passed.
     var index: Int
   }
 

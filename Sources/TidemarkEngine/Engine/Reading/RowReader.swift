@@ -18,7 +18,7 @@ package struct RowReader {
   private final class RowSegment {
     let segment: Segment
     var range: ClosedRange<UInt64>
-    /// The locator of a sealed segment, which needs no lock; nil for one that is appended to.
+    /// A sealed segment's locator, read without a lock; nil for the active segment.
     let locator: SealedLocator?
     /// The sequence of each slot (an entry's number by key) of a compacted segment, if listed.
     var sequences: SlotSequences?

@@ -160,6 +160,6 @@ final class BallastKeeper: StateOwner {
   /// since another process may write the file from then on.
   func wait() { monitor.wait { !$0.isBeingProvided } }
 
-  /// Forgets that the file was allocated here: another process may have had the store.
+  /// After a resume the ballast file counts as unproven: another process may have changed it.
   func startOver() { monitor.withLock { $0.isProven = false } }
 }
