@@ -4,6 +4,8 @@ internal import TidemarkEngine
 /// has yet to apply. Striped by thread, so that concurrent hits contend for no lock or cache line.
 struct CacheReads: Sendable {
   private struct Part {
+    private let number: Int
+    private let waiting: AtomicBits
     /// Uses that the order has yet to take in, with their times in nanoseconds since 1970.
     var uses: [(sequence: UInt64, time: Int64)] = []
     /// How many there ever were.
@@ -12,8 +14,8 @@ struct CacheReads: Sendable {
     var counts = CacheCounts()
     var policy: CachePolicy { didSet { defaultAge = policy.maxAgeMilliseconds } }
 
-    init(_ policy: CachePolicy) {
-      self.policy = policy
+    init(_ policy: CachePolicy, _ number: Int, _ waiting: AtomicBits) {
+      (self.policy, self.number, self.waiting) = (policy, number, waiting)
       defaultAge = policy.maxAgeMilliseconds
     }
 
@@ -22,8 +24,8 @@ struct CacheReads: Sendable {
     }
 
     /// - Returns: how many wait, when it is time for the order to take them in; else nil.
-    mutating func note(_ sequence: UInt64, at now: Timestamp, _ setWaiting: () -> Void) -> Int? {
-      if uses.isEmpty { setWaiting() }
+    mutating func note(_ sequence: UInt64, at now: Timestamp) -> Int? {
+      if uses.isEmpty { waiting.set(number) }
       let time = now.seconds &* 1_000_000_000 &+ Int64(now.nanoseconds)
       if uses.count < CacheReads.mostWaitingUses { uses.append((sequence, time)) }
       noted &+= 1
@@ -43,14 +45,16 @@ struct CacheReads: Sendable {
   /// - Parameter isTimed: whether times tell which of two uses was first. If not, as with a clock
   ///   that stands still, threads share one part.
   init(_ policy: CachePolicy, isTimed: Bool) {
-    parts = (0..<(isTimed ? ThreadStripe.count : 1)).map { _ in Lock(Part(policy)) }
+    parts = (0..<(isTimed ? ThreadStripe.count : 1)).map { [waiting] number in
+      Lock(Part(policy, number, waiting))
+    }
   }
 
-  /// The number of the calling thread's part.
+  /// Calls `body` with the calling thread's part.
   @inline(__always)
-  private var number: Int { parts.count == 1 ? 0 : ThreadStripe.number }
-
-  private func withPart<R>(_ body: (inout Part) -> R) -> R { parts.span[number].withLock(body) }
+  private func withPart<R>(_ body: (inout Part) -> R) -> R {
+    parts.span[parts.count == 1 ? 0 : ThreadStripe.number].withLock(body)
+  }
 
   var policy: CachePolicy { withPart { $0.policy } }
 
@@ -71,10 +75,9 @@ struct CacheReads: Sendable {
   /// - Parameter isValid: whether its value was valid, for what counts as a hit.
   /// - Returns: how many uses of the thread wait, when it is time for the order to take them in.
   func noteUse(of sequence: UInt64, at now: Timestamp, isValid: Bool?) -> Int? {
-    let number = number
-    return parts.span[number].withLock { part in
+    withPart { part in
       if let isValid { part.countRead(isValid: isValid) }
-      return part.note(sequence, at: now) { waiting.set(number) }
+      return part.note(sequence, at: now)
     }
   }
 
@@ -84,13 +87,12 @@ struct CacheReads: Sendable {
   func noteHit(
     _ sequence: UInt64, _ validity: Validity, at now: Timestamp, onlyValid: Bool
   ) -> (isNoted: Bool, waiting: Int?) {
-    let number = number
-    return parts.span[number].withLock { part in
+    withPart { part in
       let isValid = validity.isValid(at: now, defaultAge: part.defaultAge)
       guard isValid || !onlyValid else { return (false, nil) }
       part.countRead(isValid: isValid)
       if onlyValid { part.counts.requestsAvoided += 1 }
-      return (true, part.note(sequence, at: now) { waiting.set(number) })
+      return (true, part.note(sequence, at: now))
     }
   }
 
