@@ -108,22 +108,19 @@ extension ObjectCollection {
     let isThere = now.kind == .put || now.kind == .touch
     let condition: WriteCondition = isThere ? .sequence(now.sequence) : .absent
     var batch = WriteBatch()
-    if let before = try walk.next() {
-      let info = try store.engine.reader.info(before)
-      if info.kind == .put || info.kind == .touch {
-        try store.engine.reader.withValue(of: info.valueSequence) {
-          (value, _) throws(TidemarkError) in
-          try batch.putBack(key: key, value, info: info, if: condition)
-        }
-      } else {
-        try batch.delete(key, if: condition)
-      }
-    } else if now.previous == 0, isThere {
-      try batch.delete(key, if: condition)
-    } else {
+    let before = try walk.next().map(store.engine.reader.info)
+    guard before != nil || now.previous == 0 && isThere else {
       throw TidemarkError(
         .historyGone, "the version before is no longer kept",
         object: ObjectPlace(collection: name, id: "\(id)"))
+    }
+    if let before, before.kind == .put || before.kind == .touch {
+      try store.engine.reader.withValue(of: before.valueSequence) {
+        (value, _) throws(TidemarkError) in
+        try batch.putBack(key: key, value, info: before, if: condition)
+      }
+    } else {
+      try batch.delete(key, if: condition)
     }
     try await store.write(batch, durability: durability)
     return try get(id)

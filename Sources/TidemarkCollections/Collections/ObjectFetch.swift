@@ -101,9 +101,8 @@ struct ObjectFetch: Sendable {
   ) throws(TidemarkError) -> KeyedEntry {
     let key = prefix + id
     let found = try view.entry(forKey: key.rawSpan)
-    var entry = KeyedEntry(hash: newest.hash, sequence: found?.sequence ?? 0)
-    entry.isTouch = found?.head.kind == .touch
-    return entry
+    return KeyedEntry(
+      hash: newest.hash, sequence: found?.sequence ?? 0, isTouch: found?.head.kind == .touch)
   }
 
   // MARK: Reading

@@ -105,10 +105,8 @@ extension ObjectReader {
   private func query(
     _ labels: LabelFilter, _ descending: Bool, _ limit: Int?, values: Bool = true
   ) -> EntryQuery {
-    var query = EntryQuery(
-      prefix: core.prefix, labels: labels, descending: descending, limit: limit)
-    query.values = values
-    return query
+    EntryQuery(
+      prefix: core.prefix, labels: labels, descending: descending, limit: limit, values: values)
   }
 
   /// The versions of an object that are kept, newest first.

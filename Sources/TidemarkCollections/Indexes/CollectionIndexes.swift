@@ -44,8 +44,7 @@ final class CollectionIndexes: Sendable {
 
   func contains(_ key: RawSpan) -> Bool {
     let prefix = prefix
-    return key.byteCount > prefix.count
-      && key.extracting(first: prefix.count).isEqual(to: prefix.rawSpan)
+    return key.byteCount > prefix.count && key.hasPrefix(prefix.rawSpan)
   }
 
   func id(of key: [UInt8]) -> ArraySlice<UInt8> { key[prefix.count...] }

@@ -125,15 +125,12 @@ struct IndexChange: DerivedChange {
     let rowsKey = IndexKeys.objects(ofCollection: state.catalog.number) + id
     // Such an object can be in no index, nor be marked.
     guard rowsKey.count <= Limits.keyBytes else { return }
-    var before: [DerivedRow] = []
-    var sequence: UInt64 = 0
     let stored = try engine.reader.withValue(forKey: rowsKey.rawSpan) {
       (value, sequence) throws(TidemarkError) in (try IndexKeys.decode(value), sequence)
     }
-    if let stored { (before, sequence) = stored }
-    premises.append((rowsKey, sequence))
+    premises.append((rowsKey, stored?.1 ?? 0))
     if let source = object.source { premises.append((object.key, source)) }
-    replace(before, by: object.rows ?? [], of: object, rowsKey)
+    replace(stored?.0 ?? [], by: object.rows ?? [], of: object, rowsKey)
     let mark = IndexKeys.marks(ofCollection: state.catalog.number) + id
     if PlantedBug.isOn(.unknownWriterUnmarked), object.rows == nil { return }
     if object.rows == nil {

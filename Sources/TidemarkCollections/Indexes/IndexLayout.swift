@@ -2,7 +2,8 @@ internal import TidemarkEngine
 
 /// The parts of an index, apart from the type of the objects.
 struct IndexLayout: Sendable {
-  struct Part: Sendable {
+  /// A property and its direction, in an index or in the order that a query asks for.
+  struct Part: Sendable, Hashable {
     var target: IndexTarget
     var isDescending: Bool
 

@@ -35,7 +35,18 @@ public struct ObjectIndex<Object: Sendable>: Sendable {
     self.isUnique = isUnique
     self.parts = parts
     self.terms = terms
-    signature = Self.signature(version, isUnique, parts)
+    var writer = ByteWriter()
+    writer.u8(IndexTerm.version)
+    writer.u32(version)
+    writer.u8(isUnique ? 1 : 0)
+    for part in parts {
+      writer.u8(part.isDescending ? 1 : 0)
+      writer.u8(part.kind.rawValue)
+      writer.blob(Array((part.target?.name ?? "").utf8))
+      if part.kind == .folded || part.kind == .text { writer.u32(FoldedText.unicodeVersion) }
+      if part.kind == .text { writer.u8(WordSplitter.version) }
+    }
+    signature = writer.bytes
   }
 
   /// An index of one property.
@@ -116,23 +127,6 @@ public struct ObjectIndex<Object: Sendable>: Sendable {
   private static func unique(_ terms: [IndexTerm]) -> [RowTerm] {
     Set(terms.map(\.bytes)).sorted { $0.lexicographicallyPrecedes($1) }
       .map { RowTerm(bytes: $0) }
-  }
-
-  private static func signature(
-    _ version: UInt32, _ isUnique: Bool, _ parts: [IndexPart<Object>]
-  ) -> [UInt8] {
-    var writer = ByteWriter()
-    writer.u8(IndexTerm.version)
-    writer.u32(version)
-    writer.u8(isUnique ? 1 : 0)
-    for part in parts {
-      writer.u8(part.isDescending ? 1 : 0)
-      writer.u8(part.kind.rawValue)
-      writer.blob(Array((part.target?.name ?? "").utf8))
-      if part.kind == .folded || part.kind == .text { writer.u32(FoldedText.unicodeVersion) }
-      if part.kind == .text { writer.u8(WordSplitter.version) }
-    }
-    return writer.bytes
   }
 }
 

@@ -228,8 +228,6 @@ indirect enum JSONPath {
   case root
   case next(JSONPath, any CodingKey)
 
-  func adding(_ key: any CodingKey) -> JSONPath { .next(self, key) }
-
   var keys: [any CodingKey] {
     var keys: [any CodingKey] = []
     var step = self

@@ -99,27 +99,21 @@ package struct JSONTape: Sendable {
   }
 
   /// The members of an object: the nodes of their names, whose values are next to them.
-  package func members(of object: Int) -> [Int] {
-    var members: [Int] = []
-    members.reserveCapacity(Int(nodes[object].count))
-    var index = object + 1
-    while index < nodes[object].next {
-      members.append(index)
-      index = Int(nodes[index + 1].next)
-    }
-    return members
-  }
+  package func members(of object: Int) -> [Int] { parts(of: object, valueAt: 1) }
 
   /// The nodes of an array's elements.
-  func elements(of array: Int) -> [Int] {
-    var elements: [Int] = []
-    elements.reserveCapacity(Int(nodes[array].count))
-    var index = array + 1
-    while index < nodes[array].next {
-      elements.append(index)
-      index = Int(nodes[index].next)
+  func elements(of array: Int) -> [Int] { parts(of: array, valueAt: 0) }
+
+  /// - Parameter offset: how many nodes stand in a part before its value.
+  private func parts(of container: Int, valueAt offset: Int) -> [Int] {
+    var parts: [Int] = []
+    parts.reserveCapacity(Int(nodes[container].count))
+    var index = container + 1
+    while index < nodes[container].next {
+      parts.append(index)
+      index = Int(nodes[index + offset].next)
     }
-    return elements
+    return parts
   }
 
   /// The path from the whole text to a value, as codings name it.

@@ -11,15 +11,6 @@ extension [UInt8] {
   }
 }
 
-extension String {
-  /// Calls `body` with the UTF-8 bytes, without a copy on the heap.
-  @inline(__always)
-  func withBytes<Result>(_ body: (RawSpan) -> Result) -> Result {
-    var text = self
-    return text.withUTF8 { unsafe body(UnsafeRawBufferPointer($0).bytes) }
-  }
-}
-
 extension RawSpan {
   /// Whether both hold the same bytes, which are few.
   @inline(__always)

@@ -36,7 +36,13 @@ struct ValueDecoder: Decoder, SingleValueDecodingContainer {
   func decodeNil() -> Bool { state.tape[index].kind == .null }
   func decode(_ type: Bool.Type) throws -> Bool { try state.bool(at: index) }
   func decode(_ type: String.Type) throws -> String { try state.string(at: index) }
-  func decode(_ type: Float.Type) throws -> Float { Float(try state.double(at: index)) }
+  func decode(_ type: Float.Type) throws -> Float {
+    let value = Float(try state.double(at: index))
+    guard value.isFinite else {
+      throw DecodingError.dataCorrupted(state.context(index, "the number does not fit Float"))
+    }
+    return value
+  }
 
   func decode<Number: FixedWidthInteger & Decodable>(_ type: Number.Type) throws -> Number {
     try state.integer(type, at: index)

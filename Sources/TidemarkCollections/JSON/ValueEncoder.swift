@@ -78,15 +78,15 @@ private struct FieldEncoder<Key: CodingKey>: KeyedEncodingContainerProtocol {
   func encode(_ value: Int64, forKey key: Key) { set(key, encoding.integer(value)) }
 
   func encode(_ value: Float, forKey key: Key) throws {
-    set(key, try encoding.double(value, path.adding(key)))
+    set(key, try encoding.double(value, .next(path, key)))
   }
 
   func encode<Value: Encodable>(_ value: Value, forKey key: Key) throws {
-    set(key, try encoding.value(of: value, depth: depth, path.adding(key)))
+    set(key, try encoding.value(of: value, depth: depth, .next(path, key)))
   }
 
   private func nested(_ key: some CodingKey) -> ValueEncoder {
-    ValueEncoder(encoding, depth: depth, path: path.adding(key)) { set(key, $0) }
+    ValueEncoder(encoding, depth: depth, path: .next(path, key)) { set(key, $0) }
   }
 
   func nestedContainer<NestedKey: CodingKey>(
@@ -116,7 +116,7 @@ private struct ElementEncoder: UnkeyedEncodingContainer {
   func encodeNil() { elements.value.append(encoding.null) }
 
   func encode<Value: Encodable>(_ value: Value) throws {
-    let result = try encoding.value(of: value, depth: depth, path.adding(JSONKey(count)))
+    let result = try encoding.value(of: value, depth: depth, .next(path, JSONKey(count)))
     elements.value.append(result)
   }
 
@@ -124,7 +124,7 @@ private struct ElementEncoder: UnkeyedEncodingContainer {
     let elements = elements
     let position = count
     elements.value.append(.object(JSONEncoding.Fields(.init())))
-    return ValueEncoder(encoding, depth: depth, path: path.adding(JSONKey(position))) {
+    return ValueEncoder(encoding, depth: depth, path: .next(path, JSONKey(position))) {
       elements.value[position] = $0
     }
   }

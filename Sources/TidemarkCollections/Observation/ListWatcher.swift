@@ -16,7 +16,7 @@ final class ListWatcher<Object: Sendable, ID: CollectionID>: Watcher {
     var unreadable: [String?: TidemarkError] = [:]
   }
 
-  private let held: HeldWatch
+  let held: HeldWatch
   private let core: CollectionCore<Object, ID>
   private let condition: ObjectCondition<Object>
   private let order: [ObjectOrder<Object>]
@@ -34,12 +34,9 @@ final class ListWatcher<Object: Sendable, ID: CollectionID>: Watcher {
     self.limit = limit
   }
 
-  var wakeup: Signal { held.watch.wakeup }
-
   func look() throws -> ObjectList<Object, ID>? {
-    let news = held.watch.takeNews()
-    do throws(TidemarkError) {
-      return try list.withLock { (list: inout List?) throws(TidemarkError) in
+    try held.look { (news) throws(TidemarkError) in
+      try list.withLock { (list: inout List?) throws(TidemarkError) in
         // Taken out, so that what is changed is changed in place.
         guard var now = list.take() else {
           let all = try asked()
@@ -58,10 +55,6 @@ final class ListWatcher<Object: Sendable, ID: CollectionID>: Watcher {
         let isSame = changes.isEmpty && now.unreadable.mapValues(\.message) == unreadable
         return isSame ? nil : Self.told(now, changes)
       }
-    } catch {
-      // The look is made up for when the store can be read again.
-      held.watch.noteAll()
-      throw error
     }
   }
 

@@ -1,7 +1,7 @@
 internal import TidemarkEngine
 
 final class ObjectWatcher<Object: Sendable, ID: CollectionID>: Watcher {
-  private let held: HeldWatch
+  let held: HeldWatch
   private let core: CollectionCore<Object, ID>
   private let id: ID
   private let key: [UInt8]
@@ -15,23 +15,17 @@ final class ObjectWatcher<Object: Sendable, ID: CollectionID>: Watcher {
     self.id = id
   }
 
-  var wakeup: Signal { held.watch.wakeup }
-
   func look() throws -> Result<Object?, TidemarkError>? {
-    let news = held.watch.takeNews()
-    let isFirst = last.withLock { $0 == nil }
-    guard isFirst || !news.isEmpty else { return nil }
     let key = key
-    do throws(TidemarkError) {
+    return try held.look { (news) throws(TidemarkError) in
+      let isFirst = last.withLock { $0 == nil }
+      guard isFirst || !news.isEmpty else { return nil }
       let sequence = try core.store.engine.reader.newestEntry(ofKey: key.rawSpan)
       if last.withLock({ $0 == sequence }), !news.isAll { return nil }
       let result = Result { () throws(TidemarkError) in try core.object(id) }
       if case .failure(let error) = result, error.code != .coding { throw error }
       last.withLock { $0 = sequence }
       return result
-    } catch {
-      held.watch.noteAll()
-      throw error
     }
   }
 }
@@ -42,7 +36,7 @@ struct ReadableWatcher<Object: Sendable, ID: CollectionID>: Watcher {
   /// Is told of such states; nil where the first is an error.
   let unreadable: (@Sendable (TidemarkError) -> Void)?
 
-  var wakeup: Signal { watcher.wakeup }
+  var held: HeldWatch { watcher.held }
 
   func look() throws -> Object?? {
     switch try watcher.look() {

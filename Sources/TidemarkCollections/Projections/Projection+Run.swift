@@ -203,9 +203,7 @@ extension Store {
     try ProjectionPin.all(in: engine.reader).map { name, pin in
       KnownProjection(
         name: String(decoding: name, as: UTF8.self), sequence: pin?.sequence ?? 0,
-        checkpoint: Timestamp(
-          seconds: Int64(clamping: (pin?.time ?? 0) / 1_000),
-          nanoseconds: UInt32((pin?.time ?? 0) % 1_000) * 1_000_000))
+        checkpoint: Timestamp(milliseconds: Int64(clamping: pin?.time ?? 0)))
     }
   }
 }

@@ -121,15 +121,13 @@ public final class Projection<State: Codable & Sendable>: Sendable {
 
 private final class ProjectionWatcher<State: Codable & Sendable>: Watcher {
   private let projection: Projection<State>
-  private let held: HeldWatch
+  let held: HeldWatch
   private let last = Lock<Cursor?>(nil)
 
   init(_ projection: Projection<State>) {
     self.projection = projection
     held = projection.store.hub.watch(key: projection.key)
   }
-
-  var wakeup: Signal { held.watch.wakeup }
 
   func look() throws -> State? {
     _ = held.watch.takeNews()

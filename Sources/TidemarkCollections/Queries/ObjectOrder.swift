@@ -3,7 +3,7 @@ internal import TidemarkEngine
 /// A property by which objects are sorted: an index has to have it.
 public struct ObjectOrder<Object: Sendable>: Sendable {
   /// The property and the direction, apart from the type of the objects.
-  let planned: QueryPlanner.Order
+  let planned: IndexLayout.Part
 
   /// By a property, the smallest first.
   public static func ascending<Value: IndexValue>(
@@ -30,12 +30,12 @@ public struct ObjectOrder<Object: Sendable>: Sendable {
 /// A place in the result of a query, behind which another query of the same kind goes on.
 public struct ObjectCursor: Sendable, Hashable {
   let last: FoundObject
-  let order: [QueryPlanner.Order]
+  let order: [IndexLayout.Part]
   /// Whether objects that are equal in the order come from the last id to the first.
   let isReversed: Bool
 
   /// - Throws: `invalidArgument` for a query in another order.
-  func check(_ order: [QueryPlanner.Order]) throws(TidemarkError) {
+  func check(_ order: [IndexLayout.Part]) throws(TidemarkError) {
     guard self.order == order else {
       throw TidemarkError(
         .invalidArgument,

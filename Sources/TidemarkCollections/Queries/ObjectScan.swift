@@ -6,7 +6,7 @@ struct ObjectScan<Reader: ObjectReader> {
 
   private let reader: Reader
   private let node: ConditionNode
-  private let order: [QueryPlanner.Order]
+  private let order: [IndexLayout.Part]
 
   init(
     _ reader: Reader, _ condition: ObjectCondition<Object>, _ order: [ObjectOrder<Object>]

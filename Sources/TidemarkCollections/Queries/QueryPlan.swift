@@ -31,13 +31,8 @@ struct QueryPlanner {
   /// Rows are counted so far to compare sources.
   var counted = 1_000
 
-  struct Order: Sendable, Hashable {
-    var target: IndexTarget
-    var isDescending: Bool
-  }
-
   /// - Throws: `indexMissing` when no index serves the query.
-  func plan(_ node: ConditionNode, _ order: [Order]) throws(TidemarkError) -> QueryPlan {
+  func plan(_ node: ConditionNode, _ order: [IndexLayout.Part]) throws(TidemarkError) -> QueryPlan {
     for target in node.targets + order.map(\.target) {
       guard layouts.contains(where: { $0.part(target) != nil }) else {
         if let index = unfinished.first(where: { $0.part(target) != nil }) {
@@ -165,7 +160,7 @@ struct QueryPlanner {
   /// The plan that walks an index in the order that is asked for.
   ///
   /// The index has to end with what is sorted by, so that equal ones come by their ids.
-  private func ordered(_ node: ConditionNode, _ order: [Order]) -> QueryPlan? {
+  private func ordered(_ node: ConditionNode, _ order: [IndexLayout.Part]) -> QueryPlan? {
     guard let leading = order.first else { return nil }
     var best: QueryPlan?
     let conjuncts = node.conjuncts
@@ -190,10 +185,9 @@ struct QueryPlanner {
     return best
   }
 
-  private func matches(_ parts: ArraySlice<IndexLayout.Part>, _ order: [Order]) -> Bool {
-    let turned = zip(parts, order).map { $0.isDescending != $1.isDescending }
-    return zip(parts, order).allSatisfy { part, order in part.target == order.target }
-      && Set(turned).count == 1
+  private func matches(_ parts: ArraySlice<IndexLayout.Part>, _ order: [IndexLayout.Part]) -> Bool {
+    zip(parts, order).allSatisfy { $0.target == $1.target }
+      && Set(zip(parts, order).map { $0.isDescending != $1.isDescending }).count == 1
   }
 
   /// How many rows a source has, as far as it matters.

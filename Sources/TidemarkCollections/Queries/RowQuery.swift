@@ -22,7 +22,7 @@ struct RowQuery {
   /// The beginning of the objects' keys.
   private let prefix: [UInt8]
   let filter: RowFilter
-  private let order: [QueryPlanner.Order]
+  private let order: [IndexLayout.Part]
   private let node: ConditionNode
   let plan: QueryPlan
   let view: EngineView
@@ -38,7 +38,7 @@ struct RowQuery {
   /// - Throws: `indexMissing`.
   init(
     _ engine: Engine, _ name: String, _ prefix: [UInt8], _ node: ConditionNode,
-    _ order: [QueryPlanner.Order], _ state: CollectionIndexes.State?, _ all: [IndexLayout],
+    _ order: [IndexLayout.Part], _ state: CollectionIndexes.State?, _ all: [IndexLayout],
     _ counted: Int
   ) throws(TidemarkError) {
     self.engine = engine

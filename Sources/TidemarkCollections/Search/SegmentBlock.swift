@@ -61,14 +61,8 @@ struct SegmentWriter {
   mutating func add(_ word: [UInt8], _ postings: Postings) throws(TidemarkError) {
     guard !postings.isEmpty else { return }
     if block.count >= SegmentBlock.bytes { try endBlock() }
-    var shared = 0
-    if block.count == 0 {
-      firstWord = word
-    } else {
-      while shared < min(word.count, lastWord.count), word[shared] == lastWord[shared] {
-        shared += 1
-      }
-    }
+    if block.count == 0 { (firstWord, lastWord) = (word, []) }
+    let shared = word.rawSpan.commonPrefix(with: lastWord.rawSpan)
     block.varint(shared)
     block.varint(word.count - shared)
     block.raw(Array(word[shared...]))

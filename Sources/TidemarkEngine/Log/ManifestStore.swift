@@ -52,7 +52,9 @@ package final class ManifestStore: Sendable {
         failure = error
         problem = problem ?? FormatError("the disk cannot read a copy of MANIFEST")
       case .missing: problem = problem ?? FormatError("a copy of MANIFEST is missing")
-      case .invalid(let error): problem = error
+      // A copy that a later version wrote tells more than one that is damaged.
+      case .invalid(let error):
+        if problem?.isNewer != true, problem?.isOlder != true { problem = error }
       case .valid(let manifest):
         if best == nil || manifest.generation > best?.1.generation ?? 0 { best = (i, manifest) }
       }

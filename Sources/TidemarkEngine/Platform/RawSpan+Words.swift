@@ -68,6 +68,11 @@ extension RawSpan {
     return position
   }
 
+  /// Whether the bytes begin with others.
+  package func hasPrefix(_ prefix: RawSpan) -> Bool {
+    byteCount >= prefix.byteCount && extracting(first: prefix.byteCount).isEqual(to: prefix)
+  }
+
   /// How many bytes both have in common at their beginning.
   package func commonPrefix(with other: RawSpan) -> Int {
     let limit = min(byteCount, other.byteCount)

@@ -77,21 +77,17 @@ public final class StoreUpkeep: Sendable {
     let sleeps = state.withLock { state in
       guard state.stores[member] != nil else { return false }
       state.stores[member]?.isActive = true
-      if state.thread == nil { startThread(&state, member) }
+      guard state.thread == nil else { return !state.isAwake }
+      do throws(TidemarkError) {
+        state.thread = try WorkerThread(name: "tidemark-work") { [self] in run() }
+      } catch {
+        state.stores[member]?.failure = error
+        // The next commit raises the signal again, calls this and tries again.
+        state.stores[member]?.news.take()
+      }
       return !state.isAwake
     }
     if sleeps { state.broadcast() }
-  }
-
-  /// Starts the thread. Where the system gives none, the signal is taken down, so that the next
-  /// commit raises it, calls `wake` and tries again.
-  private func startThread(_ state: inout State, _ member: Int) {
-    do throws(TidemarkError) {
-      state.thread = try WorkerThread(name: "tidemark-work") { [self] in run() }
-    } catch {
-      state.stores[member]?.failure = error
-      state.stores[member]?.news.take()
-    }
   }
 
   private func run() {

@@ -63,7 +63,7 @@ public struct Observed<Element: Sendable>: AsyncSequence, Sendable {
           throw error
         }
         // What refreshing a read-only store throws is passed over: the next sleep refreshes again.
-        try? await watcher.wakeup.sleep(reading: observed.store)
+        try? await watcher.held.watch.wakeup.sleep(reading: observed.store)
       }
       isOver = true
       return nil
@@ -88,16 +88,15 @@ public struct Observed<Element: Sendable>: AsyncSequence, Sendable {
 /// Finds out the states of something in a store for one iterator of an ``Observed``.
 package protocol Watcher<State>: Sendable {
   associatedtype State: Sendable
-  /// Raised when the state may have changed.
-  var wakeup: Signal { get }
+  /// The watch that tells when the state may have changed; it ends with the watcher.
+  var held: HeldWatch { get }
   /// The state, or nil where it equals the one that was returned last; one call at a time.
   func look() throws -> State?
 }
 
 /// Reads a state anew whenever some of its keys were written.
 package final class ValueWatcher<State: Sendable & Equatable>: Watcher {
-  /// The registration for the keys; it ends with the watcher.
-  private let held: HeldWatch
+  package let held: HeldWatch
   private let read: @Sendable () throws -> State
   /// The state that was delivered last; nil before the first.
   private let last = Lock<State?>(nil)
@@ -107,23 +106,15 @@ package final class ValueWatcher<State: Sendable & Equatable>: Watcher {
     self.read = read
   }
 
-  package var wakeup: Signal { held.watch.wakeup }
-
   package func look() throws -> State? {
-    // Taken before the read: what is written during it is news for the next look.
-    let news = held.watch.takeNews()
-    guard !news.isEmpty || last.withLock({ $0 == nil }) else { return nil }
-    do {
+    try held.look { news in
+      guard !news.isEmpty || last.withLock({ $0 == nil }) else { return nil }
       let state = try read()
       return last.withLock { last in
         if last == .some(state) { return nil }
         last = state
         return state
       }
-    } catch {
-      // The news are gone, and no state came of them: the next look must read in any case.
-      held.watch.noteAll()
-      throw error
     }
   }
 }
@@ -158,9 +149,8 @@ extension Store {
   ) -> Observed<[Entry]> {
     Observed(store: self, interval: interval) { [self] in
       ValueWatcher(hub.watch(prefix: query.prefix.bytes)) {
-        var rows = try self.entries(query)
         var entries: [Entry] = []
-        while let entry = try rows.next() { entries.append(entry) }
+        try self.forEach(query) { entries.append($0) }
         return entries
       }
     }

@@ -111,8 +111,7 @@ extension StoreReader {
     }
     // The index has only the counts of the newest state: a view reads all its entries.
     var counts: [EntryLabel: Int] = [:]
-    var rows = try entries(EntryQuery(values: false))
-    while let entry = try rows.next() {
+    try forEach(EntryQuery(values: false)) { entry in
       for label in entry.labels { counts[label, default: 0] += 1 }
     }
     return counts.map { LabelCount(label: $0.key, count: $0.value) }

@@ -33,7 +33,7 @@ package final class CommitWatch: Sendable {
   }
 
   /// Notes that any key may have changed; the caller raises `wakeup` where the watcher may sleep.
-  package func noteAll() { news.withLock { $0 = News(isAll: true) } }
+  func noteAll() { news.withLock { $0 = News(isAll: true) } }
 
   package func takeNews() -> News {
     news.withLock { news in
@@ -75,10 +75,7 @@ package final class CommitHub: Sendable {
       keyWritten: { key, hash in
         state.withLock { state in
           if let watches = state.keys[hash] { state.tell(watches, key) }
-          for row in state.prefixes
-          where key.byteCount >= row.prefix.count
-            && key.extracting(first: row.prefix.count).isEqual(to: row.prefix.rawSpan)
-          {
+          for row in state.prefixes where key.hasPrefix(row.prefix.rawSpan) {
             state.tell(row.watches, key)
           }
         }
@@ -166,4 +163,16 @@ package final class HeldWatch: Sendable {
   }
 
   deinit { unregister() }
+
+  /// Calls `body`, which reads what is watched, with the news. What is written during the call is
+  /// news for the next look.
+  package func look<State, Failure: Error>(
+    _ body: (CommitWatch.News) throws(Failure) -> State
+  ) throws(Failure) -> State {
+    do { return try body(watch.takeNews()) } catch {
+      // The news are gone, and no state came of them: the next look must read in any case.
+      watch.noteAll()
+      throw error
+    }
+  }
 }

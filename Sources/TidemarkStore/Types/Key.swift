@@ -31,10 +31,7 @@ public struct Key: Sendable, Hashable {
 
   /// Whether the key begins with these bytes.
   public func hasPrefix(_ prefix: some BytesConvertible) -> Bool {
-    prefix.withBytes { prefix in
-      bytes.count >= prefix.byteCount
-        && bytes.rawSpan.extracting(first: prefix.byteCount).isEqual(to: prefix)
-    }
+    prefix.withBytes { bytes.rawSpan.hasPrefix($0) }
   }
 }
 

@@ -21,8 +21,7 @@ package enum ReservedKeys {
 
   package static func contains(_ key: RawSpan) -> Bool {
     // Hardly any key begins with a zero byte, so most calls end here.
-    guard key.byteCount > 0, key.byte(0) == 0, key.byteCount >= prefix.count else { return false }
-    return key.extracting(first: prefix.count).isEqual(to: prefix.rawSpan)
+    key.byteCount > 0 && key.byte(0) == 0 && key.hasPrefix(prefix.rawSpan)
   }
 
   /// - Throws: `invalidArgument` for a prefix within the library's keys (`\0tidemark/x`) or above

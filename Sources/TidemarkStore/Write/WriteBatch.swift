@@ -130,11 +130,7 @@ public struct WriteBatch: Sendable {
     guard time != nil || condition != nil || atomicAtPeer else {
       return try operations.add(.delete, key: key)
     }
-    var attributes: EntryAttributes?
-    if let time {
-      attributes = EntryAttributes()
-      attributes?.time = time
-    }
+    let attributes = time.map { PutOptions(time: $0).attributes }
     try add(.delete, key, attributes: attributes, if: condition)
   }
 
@@ -150,9 +146,7 @@ public struct WriteBatch: Sendable {
     _ key: some BytesConvertible, maxAge: Duration? = nil, hash: [UInt8]? = nil,
     if condition: WriteCondition? = nil
   ) throws(TidemarkError) {
-    var attributes = EntryAttributes()
-    attributes.maxAge = maxAge.map { UInt32(clamping: $0.wholeSeconds) }
-    attributes.hash = hash
+    let attributes = PutOptions(hash: hash, maxAge: maxAge).attributes
     try key.withBytes { (key) throws(TidemarkError) in
       try ReservedKeys.refuse(key)
       try add(.touch, key, attributes: attributes, if: condition)

@@ -76,6 +76,22 @@ struct EngineTests {
     #expect(try #require(try manifests.load()).manifest == manifest)
   }
 
+  @Test("a copy of MANIFEST by a later version refuses the store, though the other is damaged")
+  func laterVersionBesideDamage() throws {
+    let store = TestStore()
+    try store.open().close()
+    let paths = StoreLayout.manifests.map { store.path + "/" + $0 }
+    var later = ByteWriter()
+    later.raw(try #require(store.disk.contents(of: paths[0])))
+    later.patch(u64: 0, at: 32)
+    later.patch(u32: UInt32(FormatConstants.major) + 1, at: 8)
+    later.patch(u64: XXH64.hash(later.bytes.rawSpan), at: 32)
+    store.disk.overwrite(paths[0], at: 0, with: later.bytes)
+    store.disk.overwrite(paths[1], at: 0, with: [1, 2, 3])
+    let error = #expect(throws: TidemarkError.self) { try store.open() }
+    #expect(error?.code == .formatTooNew)
+  }
+
   @Test("a compaction keeps the newest of the engine's own records of every type and key")
   func records() throws {
     let store = TestStore()

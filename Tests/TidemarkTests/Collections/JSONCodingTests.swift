@@ -183,6 +183,7 @@ struct JSONCodingTests {
     #expect(throws: DecodingError.self) { try decoded([Int].self, "[1.5]") }
     #expect(throws: DecodingError.self) { try decoded([UInt].self, "[-1]") }
     #expect(throws: DecodingError.self) { try decoded([Double].self, "[1e400]") }
+    #expect(throws: DecodingError.self) { try decoded([Float].self, "[1e300]") }
     #expect(throws: EncodingError.self) { try encoded([Double.infinity]) }
     #expect(
       try decoded([Double].self, "[0.1,1e22,-0.0,123456789012345680]")

@@ -47,9 +47,8 @@ extension Image {
 
   private func labelID(at number: Int) throws(IndexError) -> UInt32 {
     let place = number * ImageLayout.labelBytes
-    guard let id = try? bytes(.labels, place, ImageLayout.labelBytes).u32(at: 0) else {
-      throw damage(.labels, place)
-    }
+    let row = try bytes(.labels, place, ImageLayout.labelBytes)
+    guard let id = try? row.u32(at: 0) else { throw damage(.labels, place) }
     return id
   }
 }

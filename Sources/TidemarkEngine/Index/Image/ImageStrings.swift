@@ -70,9 +70,8 @@ struct ImageStrings {
 
   private func id(at number: Int) throws(IndexError) -> UInt32 {
     let place = number * ImageLayout.stringBytes
-    guard let id = try? image.bytes(offsets, place, 4).u32(at: 0) else {
-      throw image.damage(offsets, place)
-    }
+    let row = try image.bytes(offsets, place, 4)
+    guard let id = try? row.u32(at: 0) else { throw image.damage(offsets, place) }
     return id
   }
 
