@@ -4,7 +4,7 @@ internal import TidemarkSyncProtocol
 
 extension SyncSession {
   /// Compares what the peer says of itself with what this store knows of it.
-  func greet(_ answer: HelloAnswer) throws {
+  func handle(_ answer: HelloAnswer) throws {
     limits = SyncLimits(
       changes: max(1, min(answer.limits.changes, SyncLimits().changes)),
       bytes: max(1, min(answer.limits.bytes, SyncLimits.mostBytes)))
@@ -13,12 +13,12 @@ extension SyncSession {
     range = answer.range
     reach = answer.reach
     attachmentBytes = answer.attachmentBytes
-    notePolicies(of: answer)
-    incoming.greet(head: answer.range.head, reach: answer.reach)
+    usePolicies(of: answer)
+    incoming.startAt(head: answer.range.head, reach: answer.reach)
     lastMark = (answer.mark.number, answer.mark.batchID, answer.range.head)
     do {
       try compare(answer, hasCompared)
-      try takeUpAttachments()
+      try resendWithAttachments()
     } catch {
       disconnect()
       throw error
@@ -30,7 +30,7 @@ extension SyncSession {
       let isElsewhere = progress.cursor != .beginning
       // A batch sent to the old feed may arrive late, and its number fit here: nothing is sent to
       // this one under the same name. The name comes first, as after a restart.
-      let wasHeard = progress.feed != nil && (progress.number > 0 || formed != nil)
+      let wasHeard = progress.feed != nil && (progress.number > 0 || batchInFlight != nil)
       if wasHeard { try log.changeReplica() }
       try beginAnew(with: answer)
       // The peer takes a cursor of another feed for one of its own that was left alone for long. As
@@ -69,7 +69,7 @@ extension SyncSession {
         || run.sequences.contains { try log.change(at: $0) != nil }
     }
     guard let kept else { return }
-    try commit(.buffered) { _ in settled.replaceAll(with: kept) }
+    try commit(.buffered) { tx in tx.settled.replaceAll(with: kept) }
   }
 
   private static let mostInShortRun: UInt64 = 64
@@ -81,16 +81,16 @@ extension SyncSession {
     comparing = nil
     let aliases = try knownAliases()
     let named = aliases.all.compactMap { aliases.key(ofAlias: $0)?.bytes }
-    try commit(aliases: aliasChanges(ofAbsent: named)) { _ in
-      inFlight = nil
+    try commit(aliases: aliasChanges(ofAbsent: named)) { tx in
+      tx.inFlight = nil
       var next = PeerProgress()
-      next.waiting = progress.waiting
-      next.waiting.removeAll()
+      next.outbox = outbox
+      next.outbox.removeAll()
       next.renamedThrough = progress.renamedThrough
       next.name = replica
       next.feed = answer.feed
       if PlantedSyncBug.isOn(.markOfAnotherTaken) {
-        (next.number, next.batchID) = (answer.mark.number, answer.mark.batchID)
+        next.count(answer.mark.number, answer.mark.batchID)
       }
       // A feed that has batches under our name already makes us draw another: whoever sent them,
       // this store does not know of it.
@@ -103,8 +103,8 @@ extension SyncSession {
         next.resync = Resync(
           adopts: true, compares: capabilities.hasDigest, keepsCursor: capabilities.hasDigest)
       }
-      progress = next
-      settled.removeAll()
+      tx.progress = next
+      tx.settled.removeAll()
     }
   }
 
@@ -120,71 +120,43 @@ extension SyncSession {
     // first: once the rest is written down a restart would find nothing amiss.
     if !PlantedSyncBug.isOn(.lateBatchForgotten) { try log.changeReplica() }
     comparing = nil
-    try commit { operations in
-      progress.cursor = answer.range.position(ofOffset: common)
-      progress.resumption = []
-      progress.heardThrough = progress.lastSent
-      progress.comparedThrough = .beginning
-      settled.findUnread(after: common)
-      takeName()
+    try commit { tx in
+      tx.progress.cursor = answer.range.position(ofOffset: common)
+      tx.progress.resumption = []
+      tx.progress.heardThrough = tx.progress.lastSent
+      tx.progress.comparedThrough = .beginning
+      tx.settled.findUnread(after: common)
+      tx.adoptName()
       if PlantedSyncBug.isOn(.lateBatchForgotten) {
-        sendAgain()
-        (progress.number, progress.batchID) = (answer.mark.number, answer.mark.batchID)
+        tx.resendBatch()
+        tx.progress.count(answer.mark.number, answer.mark.batchID)
       }
-      let former = settled
+      let former = tx.settled
       // A delete of what was not there has no place in the feed; a later copy may have its key.
-      for sequence in settled.removeLost({ $0 != .beginning && answer.range.contains($0) }) {
+      for sequence in tx.settled.removeLost({ $0 != .beginning && answer.range.contains($0) }) {
         if PlantedSyncBug.isOn(.lostNotSentAgain) { continue }
-        progress.again.insert(sequence)
+        tx.outbox.resend(sequence)
         // Where it stands upon one that never went, whose place it took, what both were made upon
         // is not kept for it.
         if let change = try log.change(at: sequence),
           let below = try log.change(at: change.previous), below.isOwn,
           former.position(of: below.sequence) == nil
         {
-          try keepBase(of: change, into: &operations)
+          try tx.keepBase(of: change)
         }
       }
       // The versions that changes are in conflict with may be gone: they are sent again.
-      for (sequence, reason) in progress.waiting where reason.position != nil {
-        progress.waiting.remove(sequence)
-        progress.again.insert(sequence)
+      for (sequence, reason) in tx.outbox.waiting where reason.position != nil {
+        tx.outbox.resend(sequence)
       }
-      progress.resync = Resync(
+      tx.progress.resync = Resync(
         adopts: true, compares: capabilities.hasDigest, seenThrough: common,
-        keepsCursor: true, evicts: progress.resync?.evicts ?? false)
+        keepsCursor: true, evicts: tx.progress.resync?.evicts ?? false)
     }
+    // What is to be sent again was looked through for priorities before.
+    deferred = DeferredChanges()
     // The next call is a hello under the new name.
     disconnect()
-  }
-
-  /// Counts batches anew where the store has another name than it had for the peer: also where it
-  /// ended before that was written down, or was renamed for another peer.
-  func takeName() {
-    guard progress.name != replica else { return }
-    let isFirst = progress.name == .none
-    progress.name = replica
-    if isFirst { return }
-    progress.number = 0
-    progress.batchID = .none
-    progress.renamedThrough = log.head
-    // The feed may hold changes under the former name whose verdicts are not known here.
-    progress.heardThrough = progress.lastSent
-    if PlantedSyncBug.isOn(.batchLostByRename) { inFlight = nil }
-    sendAgain()
-  }
-
-  /// The batch under way is not any more, and its changes are to be sent again.
-  func sendAgain() {
-    progress.again.formUnion(sequencesInFlight)
-    inFlight = nil
-  }
-
-  /// Whether a batch is the one under way, or the last of this store that the peer has answered.
-  func isOurs(_ number: UInt64, _ id: BatchID) -> Bool {
-    if number == progress.number { return number > 0 && id == progress.batchID }
-    guard let formed else { return false }
-    return number == formed.number && (id == formed.batchID || id == formed.batchID.ofEmpty)
   }
 
   /// Whether the authorization reaches other entries than when the cursor was written down.
@@ -202,17 +174,16 @@ extension SyncSession {
     if !isFirst { try beginResync(seenThrough: 0) }
     let passed = try passedOver()
     let refused = isOfAnotherReach ? try refusedForReach() : []
-    try commit { _ in
-      progress.scope = Self.fingerprint(of: scope)
-      progress.reach = answer.reach ?? progress.reach
+    try commit { tx in
+      tx.progress.scope = Self.fingerprint(of: scope)
+      tx.progress.reach = answer.reach ?? tx.progress.reach
       // Keys that lie within it now were not compared.
-      progress.comparedThrough = .beginning
+      tx.progress.comparedThrough = .beginning
       // Keys that lay outside may have been lost there meanwhile, by a peer that was restored.
-      progress.resync = progress.resync ?? Resync()
-      progress.resync?.adopts = true
-      if isOfAnotherReach || progress.reach != 0 { progress.resync?.evict() }
-      for sequence in refused { progress.waiting.remove(sequence) }
-      for sequence in passed + refused { progress.again.insert(sequence) }
+      tx.progress.resync = tx.progress.resync ?? Resync()
+      tx.progress.resync?.adopts = true
+      if isOfAnotherReach || tx.progress.reach != 0 { tx.progress.resync?.evict() }
+      for sequence in passed + refused { tx.outbox.resend(sequence) }
     }
   }
 
@@ -220,11 +191,11 @@ extension SyncSession {
   /// since it was to apply together with them: another reach may be the right one.
   private func refusedForReach() throws(TidemarkError) -> [UInt64] {
     var found: [UInt64] = []
-    for entry in progress.waiting.entries.values where entry.reason.code == Rejection.outOfReach {
+    for entry in outbox.waiting.entries.values where entry.reason.code == Rejection.outOfReach {
       found.append(entry.sequence)
       guard entry.isOfGroup, let change = try log.change(at: entry.sequence) else { continue }
       for member in try log.atomicGroup(of: change)
-      where progress.waiting[member.sequence]?.code == Rejection.ofGroup {
+      where outbox.waiting[member.sequence]?.code == Rejection.ofGroup {
         found.append(member.sequence)
       }
     }
@@ -258,14 +229,13 @@ extension SyncSession {
   private func compareMarks(_ mark: ReplicaMark) throws {
     if mark.number == progress.number, mark.batchID == progress.batchID { return }
     if PlantedSyncBug.isOn(.cloneNotNoticed) {
-      return try commit { _ in (progress.number, progress.batchID) = (mark.number, mark.batchID) }
+      return try commit { $0.progress.count(mark.number, mark.batchID) }
     }
     // It has forgotten the batches, whose entries it kept.
     if mark.number == 0 {
-      return try commit { _ in
-        sendAgain()
-        progress.number = 0
-        progress.batchID = .none
+      return try commit { tx in
+        tx.resendBatch()
+        tx.progress.count(0, .none)
       }
     }
     // Batches under our name that are not ours: this store is a copy of another, or was restored
@@ -277,10 +247,42 @@ extension SyncSession {
   /// Goes on under a new name; what was written under the old one by somebody else comes as his.
   func rename() throws {
     try log.changeReplica()
-    try commit { _ in takeName() }
+    try commit { tx in tx.adoptName() }
     // The peer will take a store that has read nothing for one that holds nothing.
     if progress.cursor == .beginning, !settled.isEmpty { try beginResync(seenThrough: 0) }
     // The next call is a hello under the new name.
     disconnect()
+  }
+}
+
+extension PeerView {
+  /// Whether a batch is the one under way, or the last of this store that the peer has answered.
+  func isOurs(_ number: UInt64, _ id: BatchID) -> Bool {
+    if number == progress.number { return number > 0 && id == progress.batchID }
+    guard let batch = batchInFlight, number == batch.number else { return false }
+    return id == batch.batchID || id == batch.batchID.ofEmpty
+  }
+}
+
+extension SyncTransaction {
+  /// Counts batches anew where the store has another name than it had for the peer: also where it
+  /// ended before that was written down, or was renamed for another peer.
+  mutating func adoptName() {
+    guard progress.name != replica else { return }
+    let isFirst = progress.name == .none
+    progress.name = replica
+    if isFirst { return }
+    progress.count(0, .none)
+    progress.renamedThrough = log.head
+    // The feed may hold changes under the former name whose verdicts are not known here.
+    progress.heardThrough = progress.lastSent
+    if PlantedSyncBug.isOn(.batchLostByRename) { inFlight = nil }
+    resendBatch()
+  }
+
+  /// The batch under way is not any more, and its changes are to be sent again.
+  mutating func resendBatch() {
+    outbox.resend(sequencesInFlight)
+    inFlight = nil
   }
 }

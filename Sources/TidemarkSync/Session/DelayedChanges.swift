@@ -3,7 +3,7 @@ internal import TidemarkSyncProtocol
 
 /// Changes that a peer has put back for a while: they are not sent before that is over, and hold up
 /// nobody. Forgotten with the session, after which they are tried at once.
-struct RestingChanges {
+struct DelayedChanges {
   private static let most = 65_536
 
   /// When each may be sent again, in nanoseconds of the monotonic clock.
@@ -13,7 +13,7 @@ struct RestingChanges {
   /// that both speak of the same changes.
   private var lookedAt: UInt64 = 0
 
-  mutating func rest(_ sequence: UInt64, until end: UInt64, isFault: Bool) {
+  mutating func delay(_ sequence: UInt64, until end: UInt64, isFault: Bool) {
     if ends.count >= Self.most { ends = [:] }
     ends[sequence] = (end, isFault)
   }
@@ -50,30 +50,29 @@ struct RestingChanges {
 }
 
 extension SyncSession {
-  private static let longestRestSeconds: UInt64 = 86_400
+  private static let longestDelaySeconds: UInt64 = 86_400
 
   /// Lets changes of the batch under way rest for as long as the peer has said.
-  func rest(_ answer: PushAnswer) {
-    guard !answer.later.isEmpty, let batch = formed, batch.batchID == answer.mark.batchID else {
-      return
-    }
+  func delay(_ answer: PushAnswer) {
+    guard !answer.later.isEmpty, let batch = batchInFlight, batch.batchID == answer.mark.batchID
+    else { return }
     let now = log.monotonicNanoseconds
-    resting.lastFailure = answer.failure ?? resting.lastFailure
+    delayed.lastFailure = answer.failure ?? delayed.lastFailure
     for (index, pause) in answer.later where batch.items.indices.contains(index) {
-      let seconds = min(max(1, pause.wholeSeconds), Self.longestRestSeconds)
-      resting.rest(
+      let seconds = min(max(1, pause.wholeSeconds), Self.longestDelaySeconds)
+      delayed.delay(
         batch.items[index].sequence, until: now &+ seconds * 1_000_000_000,
         isFault: answer.faulty.contains(index))
     }
   }
 
   /// The peer's failure on a change that therefore rests; nil for none.
-  var failureAtRest: String? { resting.failure(of: progress.again) }
+  var delayFailure: String? { delayed.failure(of: outbox.pending) }
 
   /// How long until a change goes that the peer has put back for a while; nil when none rests.
-  var timeToRest: Duration? {
+  var timeToRetry: Duration? {
     let now = log.monotonicNanoseconds
-    return resting.first(of: progress.again).map {
+    return delayed.first(of: outbox.pending).map {
       .nanoseconds(Int64(clamping: $0 - min($0, now)))
     }
   }
