@@ -70,22 +70,21 @@ extension BatchBuilder {
   mutating func addUrgent() throws(TidemarkError) {
     // In a narrow gate nothing else is sent that would bring the walk nearer to them.
     try deferred.findUrgent(outbox, in: log, most: least == nil ? DeferredChanges.lookAhead : .max)
-    for change in deferred.urgent where change.attributes.priority >= least ?? .min {
+    for (sequence, priority) in deferred.urgent where priority >= least ?? .min {
       if isFull { return }
-      if deferred.blocked.contains(change.sequence) { continue }
-      guard isPending(change) else {
-        deferred.removeUrgent(change)
-        continue
-      }
+      // It stays known until its verdict: the batch may be aborted.
+      if !isPending(sequence) { deferred.removeUrgent(sequence) }
+      guard outbox.isUnsent(sequence), !deferred.blocked.contains(sequence),
+        let change = try log.change(at: sequence)
+      else { continue }
       let isWhole = change.attributes.atomicGroup != 0
       let together = isWhole ? try log.atomicGroup(of: change) : [change]
       if try isInFlight(together) { continue }
       guard try !isPreceded(together) else {
         // It follows the older change in the usual walk, which a narrow gate does not make.
-        if least == nil { deferred.removeUrgent(change) }
+        if least == nil { deferred.removeUrgent(sequence) }
         continue
       }
-      // It stays known until its verdict: the batch may be aborted.
       try take(change)
     }
   }

@@ -21,7 +21,7 @@ struct DeferredChanges {
   private var successorsOf: [UInt64: SequenceSet] = [:]
   private var targets = SequenceSet()
   /// Changes of a priority above the usual, as far as the log was looked through for them.
-  private var found: [UInt64: LoggedChange] = [:]
+  private var priorities: [UInt64: Int64] = [:]
   private var lookedThrough: UInt64 = 0
 
   init(mostUrgent: Int = 65_536) { self.mostUrgent = mostUrgent }
@@ -55,13 +55,12 @@ struct DeferredChanges {
   // MARK: Priority
 
   /// The most urgent first; of the same priority, in the order of the log.
-  var urgent: [LoggedChange] {
-    found.values.sorted {
-      ($1.attributes.priority, $0.sequence) < ($0.attributes.priority, $1.sequence)
-    }
+  var urgent: [(sequence: UInt64, priority: Int64)] {
+    priorities.map { (sequence: $0.key, priority: $0.value) }
+      .sorted { ($1.priority, $0.sequence) < ($0.priority, $1.sequence) }
   }
 
-  mutating func removeUrgent(_ change: LoggedChange) { found[change.sequence] = nil }
+  mutating func removeUrgent(_ sequence: UInt64) { priorities[sequence] = nil }
 
   /// Looks for urgent changes behind what was looked at before.
   mutating func findUrgent(
@@ -70,7 +69,7 @@ struct DeferredChanges {
     var left = entries
     var unsent = outbox.unsent(through: log.head)
     unsent.removeAll(through: lookedThrough)
-    for range in unsent.ranges where found.count < mostUrgent && left > 0 {
+    for range in unsent.ranges where priorities.count < mostUrgent && left > 0 {
       let through = range.lowerBound + min(range.upperBound - range.lowerBound, left - 1)
       left -= through - range.lowerBound + 1
       var cursor = log.entries(from: range.lowerBound, through: through)
@@ -78,11 +77,11 @@ struct DeferredChanges {
         guard entry.head.attributesLength > 0 else { continue }
         let change = try LoggedChange(entry)
         guard change.isOwn, change.attributes.priority > 0 else { continue }
-        guard found.count < mostUrgent else {
+        guard priorities.count < mostUrgent else {
           lookedThrough = change.sequence - 1
           return
         }
-        found[change.sequence] = change
+        priorities[change.sequence] = change.attributes.priority
       }
       lookedThrough = through
     }

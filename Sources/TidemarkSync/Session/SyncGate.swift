@@ -21,8 +21,8 @@ extension SyncSession {
       }
     }
     try deferred.findUrgent(outbox, in: log)
-    for change in deferred.urgent where isPending(change) {
-      if change.attributes.priority >= least { return true }
+    if deferred.urgent.contains(where: { $0.priority >= least && isPending($0.sequence) }) {
+      return true
     }
     let unsent = outbox.unsent(through: log.head)
     return least <= 0 && !unsent.subtracting(deferred.blocked).subtracting(deferred.low).isEmpty

@@ -344,7 +344,7 @@ extension SyncWorld {
       for change in deferred.urgent {
         found.append(change.sequence)
         outbox.decide(change.sequence)
-        deferred.removeUrgent(change)
+        deferred.removeUrgent(change.sequence)
       }
     }
     #expect(found == Array(2...25))
