@@ -3,7 +3,7 @@ internal import TidemarkEngine
 internal import TidemarkSyncProtocol
 
 extension SyncSession {
-  /// Compares what the peer says of itself with what this store knows of it.
+  /// Handles a hello: compares the peer's feed, mark and reach with what this store knows.
   func handle(_ answer: HelloAnswer) throws {
     limits = SyncLimits(
       changes: max(1, min(answer.limits.changes, SyncLimits().changes)),
@@ -28,8 +28,8 @@ extension SyncSession {
   private func compare(_ answer: HelloAnswer, _ hasCompared: Bool) throws {
     if progress.feed != answer.feed {
       let isElsewhere = progress.cursor != .beginning
-      // A batch sent to the old feed may arrive late, and its number fit here: nothing is sent to
-      // this one under the same name. The name comes first, as after a restart.
+      // A late batch to the old feed may fit the numbers of this one, so this store takes a new
+      // replica id, and does so first: a crash in between must not lose it.
       let wasHeard = progress.feed != nil && (progress.number > 0 || batchInFlight != nil)
       if wasHeard { try log.changeReplica() }
       try beginAnew(with: answer)
@@ -38,7 +38,7 @@ extension SyncSession {
       if isElsewhere || wasHeard { return disconnect() }
     } else if !holdsWhatIsKnown(answer.range) {
       try rewind(to: answer)
-      // It goes on under a new name.
+      // A hello under the new replica id follows.
       guard range != nil else { return }
     }
     try settle(answer.mark)
@@ -54,14 +54,14 @@ extension SyncSession {
     try pruneSettled()
   }
 
-  /// Forgets where own operations stand that compaction has dropped from the log: nothing is based
-  /// upon them any more. Those that the cursor has not passed come once more.
+  /// Forgets the positions of own changes that compaction has dropped: nothing is based upon them.
+  /// Those behind the cursor stay, since the feed will echo them.
   private func pruneSettled() throws {
     let history = try log.historyStart()
     guard history > prunedHistory, progress.resync == nil else { return }
     prunedHistory = history
     let unread = settled.firstUnread(after: progress.cursor.offset) ?? .max
-    // Two versions of a live key may be asked for: its newest, and the base of a pending one.
+    // Two versions of a live key are asked for: its newest, and the base of a pending one.
     let least = 2 * log.liveKeys + Self.runsUnpruned
     let kept = try settled.pruned(above: least) { run in
       // A long run takes no more than a short one, and more to look through.
@@ -75,7 +75,7 @@ extension SyncSession {
   private static let mostInShortRun: UInt64 = 64
   private static let runsUnpruned = 64
 
-  /// The remote is new to us, or was made anew: all that is owned is pending, nothing is purged.
+  /// Begins with a new or recreated feed: all owned entries are pending, and nothing is purged.
   private func beginAnew(with answer: HelloAnswer) throws {
     let hadPeer = progress.feed != nil
     comparing = nil
@@ -92,12 +92,11 @@ extension SyncSession {
       if PlantedSyncBug.isOn(.markOfAnotherTaken) {
         next.count(answer.mark.number, answer.mark.batchID)
       }
-      // A feed that has batches under our name already makes us draw another: whoever sent them,
-      // this store does not know of it.
+      // If the feed has batches under this replica id, `compareMarks` takes another one.
       next.scope = Self.fingerprint(of: scope)
       next.reach = answer.reach ?? 0
-      // Entries of the old remote are ours to bring now. Where a feed was restored after it was
-      // made anew, positions of the old one look like its own: only a comparison tells.
+      // This store brings entries of the old feed to the new one. Only a comparison tells them
+      // apart where a recreated feed was restored, and has the same positions.
       if hadPeer {
         next.heardThrough = progress.lastSent
         next.resync = Resync(
@@ -108,16 +107,16 @@ extension SyncSession {
     }
   }
 
-  /// The peer was restored from a backup: what it had taken since is pending again, and what
-  /// others had brought it we bring back.
+  /// Rewinds to the last common position with a feed that was restored from a backup: own changes
+  /// behind it are pending again, and this store brings back those of others.
   private func rewind(to answer: HelloAnswer) throws {
     let common = min(
       progress.cursor.offset,
       answer.range.lastCommonOffset(with: progress.knownRange)
         ?? answer.range.lastCommonOffset(with: progress.cursor) ?? 0)
-    // A batch that was under way may arrive late, and its number fit here again: under the old name
-    // nothing more is sent, and what the backup has of it comes with the feed. The name comes
-    // first: once the rest is written down a restart would find nothing amiss.
+    // A late batch may fit the numbers of the restored feed, so this store takes a new replica id;
+    // what the backup has of the batch is pulled. The id comes first: after a crash in between
+    // the next hello still finds the feed restored.
     if !PlantedSyncBug.isOn(.lateBatchForgotten) { try log.changeReplica() }
     comparing = nil
     try commit { tx in
@@ -132,12 +131,11 @@ extension SyncSession {
         tx.progress.count(answer.mark.number, answer.mark.batchID)
       }
       let former = tx.settled
-      // A delete of what was not there has no place in the feed; a later copy may have its key.
+      // A delete of what the feed did not have got no position; a later copy may have the key.
       for sequence in tx.settled.removeLost({ $0 != .beginning && answer.range.contains($0) }) {
         if PlantedSyncBug.isOn(.lostNotSentAgain) { continue }
         tx.outbox.resend(sequence)
-        // Where it stands upon one that never went, whose place it took, what both were made upon
-        // is not kept for it.
+        // Compaction does not keep its base where it replaced a change that was never sent.
         if let change = try log.change(at: sequence),
           let below = try log.change(at: change.previous), below.isOwn,
           former.position(of: below.sequence) == nil
@@ -145,7 +143,7 @@ extension SyncSession {
           try tx.keepBase(of: change)
         }
       }
-      // The versions that changes are in conflict with may be gone: they are sent again.
+      // The feed may have lost the versions that these are in conflict with.
       for (sequence, reason) in tx.outbox.waiting where reason.position != nil {
         tx.outbox.resend(sequence)
       }
@@ -153,9 +151,9 @@ extension SyncSession {
         adopts: true, compares: capabilities.hasDigest, seenThrough: common,
         keepsCursor: true, evicts: tx.progress.resync?.evicts ?? false)
     }
-    // What is to be sent again was looked through for priorities before.
+    // Urgent changes that are pending again have to be found again.
     deferred = DeferredChanges()
-    // The next call is a hello under the new name.
+    // The next call is a hello under the new replica id.
     disconnect()
   }
 
@@ -165,8 +163,8 @@ extension SyncSession {
     return answer.reach.map { $0 != progress.reach } ?? false
   }
 
-  /// Another scope than the one that the cursor speaks of, or another reach: what it has in
-  /// addition lies before the cursor, too, and what it lacks nobody will tell of.
+  /// Adopts another scope or reach: entries that are new within it may lie before the cursor, and
+  /// the feed does not tell of those that it lacks, so everything is compared.
   private func changeScope(_ answer: HelloAnswer) throws {
     let isOfAnotherReach = isOfAnotherReach(answer)
     // Own changes may be in the feed although nothing of it was read yet.
@@ -202,7 +200,7 @@ extension SyncSession {
     return found
   }
 
-  /// Own changes that nobody has heard of since they lay outside of the scope, and do no more.
+  /// Own changes that were not sent since they were out of the scope, and are within it now.
   private func passedOver() throws(TidemarkError) -> [UInt64] {
     if PlantedSyncBug.isOn(.outsideForgotten) { return [] }
     var passed: [UInt64] = []
@@ -225,13 +223,13 @@ extension SyncSession {
     scope.isEverything ? 0 : scope.hash(seed: 1)
   }
 
-  /// A peer that counts our batches differently than we do.
+  /// Handles a mark that is not that of the last batch.
   private func compareMarks(_ mark: ReplicaMark) throws {
     if mark.number == progress.number, mark.batchID == progress.batchID { return }
     if PlantedSyncBug.isOn(.cloneNotNoticed) {
       return try commit { $0.progress.count(mark.number, mark.batchID) }
     }
-    // It has forgotten the batches, whose entries it kept.
+    // The peer has lost its mark and kept the entries.
     if mark.number == 0 {
       return try commit { tx in
         tx.resendBatch()
@@ -244,13 +242,13 @@ extension SyncSession {
     try rename()
   }
 
-  /// Goes on under a new name; what was written under the old one by somebody else comes as his.
+  /// Takes a new replica id: entries that a copy wrote under the old one are those of another.
   func rename() throws {
     try log.changeReplica()
     try commit { tx in tx.adoptName() }
-    // The peer will take a store that has read nothing for one that holds nothing.
+    // The peer takes a store that has read nothing for an empty one, and keeps no deletes for it.
     if progress.cursor == .beginning, !settled.isEmpty { try beginResync(seenThrough: 0) }
-    // The next call is a hello under the new name.
+    // The next call is a hello under the new replica id.
     disconnect()
   }
 }
@@ -265,8 +263,8 @@ extension PeerView {
 }
 
 extension SyncTransaction {
-  /// Counts batches anew where the store has another name than it had for the peer: also where it
-  /// ended before that was written down, or was renamed for another peer.
+  /// Numbers batches from 1 if the store's replica id has changed since the last commit for this
+  /// peer: before a crash, or for the sake of another peer.
   mutating func adoptName() {
     guard progress.name != replica else { return }
     let isFirst = progress.name == .none
@@ -280,7 +278,7 @@ extension SyncTransaction {
     resendBatch()
   }
 
-  /// The batch under way is not any more, and its changes are to be sent again.
+  /// Drops the batch in flight; its changes are pending again.
   mutating func resendBatch() {
     outbox.resend(sequencesInFlight)
     inFlight = nil

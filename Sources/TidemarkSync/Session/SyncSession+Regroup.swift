@@ -7,12 +7,12 @@ internal import TidemarkSyncProtocol
 /// A group is sent as it was written, or not at all. A merged value, or a local one that gets
 /// another key, goes in a new group, with the other members as they are here now.
 extension PeerView {
-  /// The pending changes of a key, up to its newest, that belong to groups.
+  /// The pending changes of a key that belong to atomic groups.
   func pendingMembers(upTo newest: LoggedChange) throws(TidemarkError) -> [LoggedChange] {
     try unsent(upTo: newest).filter { $0.attributes.atomicGroup != 0 && isPending($0) }
   }
 
-  /// Own changes of a key, up to its newest and that first, which are not in the feed.
+  /// The own changes of a key that the feed does not have, the newest first.
   fileprivate func unsent(upTo newest: LoggedChange) throws(TidemarkError) -> [LoggedChange] {
     var found: [LoggedChange] = []
     var version: LoggedChange? = newest
@@ -63,7 +63,7 @@ extension SyncTransaction {
     if found == nil, newest.attributes.atomicGroup != 0, !isForUser { return nil }
     for change in pending { outbox.decide(change.sequence) }
     let companions = found ?? []
-    // They are given up as they were, since they are written once more.
+    // The companions are decided as they were, since they are written once more.
     for companion in companions {
       // A question that is open on it, to the peer or to the user, is put again when the new one
       // meets the peer.

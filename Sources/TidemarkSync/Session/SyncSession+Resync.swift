@@ -53,7 +53,7 @@ extension SyncSession {
     return .helloRequest(hello())
   }
 
-  /// Takes the sums of parts.
+  /// Handles the digests of parts.
   func handle(_ answer: DigestAnswer) throws {
     guard var now = comparing, let first = now.walk.next.first else { return }
     if !now.table.answers(first) { now.table = try knownTable(now.walk.next) }
@@ -66,7 +66,7 @@ extension SyncSession {
     comparing = now
   }
 
-  /// Takes what the differing keys hold.
+  /// Handles the remote states of differing keys.
   func reconcile(_ answer: ValuesAnswer) throws {
     guard var now = comparing, !now.differing.isEmpty else { return }
     guard answer.answered > 0 else { throw PeerError(.malformed, "no key was answered") }
@@ -245,12 +245,12 @@ extension SyncTransaction {
     if isUnsettled, progress.resync?.keepsCursor ?? false,
       remote.position.offset > progress.cursor.offset
     {
-      // It comes with the feed, where the change may be found, too.
+      // The feed is read again from the cursor, and may echo the local change as well.
       return false
     }
     let wasSeen = remote.position.offset <= (progress.resync?.seenThrough ?? 0)
     if isUnsettled, wasSeen {
-      // It was here before the change was made, only that the log does not say so any more.
+      // The local change was made upon this version, although the log has lost the link.
       try writeRemote(remote, ofKey: key)
     } else {
       try merge(key, remote)
@@ -278,9 +278,8 @@ extension SyncTransaction {
 }
 
 extension PeerView {
-  /// The entry in the place of a key that the peer tells nothing of. It counts as deleted there.
-  /// One that may only be out of reach, and still be there, stands where it stood when that was
-  /// known: if it comes back, nothing may seem to stand behind it.
+  /// A delete, or eviction, for a key that the feed does not show. If the key may only be out of
+  /// reach, the entry has its last known position: should it come back, it must not seem older.
   fileprivate func gone(_ newest: LoggedChange) -> FeedEntry? {
     guard progress.reach != 0 || progress.resync?.evicts ?? false else {
       return .nothing(newest.key, at: session.comparing?.walk.position ?? .beginning)

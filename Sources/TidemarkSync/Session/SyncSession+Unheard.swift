@@ -2,10 +2,10 @@ internal import Tidemark
 internal import TidemarkEngine
 internal import TidemarkSyncProtocol
 
-/// Own changes that the peer has not heard of, and what they were made upon.
+/// Own changes that the feed does not have, and their bases.
 extension PeerView {
-  /// Whether a change concerns the peer: what its key is or, as far as that is known, what it was
-  /// in the feed lies within the scope. So the peer hears of what leaves the scope by us.
+  /// Whether a change is to be sent: its key is within the scope, or was in the feed as far as is
+  /// known. So the peer also learns that a local change has moved a key out of the scope.
   func isWithin(_ change: LoggedChange) throws(TidemarkError) -> Bool {
     if change.kind == .delete || scope.contains(key: change.key, labels: change.labels) {
       return true

@@ -48,7 +48,7 @@ package struct SyncTransaction: PeerView {
     _modify { yield &progress.outbox }
   }
 
-  /// Lays a remote state beside a key.
+  /// Stores the remote state of a key beside its value.
   mutating func writeRemote(_ state: RemoteState, ofKey key: [UInt8]) throws(TidemarkError) {
     try records.write(state, ofKey: key, into: &operations)
   }
@@ -65,9 +65,9 @@ extension SyncSession: PeerView {
   ///
   /// - Parameters:
   ///   - durability: `buffered` for what the peer would say again.
-  ///   - keepsPrepared: whether the batch that is prepared may still be what is to be sent next.
+  ///   - keepsNextBatch: whether the batch that was built ahead may still be the next one.
   ///   - changes: those of the peer's names for keys.
-  ///   - arriving: the keys whose remote states are entered.
+  ///   - arriving: the keys that get their remote states.
   ///   - body: fills the transaction; it runs again when somebody else wrote one of the keys.
   func commit(
     _ durability: Durability = .durable, keepsNextBatch: Bool = false,
@@ -102,7 +102,7 @@ extension SyncSession: PeerView {
       transaction.progress, &transaction.settled, transaction.batchInFlight, pin,
       into: &transaction.operations)
     let result = try log.commit(transaction.operations, durability: durability)
-    // It is committed, whatever becomes of what follows.
+    // From here on the commit counts, even if listing the records fails.
     transaction.outbox.wereWritten()
     if transaction.totals.resolved > totals.resolved { resolvedThrough = log.head }
     adopt(transaction)
@@ -116,7 +116,7 @@ extension SyncSession: PeerView {
     (inFlight, totals) = (transaction.inFlight, transaction.totals)
   }
 
-  /// Changes the state without writing it: the next commit does, and until then the peer would say
+  /// Changes the state in memory only. The next commit writes it, and after a crash the peer tells
   /// the same again.
   func update(_ body: (inout SyncTransaction) throws -> Void) rethrows {
     var transaction = SyncTransaction(self)
@@ -124,18 +124,18 @@ extension SyncSession: PeerView {
     adopt(transaction)
   }
 
-  /// Writes down what was taken and is not written yet, and that nothing need be kept for the peer
-  /// of what was looked at since and is not for it.
+  /// Commits what `update` has changed, and a frontier that has moved: compaction need not keep
+  /// what lies before it.
   package func writeDown() throws {
     let hasPassed = progress.feed != nil && pin.map { $0.frontier < outbox.frontier } ?? false
     guard hasUnwritten || hasPassed else { return }
     try commit(.buffered, keepsNextBatch: true) { _ in }
   }
 
-  /// A pin is written again when it is so old, so that it does not run out.
+  /// A pin of this age is written again before it expires.
   fileprivate static let millisecondsToRenew: UInt64 = 86_400_000
 
-  /// Keeps what is kept for a peer that answers, though nothing is there to be written for it.
+  /// Renews the pin of a peer that answers but gives no reason for a commit.
   func renewPin() throws {
     let now = UInt64(clamping: max(0, log.now.milliseconds))
     guard let pin, now &- pin.renewed >= Self.millisecondsToRenew else { return }
