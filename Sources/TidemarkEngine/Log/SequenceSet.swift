@@ -57,14 +57,27 @@ package struct SequenceSet: Sendable, Hashable {
   /// - Returns: whether it was there.
   @discardableResult
   package mutating func remove(_ sequence: UInt64) -> Bool {
-    let index = index(endingFrom: sequence)
-    guard index < ranges.count, ranges[index].contains(sequence) else { return false }
-    let range = ranges[index]
-    var rest: [ClosedRange<UInt64>] = []
-    if range.lowerBound < sequence { rest.append(range.lowerBound...(sequence - 1)) }
-    if range.upperBound > sequence { rest.append((sequence + 1)...range.upperBound) }
-    ranges.replaceSubrange(index...index, with: rest)
+    guard contains(sequence) else { return false }
+    remove(sequence...sequence)
     return true
+  }
+
+  /// Removes all sequences of a range.
+  package mutating func remove(_ range: ClosedRange<UInt64>) {
+    let start = index(endingFrom: range.lowerBound)
+    var rest: [ClosedRange<UInt64>] = []
+    var end = start
+    while end < ranges.count, ranges[end].lowerBound <= range.upperBound {
+      let other = ranges[end]
+      if other.lowerBound < range.lowerBound {
+        rest.append(other.lowerBound...(range.lowerBound - 1))
+      }
+      if other.upperBound > range.upperBound {
+        rest.append((range.upperBound + 1)...other.upperBound)
+      }
+      end += 1
+    }
+    ranges.replaceSubrange(start..<end, with: rest)
   }
 
   /// Removes all sequences up to and including `sequence`.

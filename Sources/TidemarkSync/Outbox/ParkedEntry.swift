@@ -185,7 +185,7 @@ extension HostState {
     else {
       return .superseded(by: try log.slot(ofKey: change.key)?.sequence ?? sequence)
     }
-    switch session.progress.waiting[sequence] {
+    switch session.outbox.waiting[sequence] {
     case .parked(let rejection): return .parked(rejection)
     case .needsDecision: return .needsDecision
     case .conflict, .lost: return nil

@@ -63,7 +63,7 @@ extension Store.Blocking {
         result.parked += summary.parked
         result.needsDecision += summary.needsDecision
         if let oldest = summary.oldest { result.oldest = min(result.oldest ?? oldest, oldest) }
-        let waiting = try state.session().progress.waiting
+        let waiting = try state.session().outbox.waiting
         for row in try state.pending().liveRows
         where waiting[row.sequence]?.state.goesOn != false {
           rows[row.sequence] = Int(row.bytes)
@@ -165,7 +165,7 @@ extension HostState {
     summary.bytes = table.bytes
     summary.inFlight = session.sequencesInFlight.sequences.count { table.row($0) != nil }
     var waits: Set<UInt64> = []
-    for (sequence, reason) in session.progress.waiting where !reason.state.goesOn {
+    for (sequence, reason) in session.outbox.waiting where !reason.state.goesOn {
       guard let row = table.row(sequence) else { continue }
       waits.insert(sequence)
       summary.entries -= 1
@@ -184,7 +184,7 @@ extension HostState {
   mutating func pendingByLabel() throws(TidemarkError) -> [EntryLabel: Int] {
     let table = try pending()
     var sets = table.perLabelSet
-    for (sequence, reason) in try session().progress.waiting where !reason.state.goesOn {
+    for (sequence, reason) in try session().outbox.waiting where !reason.state.goesOn {
       if let row = table.row(sequence) { sets[row.labelSet, default: 1] -= 1 }
     }
     var counts: [EntryLabel: Int] = [:]
@@ -196,7 +196,7 @@ extension HostState {
 
   mutating func state(of change: LoggedChange) throws(TidemarkError) -> PendingState {
     let session = try session()
-    if let reason = session.progress.waiting[change.sequence] { return reason.state }
+    if let reason = session.outbox.waiting[change.sequence] { return reason.state }
     if session.sequencesInFlight.contains(change.sequence) { return .inFlight }
     return try session.stateOfUnsent(change)
   }

@@ -4,7 +4,7 @@ internal import TidemarkSyncProtocol
 /// The progress in two parts: the *basis*, a record that seldom changes, and the *step*, which is
 /// written with every commit and is small for that. Their bytes are in `HowReplicationWorks.md`.
 extension PeerProgress {
-  private static let version: UInt8 = 7
+  private static let version: UInt8 = 8
   /// More zeros than can have been left out of a step.
   private static let mostZeros = 96
 
@@ -16,38 +16,38 @@ extension PeerProgress {
   /// The parts of a basis that a step refers to.
   struct Basis: Sendable, Hashable {
     var epoch: UInt64 = 0
-    var sets = Sets()
-    /// The part that stands before the sets.
+    var pending = SequenceSet()
+    /// The part that stands before the pending runs.
     private(set) var head: [UInt8] = []
     /// Tells its bytes from those of another one, upon which a step would make no sense.
     var sum: UInt32 = 0
 
     mutating func note(_ bytes: RawSpan) {
-      head = [UInt8](copying: bytes).dropLast(sets.encodedBytes)
+      head = [UInt8](copying: bytes).dropLast(pending.encodedBytes)
       sum = UInt32(truncatingIfNeeded: XXH64.hash(bytes, seed: 0))
     }
   }
 
-  /// Whether the sets have gone so far from a basis's that a new one is worth its bytes.
+  /// Whether the pending runs have gone so far from a basis's that a new one is worth its bytes.
   ///
   /// A step with a difference of n bytes, which grows with each, costs as many; a basis costs its
   /// own. So it is written about as often as makes both together cost least, when the square of the
   /// difference is some times the basis: a step costs by the root of what is scattered.
   func isFar(from basis: Basis) -> Bool {
-    let difference = sets.difference(from: basis.sets)
+    let difference = outbox.pending.symmetricDifference(basis.pending)
     guard !difference.isEmpty else { return false }
     let bytes = difference.encodedBytes
-    return bytes > 32 && bytes * bytes > 8 * sets.encodedBytes
+    return bytes > 32 && bytes * bytes > 8 * outbox.pending.encodedBytes
   }
 
   func encodedBasis(_ basis: Basis) -> [UInt8] {
     var writer = ByteWriter()
     writer.bytes = encodedHead(basis.epoch)
-    basis.sets.encode(into: &writer)
+    basis.pending.encode(into: &writer)
     return writer.bytes
   }
 
-  /// The part of a basis that stands before its sets.
+  /// The part of a basis that stands before its pending runs.
   func encodedHead(_ epoch: UInt64) -> [UInt8] {
     var writer = ByteWriter()
     writer.u8(Self.version)
@@ -73,8 +73,8 @@ extension PeerProgress {
     writer.varint(cursor.offset)
     writer.zigzag(Int64(bitPattern: furthest.offset &- cursor.offset))
     writer.varint(number)
-    writer.varint(frontier)
-    let difference = sets.difference(from: basis.sets)
+    writer.varint(outbox.frontier)
+    let difference = outbox.pending.symmetricDifference(basis.pending)
     let parts: UInt8 =
       (difference.isEmpty ? 0 : 1) | (resumption.isEmpty ? 0 : 2) | (resync == nil ? 0 : 4)
     var end = writer.bytes.count
@@ -87,11 +87,11 @@ extension PeerProgress {
     writer.varint(cursor.epoch ^ basis.epoch)
     writer.varint(furthest.epoch ^ basis.epoch)
     writer.varint(batchID.bits ^ usualID(number).bits)
-    writer.varint(batchLimit)
+    writer.varint(outbox.batchLimit)
     writer.varint(comparedThrough.epoch)
     writer.varint(comparedThrough.offset)
     writer.varint(renamedThrough)
-    writer.u32(difference.isEmpty && basis.sets.isEmpty ? 0 : basis.sum)
+    writer.u32(difference.isEmpty && basis.pending.isEmpty ? 0 : basis.sum)
     while writer.bytes.count > end, writer.bytes.last == 0 { writer.bytes.removeLast() }
     return writer.bytes
   }
@@ -118,7 +118,7 @@ extension PeerProgress {
       }
       progress.epochs.append(epoch)
     }
-    basis.sets = try Sets(from: &reader)
+    basis.pending = try SequenceSet(from: &reader)
     guard reader.remaining == 0 else { throw FormatError("bytes after a peer's basis") }
     basis.note(bytes)
     let whole = [UInt8](copying: step) + [UInt8](repeating: 0, count: mostZeros)
@@ -127,21 +127,22 @@ extension PeerProgress {
     return (progress, basis)
   }
 
-  private mutating func decodeStep(
-    _ reader: inout ByteReader, _ basis: Basis
-  ) throws(FormatError) {
+  private mutating func decodeStep(_ reader: inout ByteReader, _ basis: Basis) throws(FormatError) {
     try reader.version(Self.version)
     cursor.offset = try reader.varint()
     furthest.offset = cursor.offset &+ UInt64(bitPattern: try reader.zigzag())
     number = try reader.varint()
-    frontier = try reader.varint()
+    let frontier = try reader.varint()
     guard frontier < .max else { throw FormatError("a frontier that nothing is behind") }
     guard reader.remaining >= Self.mostZeros else { throw FormatError("a peer's progress is cut") }
     heardThrough = try reader.varint()
     let parts = try reader.u8()
     guard parts < 8 else { throw FormatError("unknown parts of a peer's progress") }
-    sets = basis.sets
-    if parts & 1 != 0 { sets = try Sets(from: &reader).difference(from: basis.sets) }
+    var pending = basis.pending
+    if parts & 1 != 0 { pending = try SequenceSet(from: &reader).symmetricDifference(pending) }
+    guard pending.first != 0, pending.last ?? 0 < .max else {
+      throw FormatError("pending entries that cannot be")
+    }
     if parts & 2 != 0 { resumption = try reader.blob() }
     if parts & 4 != 0 { resync = try Resync(from: &reader) }
     guard parts == 0 || reader.remaining >= Self.mostZeros else {
@@ -150,12 +151,13 @@ extension PeerProgress {
     cursor.epoch = try reader.varint() ^ basis.epoch
     furthest.epoch = try reader.varint() ^ basis.epoch
     batchID = BatchID(try reader.varint() ^ usualID(number).bits)
-    batchLimit = try reader.varint()
+    let batchLimit = try reader.varint()
+    outbox = Outbox(frontier: frontier, pending: pending, batchLimit: batchLimit)
     comparedThrough.epoch = try reader.varint()
     comparedThrough.offset = try reader.varint()
     renamedThrough = try reader.varint()
-    let isOfSets = parts & 1 != 0 || !basis.sets.isEmpty
-    guard try reader.u32() == (isOfSets ? basis.sum : 0) else {
+    let refersToBasis = parts & 1 != 0 || !basis.pending.isEmpty
+    guard try reader.u32() == (refersToBasis ? basis.sum : 0) else {
       throw FormatError("a peer's progress refers to what is not there")
     }
     guard reader.remaining <= Self.mostZeros else {
@@ -164,25 +166,15 @@ extension PeerProgress {
   }
 }
 
-extension PeerProgress.Sets {
-  func encode(into writer: inout ByteWriter) {
-    ahead.encode(into: &writer)
-    again.encode(into: &writer)
-  }
-
-  init(from reader: inout ByteReader) throws(FormatError) {
-    ahead = try SequenceSet(from: &reader)
-    again = try SequenceSet(from: &reader)
-  }
-
-  var encodedBytes: Int {
+extension SequenceSet {
+  fileprivate var encodedBytes: Int {
     var writer = ByteWriter()
     encode(into: &writer)
     return writer.bytes.count
   }
 }
 
-extension PeerProgress.Waiting {
+extension WaitReason {
   var encoded: [UInt8] {
     var writer = ByteWriter()
     switch self {
@@ -220,10 +212,10 @@ extension PeerProgress.Waiting {
 /// under way, the newest positions, and the pin of what is kept for it. They are in the record of
 /// the pin, so that an edit that is sent by itself costs one record; compaction reads the first
 /// part only. Its bytes are in `HowReplicationWorks.md`.
-struct PeerStanding {
+struct PeerState {
   var progress: PeerProgress
   var basis: PeerProgress.Basis
-  var formed: FormedBatch?
+  var batch: OutgoingBatch?
   /// The newest runs of the settled ones.
   var tail: [SettledRun]
   var settled = SettledRuns()
@@ -231,34 +223,34 @@ struct PeerStanding {
 
   /// The value of the step's record.
   static func encode(
-    _ progress: PeerProgress, _ basis: PeerProgress.Basis, _ formed: FormedBatch?,
+    _ progress: PeerProgress, _ basis: PeerProgress.Basis, _ batch: OutgoingBatch?,
     _ tail: [SettledRun], _ pin: RetentionPin
   ) -> [UInt8] {
     var writer = ByteWriter()
     let epoch = basis.epoch
     writer.blob(progress.encodedStep(basis))
-    writer.blob(formed?.encoded(progress, epoch) ?? [])
+    writer.blob(batch?.encoded(progress, epoch) ?? [])
     writer.blob(SettledRunsCoding.encode(tail[...], epoch: epoch))
     return pin.record(before: writer.bytes)
   }
 
   /// Reads what stands in the step's record behind the pin.
-  static func decode(_ value: RawSpan, basis: RawSpan) throws(FormatError) -> PeerStanding {
+  static func decode(_ value: RawSpan, basis: RawSpan) throws(FormatError) -> PeerState {
     var reader = ByteReader(value)
     let step = try reader.blob()
     let (progress, basis) = try PeerProgress.decode(basis: basis, step: step.rawSpan)
     let epoch = basis.epoch
     let bytes = try reader.blob()
-    let formed = bytes.isEmpty ? nil : try FormedBatch(decoding: bytes.rawSpan, progress, epoch)
+    let batch = bytes.isEmpty ? nil : try OutgoingBatch(decoding: bytes.rawSpan, progress, epoch)
     let tail = try SettledRunsCoding.decode(try reader.blob(), epoch: epoch)
     guard reader.remaining == 0 else { throw FormatError("bytes after a peer's step") }
-    return PeerStanding(progress: progress, basis: basis, formed: formed, tail: tail)
+    return PeerState(progress: progress, basis: basis, batch: batch, tail: tail)
   }
 }
 
 /// A batch that has its number: written to the log before it is sent, so that what is sent again
 /// after a crash is the same.
-package struct FormedBatch: Sendable, Hashable {
+package struct OutgoingBatch: Sendable, Hashable {
   package struct Item: Sendable, Hashable {
     package var sequence: UInt64
     /// The version it was made upon, as far as this peer knows.
@@ -276,7 +268,7 @@ package struct FormedBatch: Sendable, Hashable {
     let isUsual = batchID == progress.usualID(number)
     writer.varint(UInt64(items.count) << 1 | (isUsual ? 0 : 1))
     if !isUsual { writer.u64(batchID.bits) }
-    var last = progress.frontier
+    var last = progress.outbox.frontier
     for item in items {
       writer.zigzag(Int64(bitPattern: item.sequence &- last))
       last = item.sequence
@@ -290,7 +282,7 @@ package struct FormedBatch: Sendable, Hashable {
   }
 }
 
-extension FormedBatch {
+extension OutgoingBatch {
   init(decoding bytes: RawSpan, _ progress: PeerProgress, _ epoch: UInt64) throws(FormatError) {
     var reader = ByteReader(bytes)
     number = progress.number &+ UInt64(bitPattern: try reader.zigzag())
@@ -300,13 +292,13 @@ extension FormedBatch {
     guard count <= reader.remaining / 2 else { throw FormatError("more changes than bytes") }
     items = []
     items.reserveCapacity(count)
-    var last = progress.frontier
+    var last = progress.outbox.frontier
     let place = Position(epoch: epoch, offset: progress.cursor.offset)
     for _ in 0..<count {
       last = last &+ UInt64(bitPattern: try reader.zigzag())
       items.append(Item(sequence: last, base: try ChangeBase(from: &reader, place)))
     }
-    guard reader.remaining == 0 else { throw FormatError("bytes after a formed batch") }
+    guard reader.remaining == 0 else { throw FormatError("bytes after a batch") }
   }
 }
 

@@ -1,44 +1,9 @@
-package import TidemarkEngine
+internal import TidemarkEngine
 internal import TidemarkSyncProtocol
 
 /// The progress that a store has made with one peer. It is kept in records of the store's log,
 /// written in one batch with the entries that they speak of.
-///
-/// Own entries up to `frontier` are decided, but for those in `again`, in `waiting` and in the
-/// batch that is under way; those behind it are pending, but for those in `ahead`.
 package struct PeerProgress: Sendable, Hashable {
-  /// Why an entry is not sent although it is not decided.
-  package enum Waiting: Sendable, Hashable {
-    /// Something else stands in the feed, at this position or behind it; the resolver needs it.
-    case conflict(Position)
-    /// The same, and the feed's policy has decided for it.
-    case lost(Position)
-    /// The peer will not have it.
-    case parked(Rejection)
-    /// The user must decide.
-    case needsDecision
-  }
-
-  /// The entries that are not where the frontier puts them. They may be scattered over the log.
-  struct Sets: Sendable, Hashable {
-    var ahead = SequenceSet()
-    var again = SequenceSet()
-
-    var isEmpty: Bool { ahead.isEmpty && again.isEmpty }
-
-    /// The entries in one of two and not in the other: with one of them it gives the other.
-    func difference(from other: Sets) -> Sets {
-      Sets(
-        ahead: ahead.symmetricDifference(other.ahead),
-        again: again.symmetricDifference(other.again))
-    }
-  }
-
-  var sets: Sets {
-    get { Sets(ahead: ahead, again: again) }
-    set { (ahead, again) = (newValue.ahead, newValue.again) }
-  }
-
   /// The feed that positions speak of; nil before the first hello.
   package var feed: ReplicaID?
   /// Everything up to here was taken from the feed.
@@ -58,12 +23,7 @@ package struct PeerProgress: Sendable, Hashable {
   var name = ReplicaID.none
   /// The seed of the ids of the batches that were formed last.
   var seed: UInt64 = 0
-  package var frontier: UInt64 = 0
-  package var ahead = SequenceSet()
-  package var again = SequenceSet()
-  package var waiting = WaitingEntries()
-  /// Most changes of a batch, while it is sought which of them the peer fails on; 0 for no limit.
-  package var batchLimit: UInt64 = 0
+  package var outbox = Outbox()
   /// The work that has to be done first to put things right; nil when nothing has.
   package var resync: Resync?
   /// Stands for the scope that the cursor speaks of.
@@ -91,6 +51,9 @@ package struct PeerProgress: Sendable, Hashable {
   /// sent itself: deletes, and what others have taken the place of.
   var readsAgain: Bool { cursor.offset < comparedThrough.offset }
 
+  /// Batches are counted on from the one with this number.
+  mutating func count(_ number: UInt64, _ id: BatchID) { (self.number, batchID) = (number, id) }
+
   mutating func note(_ range: FeedRange) {
     furthest = range.headPosition
     // An epoch belongs to one history only.
@@ -99,7 +62,7 @@ package struct PeerProgress: Sendable, Hashable {
 
   /// The last own change of which the peer may have heard. It is never none, so that a feed that
   /// was restored is known for one, also where nothing was ever written.
-  var lastSent: UInt64 { max(1, heardThrough, frontier, ahead.last ?? 0) }
+  var lastSent: UInt64 { max(1, heardThrough, outbox.frontier) }
 }
 
 /// The work that puts things right with a peer before anything else goes on; a part of its
@@ -147,8 +110,7 @@ package struct Resync: Sendable, Hashable {
   }
 
   func encode(into writer: inout ByteWriter) {
-    writer.u8(
-      (adopts ? 1 : 0) | (compares ? 2 : 0) | (keepsCursor ? 4 : 0) | (evicts ? 8 : 0))
+    writer.u8((adopts ? 1 : 0) | (compares ? 2 : 0) | (keepsCursor ? 4 : 0) | (evicts ? 8 : 0))
     writer.u8(purge.rawValue)
     writer.varint(seenThrough)
     writer.varint(lostKeys)

@@ -18,33 +18,29 @@ package final class PeerRecords {
   // MARK: Reading
 
   /// The standing that the log tells; nil where it tells none.
-  func standing() throws(TidemarkError) -> PeerStanding? {
+  func savedState() throws(TidemarkError) -> PeerState? {
     guard let first = try table.value(of: .peerProgress, key: name),
       let value = try table.value(of: .pin, key: pinKey)
     else { return nil }
     let pin: [UInt8]
-    var standing: PeerStanding
+    var saved: PeerState
     do throws(FormatError) {
       let rest: [UInt8]
       (pin, rest) = try RetentionPin.split(value.rawSpan)
-      standing = try PeerStanding.decode(rest.rawSpan, basis: first.rawSpan)
+      saved = try PeerState.decode(rest.rawSpan, basis: first.rawSpan)
     } catch { throw Self.unreadable(error) }
-    basis = standing.basis
+    basis = saved.basis
     let waiting = numbered(.peerWaiting, bytes: Self.waitingBytes)
     for (key, sequence) in waiting.sorted(by: { $0.number < $1.number }) {
-      guard let reason = try read(.peerWaiting, key, PeerProgress.Waiting.init(decoding:)) else {
+      guard let reason = try read(.peerWaiting, key, WaitReason.init(decoding:)) else {
         continue
       }
-      if let change = try log.change(at: sequence) {
-        standing.progress.waiting.restore(change, reason)
-      } else {
-        standing.progress.waiting.noteMissing(sequence)
-      }
+      saved.progress.outbox.restore(try log.change(at: sequence), sequence, reason)
     }
-    standing.settled = try settled(standing.tail)
+    saved.settled = try settled(saved.tail)
     // One that cannot be read keeps everything until it is written again.
-    standing.pin = try? RetentionPin(decoding: pin.rawSpan)
-    return standing
+    saved.pin = try? RetentionPin(decoding: pin.rawSpan)
+    return saved
   }
 
   private func settled(_ tail: [SettledRun]) throws(TidemarkError) -> SettledRuns {
@@ -104,33 +100,33 @@ package final class PeerRecords {
 
   /// - Returns: the basis, which counts once the commit has succeeded.
   func write(
-    _ progress: PeerProgress, _ settled: inout SettledRuns, _ formed: FormedBatch?,
+    _ progress: PeerProgress, _ settled: inout SettledRuns, _ outgoing: OutgoingBatch?,
     _ pin: RetentionPin, into batch: inout OperationBatch
   ) throws(TidemarkError) -> PeerProgress.Basis {
-    for (index, value) in settled.takeChanges() {
+    for (index, value) in settled.drainChanges() {
       let key = key(UInt64(index), bytes: Self.settledBytes)
       try write(.peerSettled, key: key, value, into: &batch)
     }
-    for sequence in progress.waiting.changed.sorted() {
-      let value = progress.waiting[sequence]?.encoded ?? []
+    for sequence in progress.outbox.waiting.changed.sorted() {
+      let value = progress.outbox.waiting[sequence]?.encoded ?? []
       try write(.peerWaiting, key: key(sequence, bytes: Self.waitingBytes), value, into: &batch)
     }
     var written = basis
     if progress.cursor.epoch != basis.epoch || progress.isFar(from: basis)
       || progress.encodedHead(basis.epoch) != basis.head
     {
-      written = PeerProgress.Basis(epoch: progress.cursor.epoch, sets: progress.sets)
+      written = PeerProgress.Basis(epoch: progress.cursor.epoch, pending: progress.outbox.pending)
       let bytes = progress.encodedBasis(written)
       written.note(bytes.rawSpan)
       try RecordTable.add(.peerProgress, key: name, value: bytes, to: &batch)
     }
-    let step = PeerStanding.encode(progress, written, formed, settled.tail, pin)
+    let step = PeerState.encode(progress, written, outgoing, settled.tail, pin)
     try RecordTable.add(.pin, key: pinKey, value: step, to: &batch)
     return written
   }
 
   /// Takes note of the basis that was written, which is committed.
-  func took(_ written: PeerProgress.Basis) { basis = written }
+  func basisWasWritten(_ written: PeerProgress.Basis) { basis = written }
 
   /// Writes a record, or takes it away if there is one.
   private func write(
@@ -150,9 +146,7 @@ package final class PeerRecords {
     try RecordTable.add(.remoteState, key: key, value: value, to: &batch)
   }
 
-  func forgetRemote(
-    ofKey key: [UInt8], into batch: inout OperationBatch
-  ) throws(TidemarkError) {
+  func forgetRemote(ofKey key: [UInt8], into batch: inout OperationBatch) throws(TidemarkError) {
     try write(.remoteState, key: key, [], into: &batch)
   }
 
@@ -236,14 +230,11 @@ extension PeerRecords {
     return known
   }
 
-  func write(
-    _ changes: AliasChanges, into batch: inout OperationBatch
-  ) throws(TidemarkError) {
+  func write(_ changes: AliasChanges, into batch: inout OperationBatch) throws(TidemarkError) {
     // In an order, so that the same happens in every run.
     let sorted = changes.keys.sorted { $0.key.bytes.lexicographicallyPrecedes($1.key.bytes) }
     for (alias, key) in sorted {
-      try RecordTable.add(
-        .alias, key: aliasPrefix + alias.bytes, value: key ?? [], to: &batch)
+      try RecordTable.add(.alias, key: aliasPrefix + alias.bytes, value: key ?? [], to: &batch)
     }
   }
 

@@ -71,7 +71,7 @@ package struct SettledRuns: Sendable {
 
   mutating func add(_ sequence: UInt64, at position: Position) {
     guard self.position(of: sequence) == nil else { return }
-    noteUnread(sequence, position.offset)
+    extendUnread(sequence, position.offset)
     let run = Run(first: sequence, count: 1, epoch: position.epoch, offset: position.offset)
     if let last = pieces.last?.last, sequence < last {
       let index = pieceIndex(sequence) ?? 0
@@ -118,9 +118,7 @@ package struct SettledRuns: Sendable {
   /// - Parameters:
   ///   - least: with so many or fewer none is looked at.
   ///   - isNeeded: whether one of a run's operations may be asked for.
-  func pruned<E: Error>(
-    above least: Int, _ isNeeded: (Run) throws(E) -> Bool
-  ) throws(E) -> [Run]? {
+  func pruned<E: Error>(above least: Int, _ isNeeded: (Run) throws(E) -> Bool) throws(E) -> [Run]? {
     let count = parts.reduce(0) { $0 + $1.count }
     guard count > least else { return nil }
     var kept: [Run] = []
@@ -138,7 +136,7 @@ package struct SettledRuns: Sendable {
 
   // MARK: Unread
 
-  private mutating func noteUnread(_ first: UInt64, _ through: UInt64) {
+  private mutating func extendUnread(_ first: UInt64, _ through: UInt64) {
     unread = (min(first, unread?.first ?? first), max(through, unread?.through ?? through))
   }
 
@@ -146,7 +144,7 @@ package struct SettledRuns: Sendable {
   mutating func findUnread(after offset: UInt64) {
     unread = nil
     for part in parts {
-      for run in part where run.lastOffset > offset { noteUnread(run.first, run.lastOffset) }
+      for run in part where run.lastOffset > offset { extendUnread(run.first, run.lastOffset) }
     }
   }
 
@@ -162,7 +160,7 @@ package struct SettledRuns: Sendable {
 
   /// Records that have to be written besides the tail, which is as it is to be written afterwards:
   /// the number of each with its value, which is empty for one that is taken away.
-  mutating func takeChanges() -> [(index: UInt32, value: [UInt8])] {
+  mutating func drainChanges() -> [(index: UInt32, value: [UInt8])] {
     if tail.count >= Self.runsInTail {
       // Into the last piece as long as it has room.
       var (index, runs) = (pieces.count, tail)
@@ -218,9 +216,7 @@ package struct SettledRuns: Sendable {
   // MARK: Reading
 
   /// - Parameter records: the values of the records, with their numbers.
-  init(
-    decoding records: [(number: UInt32, value: [UInt8])], tail: [Run] = []
-  ) throws(FormatError) {
+  init(decoding records: [(number: UInt32, value: [UInt8])], tail: [Run] = []) throws(FormatError) {
     for record in records {
       guard record.number < Self.mostNumbers else { throw FormatError("too many runs") }
       let runs = try SettledRunsCoding.decode(record.value)

@@ -55,7 +55,7 @@ extension Replicator {
     var backoff = newBackoff()
     let direction = configuration.direction
     try await heedPatience()
-    try await host.perform { try $0.session().resting.forgetFaults() }
+    try await host.perform { try $0.session().delayed.forgetFaults() }
     while true {
       let pokes = pokes.count
       do {
@@ -64,7 +64,7 @@ extension Replicator {
         }
         // A change on which the peer has failed, or that it wants later, goes then.
         guard retries, held == nil, direction.pushes,
-          let rest = try await host.perform({ try $0.session().timeToRest })
+          let rest = try await host.perform({ try $0.session().timeToRetry })
         else { return held }
         _ = try await sleep(rest, unless: self.pokes, beyond: pokes)
       } catch {
@@ -118,12 +118,12 @@ extension SyncSession {
   /// Whether everything up to a sequence is settled, parked or left to the user, and all of the
   /// feed was taken; what others go on writing does not count.
   func isSettled(through sequence: UInt64, _ direction: SyncDirection) -> Bool {
-    guard let range, formed == nil else { return false }
+    guard let range, batchInFlight == nil else { return false }
     if direction.pulls, progress.cursor.offset < range.head || isFetching { return false }
-    guard !progress.waiting.values.contains(where: { $0.state == .conflict }) else { return false }
+    guard !outbox.waiting.values.contains(where: { $0.state == .conflict }) else { return false }
     guard direction.pushes else { return true }
     // Changes that a resolver has made in answer to a conflict go along.
-    return progress.frontier >= max(sequence, resolvedThrough)
-      && progress.again.first.map { $0 > sequence } ?? true
+    return outbox.frontier >= max(sequence, resolvedThrough)
+      && outbox.pending.first.map { $0 > sequence } ?? true
   }
 }

@@ -133,7 +133,7 @@ extension Replicator {
     until isDone: @Sendable @escaping (inout HostState) throws -> Bool = { _ in false }
   ) async throws -> HoldReason? {
     let isPoked = state.withLock { $0.lastRound.map { $0.pokes < pokes } ?? false }
-    if isPoked { try await host.perform { try $0.session().resting.forgetFaults() } }
+    if isPoked { try await host.perform { try $0.session().delayed.forgetFaults() } }
     let held = await Result(of: { try await calls(fresh: isFresh, answer, until: isDone) })
     state.withLock { $0.lastRound = Round(pokes: pokes, heldBack: held) }
     rounds.raise()
@@ -161,7 +161,7 @@ extension Replicator {
         try state.check(owner)
         let next = try state.advance(received, direction, budget, until: isDone)
         let session = try state.session()
-        return (next, state.sessions, state.totals, session.entriesToTake, session.failureAtRest)
+        return (next, state.sessions, state.totals, session.entriesToTake, session.delayFailure)
       }
       change {
         $0.totals = totals
@@ -232,7 +232,7 @@ extension HostState {
         try session.failed(error)
         throw error
       }
-      noteAnswer(answer, session)
+      recordAnswer(answer, session)
       if try isDone(&self) { return (nil, nil) }
     }
     let (allowed, reason) = try permit(budget)

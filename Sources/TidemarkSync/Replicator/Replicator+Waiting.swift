@@ -21,7 +21,7 @@ extension Replicator {
     try await host.perform { state in try state.recordStatus() }
     await countPending(always: true)
     change { $0.phase = .idle }
-    let rest = try await host.perform { state in try state.session().timeToRest }
+    let rest = try await host.perform { state in try state.session().timeToRetry }
     guard configuration.direction.pulls else {
       if let rest { return try await sleep(rest, unless: news, beyond: seen) }
       await news.wait(beyond: seen)

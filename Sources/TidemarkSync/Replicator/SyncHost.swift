@@ -203,7 +203,7 @@ struct HostState {
   /// The pending entries now; takes up what was written since it was asked last.
   mutating func pending() throws(TidemarkError) -> PendingTable {
     let session = try session()
-    var now = table ?? PendingTable(after: session.progress.frontier)
+    var now = table ?? PendingTable(after: session.outbox.frontier)
     // While it is changed nobody else has it, so that nothing is copied.
     table = nil
     try now.refresh(session)
@@ -349,7 +349,7 @@ extension HostState {
   /// A record is written at most so often when only times have changed, in milliseconds.
   private static let recordInterval: UInt64 = 60_000
 
-  mutating func noteAnswer(_ answer: WireMessage, _ session: SyncSession) {
+  mutating func recordAnswer(_ answer: WireMessage, _ session: SyncSession) {
     let now = engine.environment.clock.now().sinceEpoch
     status.lastSuccess = now
     status.error = ""

@@ -47,7 +47,7 @@ struct IncomingAttachments {
   /// for again once its feed has gone on, or the authorization reaches other entries.
   private var absent: Set<AttachmentID> = []
   /// The feed's end, and how far the authorization reached, at the last hello.
-  private var greeted: (head: UInt64, reach: UInt64?)?
+  private var startedAt: (head: UInt64, reach: UInt64?)?
   /// Whether the store may know of more.
   var mayLackSome = true
   /// The one whose part was asked for.
@@ -61,9 +61,9 @@ struct IncomingAttachments {
     part = nil
   }
 
-  mutating func greet(head: UInt64, reach: UInt64?) {
-    defer { greeted = (head, reach) }
-    guard let greeted, greeted.head != head || greeted.reach != reach else { return }
+  mutating func startAt(head: UInt64, reach: UInt64?) {
+    defer { startedAt = (head, reach) }
+    guard let startedAt, startedAt.head != head || startedAt.reach != reach else { return }
     if !absent.isEmpty { mayLackSome = true }
     absent = []
   }
@@ -94,7 +94,7 @@ extension SyncSession {
 
   var isFetching: Bool { mostFetched != nil && attachmentBytes != nil && !incoming.isEmpty }
 
-  func noteIncoming(_ id: AttachmentID?, ofKey key: [UInt8]) {
+  func fetchLater(_ id: AttachmentID?, ofKey key: [UInt8]) {
     guard let id, let most = mostFetched, id.length <= UInt64(most) else { return }
     incoming.add(id, key)
   }
@@ -109,7 +109,7 @@ extension SyncSession {
           if let change = try log.change(at: sequence),
             scope.contains(key: change.key, labels: change.labels)
           {
-            noteIncoming(change.attributes.attachment, ofKey: change.key)
+            fetchLater(change.attributes.attachment, ofKey: change.key)
           }
         }
         continue
@@ -136,7 +136,7 @@ extension SyncSession {
     return nil
   }
 
-  func take(_ answer: ContentAnswer) throws {
+  func handle(_ answer: ContentAnswer) throws {
     guard let part = incoming.part else { return }
     guard let bytes = answer.bytes else { return incoming.removeFirst(isAbsent: true) }
     do throws(TidemarkError) {

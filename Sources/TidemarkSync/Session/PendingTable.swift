@@ -16,7 +16,7 @@ struct PendingTable: Sendable {
     var isLive: Bool { bytes != Self.dead }
   }
 
-  /// In the order of their sequences; those that are decided stay, dead, until they are many.
+  /// Ascending by sequence. Decided rows stay, dead, until they are many.
   private(set) var rows: [Row] = []
   /// How many are live.
   private(set) var count = 0
@@ -32,10 +32,10 @@ struct PendingTable: Sendable {
   private var numbers: [[EntryLabel]: UInt32] = [[]: 0]
   /// Touches of pending entries: what comes after a touch names it as the version before.
   private var touched: [UInt64: UInt64] = [:]
-  /// The explicit sets when they were looked at last.
-  private var seen: (again: SequenceSet, waiting: Set<UInt64>, formed: UInt64)?
+  /// The undecided changes as of the last refresh.
+  private var seen = SequenceSet()
 
-  /// - Parameter frontier: the peer's; all before it that is pending is in explicit sets.
+  /// - Parameter frontier: that of the outbox; few changes up to it are pending.
   init(after frontier: UInt64) { through = frontier }
 
   var liveRows: some Sequence<Row> { rows[first...].lazy.filter(\.isLive) }
@@ -59,7 +59,15 @@ struct PendingTable: Sendable {
   // MARK: Bringing it up to date
 
   mutating func refresh(_ session: SyncSession) throws(TidemarkError) {
-    try addExplicit(session)
+    let now = session.undecided(through: through)
+    for run in seen.subtracting(now).ranges {
+      for place in index(after: run.lowerBound - 1)..<index(after: run.upperBound)
+      where rows[place].isLive {
+        kill(place)
+      }
+    }
+    // These came back: a batch was aborted, or the peer restored.
+    for run in now.subtracting(seen).ranges { try add(run, session) }
     let head = session.log.head
     if through < head {
       var cursor = session.log.entries(from: through + 1, through: head, includesRecords: true)
@@ -69,7 +77,7 @@ struct PendingTable: Sendable {
       }
       through = head
     }
-    removeDecided(session)
+    seen = session.undecided(through: through)
     if rows.count > 64, rows.count > 2 * count {
       rows.removeAll { !$0.isLive }
       first = 0
@@ -85,7 +93,8 @@ struct PendingTable: Sendable {
         let newest = try session.log.newestChange(ofKey: entry.key),
         newest.sequence <= through, newest.kind == .delete
       else { return }
-      try consider(newest, session)
+      guard session.isPending(newest) else { return }
+      try add(newest.sequence...newest.sequence, session)
     case .touch:
       let value = entry.head.valueSequence
       if isLive(value) { touched[entry.sequence] = value }
@@ -93,7 +102,7 @@ struct PendingTable: Sendable {
       let former = touched.removeValue(forKey: entry.head.previous) ?? entry.head.previous
       if let place = place(of: former) { kill(place) }
       let change = try LoggedChange(entry)
-      guard change.isOwn, try session.isWorthSending(change) else { return }
+      guard session.isPending(change), try session.isWorthSending(change) else { return }
       let row = row(change)
       rows.append(row)
       note(row)
@@ -104,20 +113,6 @@ struct PendingTable: Sendable {
     count += 1
     bytes += Int(row.bytes)
     perLabelSet[row.labelSet, default: 0] += 1
-  }
-
-  /// Adds an entry out of order, unless it is there.
-  private mutating func consider(
-    _ change: LoggedChange, _ session: SyncSession
-  ) throws(TidemarkError) {
-    guard !isLive(change.sequence), session.isPending(change, in: session.progress),
-      try session.isWorthSending(change)
-    else { return }
-    let row = row(change)
-    let place = index(after: change.sequence - 1)..<index(after: change.sequence)
-    rows.replaceSubrange(place, with: CollectionOfOne(row))
-    first = 0
-    note(row)
   }
 
   private mutating func row(_ change: LoggedChange) -> Row {
@@ -132,52 +127,29 @@ struct PendingTable: Sendable {
       labelSet: labelSet)
   }
 
-  /// Entries that were looked at and have come back: a batch that failed, a peer that was
-  /// restored, what waits for somebody.
-  private mutating func addExplicit(_ session: SyncSession) throws(TidemarkError) {
-    let progress = session.progress
-    let now = (
-      again: progress.again, waiting: Set(progress.waiting.keys),
-      formed: session.formed?.number ?? 0
-    )
-    if let seen, seen == now { return }
-    let old = seen
-    seen = now
-    var sequences = now.waiting
-    sequences.formUnion(session.sequencesInFlight.sequences)
-    sequences.formUnion(now.again.subtracting(old?.again ?? SequenceSet()).sequences)
-    // Sequences that lie ahead are met when the log is read.
-    let missing = sequences.filter { $0 <= through && !isLive($0) }.sorted()
+  /// Adds changes that are the newest of their keys, out of order.
+  private mutating func add(
+    _ run: ClosedRange<UInt64>, _ session: SyncSession
+  ) throws(TidemarkError) {
     var found: [Row] = []
-    for sequence in missing {
-      guard let change = try session.log.change(at: sequence),
-        let newest = try session.log.newestChange(ofKey: change.key),
-        newest.sequence == sequence, try session.isWorthSending(change)
+    var cursor = session.log.entries(from: run.lowerBound, through: run.upperBound)
+    while let entry = try cursor.next() {
+      guard !isLive(entry.sequence) else { continue }
+      let change = try LoggedChange(entry)
+      guard change.isOwn,
+        try session.log.newestChange(ofKey: change.key)?.sequence == change.sequence,
+        try session.isWorthSending(change)
       else { continue }
       found.append(row(change))
-      if let slot = try session.log.slot(ofKey: change.key), slot.sequence != sequence {
-        touched[slot.sequence] = sequence
+      if let slot = try session.log.slot(ofKey: change.key), slot.sequence != change.sequence {
+        touched[slot.sequence] = change.sequence
       }
     }
-    guard !found.isEmpty else { return }
-    let new = Set(found.map(\.sequence))
-    rows.removeAll { !$0.isLive || new.contains($0.sequence) }
-    rows.append(contentsOf: found)
-    rows.sort { $0.sequence < $1.sequence }
-    first = 0
+    let place = index(after: run.lowerBound - 1)..<index(after: run.upperBound)
+    let kept = rows[place].filter(\.isLive)
+    rows.replaceSubrange(place, with: (kept + found).sorted { $0.sequence < $1.sequence })
+    first = min(first, place.lowerBound)
     for row in found { note(row) }
-  }
-
-  private mutating func removeDecided(_ session: SyncSession) {
-    let progress = session.progress
-    // All others are pending anyway.
-    for run in [0...progress.frontier] + progress.ahead.ranges {
-      let start = run.lowerBound == 0 ? first : index(after: run.lowerBound - 1)
-      for place in start..<max(start, index(after: run.upperBound))
-      where rows[place].isLive && !session.isPending(rows[place].sequence, in: progress) {
-        kill(place)
-      }
-    }
   }
 
   private func isLive(_ sequence: UInt64) -> Bool { place(of: sequence) != nil }
@@ -190,16 +162,24 @@ struct PendingTable: Sendable {
   }
 }
 
-extension SyncSession {
+extension PeerView {
+  /// The runs with all own changes up to a sequence that are not decided.
+  func undecided(through last: UInt64) -> SequenceSet {
+    var runs = outbox.unsent(through: last)
+    runs.formUnion(sequencesInFlight)
+    for sequence in outbox.waiting.keys.sorted() { runs.insert(sequence) }
+    return runs.intersection(SequenceSet(0...last))
+  }
+
   /// Whether an own entry is within the scope and the peer could have any use for it: a key that
   /// was put and deleted before anybody heard of it sends nothing.
   func isWorthSending(_ change: LoggedChange) throws(TidemarkError) -> Bool {
     guard change.kind == .delete else { return try isWithin(change) }
     if try base(of: change) != .absent { return true }
-    guard let formed else { return false }
+    guard let batchInFlight else { return false }
     var previous = change.previous
     while previous > 0, let version = try log.change(at: previous) {
-      if formed.items.contains(where: { $0.sequence == previous }) { return true }
+      if batchInFlight.items.contains(where: { $0.sequence == previous }) { return true }
       previous = version.previous
     }
     return false
@@ -232,7 +212,7 @@ public enum PendingState: Sendable, Hashable {
   }
 }
 
-extension PeerProgress.Waiting {
+extension WaitReason {
   /// Where the remote state stands that is waited for.
   var position: Position? {
     switch self {

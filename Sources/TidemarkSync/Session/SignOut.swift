@@ -24,12 +24,12 @@ struct SignOut: Sendable, Hashable {
       do throws(FormatError) { signOut = try SignOut(decoding: value.rawSpan) } catch {
         throw PeerRecords.unreadable(error)
       }
-      try signOut.carryOut(of: name, in: log)
+      try signOut.execute(for: name, in: log)
     }
     return table.has(.signOut)
   }
 
-  private func carryOut(of peer: [UInt8], in log: ReplicationLog) throws(TidemarkError) {
+  private func execute(for peer: [UInt8], in log: ReplicationLog) throws(TidemarkError) {
     let records = try PeerRecords(log, peer: peer)
     // The feed's entries of the former name come to the next user as somebody else's: with values.
     try log.changeReplica()

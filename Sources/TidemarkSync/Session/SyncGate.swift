@@ -13,20 +13,19 @@ package struct SyncGate: Sendable, Hashable {
 }
 
 extension SyncSession {
-  /// Whether the batch under way has something urgent in it, or such waits behind it.
+  /// Whether a change of at least this priority is in flight, or waits for the batch that is.
   func isUrgent(_ least: Int) throws(TidemarkError) -> Bool {
-    for set in [sequencesInFlight, progress.again.subtracting(held)] {
-      for sequence in set.sequences {
-        if let change = try log.change(at: sequence), change.attributes.priority >= least {
-          return true
-        }
+    for sequence in sequencesInFlight.sequences {
+      if let change = try log.change(at: sequence), change.attributes.priority >= least {
+        return true
       }
     }
-    try urgent.lookThrough(self, progress)
-    for change in urgent.inOrder where isPending(change) {
-      if change.attributes.priority >= least { return true }
+    try deferred.findUrgent(outbox, in: log)
+    if deferred.urgent.contains(where: { $0.priority >= least && isPending($0.sequence) }) {
+      return true
     }
-    return least <= 0 && progress.frontier < log.head
+    let unsent = outbox.unsent(through: log.head)
+    return least <= 0 && !unsent.subtracting(deferred.blocked).subtracting(deferred.low).isEmpty
   }
 
   var batchBytes: Int { min(limits.bytes, gate.bytes) }
@@ -96,23 +95,21 @@ extension SyncSession {
     return request
   }
 
-  /// Moves the frontier over what came from the feed, as a store does that forms batches: else all
-  /// that was taken would be looked through for pending entries again and again.
-  func passForeign() throws(TidemarkError) {
-    let head = log.head
-    guard progress.frontier < head else { return }
-    var reached = head
-    var cursor = log.entries(from: progress.frontier + 1, through: head)
-    while let entry = try cursor.next() {
-      if entry.head.kind != .touch, !progress.ahead.contains(entry.sequence),
-        try entry.attributes().origin == nil
-      {
-        reached = entry.sequence - 1
-        break
+  /// Moves the frontier over entries of the feed, as building batches does: a session that only
+  /// pulls would look through them for pending changes again and again.
+  func passForeign() throws {
+    try update { tx in
+      for range in outbox.unsent(through: log.head).ranges {
+        var reached = range.upperBound
+        var cursor = log.entries(from: range.lowerBound, through: range.upperBound)
+        while let entry = try cursor.next(), reached == range.upperBound {
+          if entry.head.kind != .touch, try entry.attributes().origin == nil {
+            reached = entry.sequence - 1
+          }
+        }
+        if reached >= range.lowerBound { tx.outbox.remove(range.lowerBound...reached) }
+        if reached < range.upperBound { return }
       }
     }
-    // It is written down with what comes.
-    progress.frontier = max(progress.frontier, reached)
-    progress.ahead.removeAll(through: progress.frontier)
   }
 }

@@ -23,7 +23,7 @@ extension SyncSession {
   /// - Parameter sent: what was sent, as far as it is known: the log may have dropped what a newer
   ///   change has replaced.
   func judgeAliases(
-    _ batch: FormedBatch, _ mark: ReplicaMark, _ sent: [PushedChange]?
+    _ batch: OutgoingBatch, _ mark: ReplicaMark, _ sent: [PushedChange]?
   ) throws(TidemarkError) -> JudgedAliases {
     let known = try knownAliases()
     var changes = AliasChanges(upon: known)
@@ -97,14 +97,6 @@ extension SyncSession {
     return changes
   }
 
-  /// Whether an own change that has come back was refused for its alias, and there still is none.
-  func staysRefused(_ sequence: UInt64, _ changes: AliasChanges) throws(TidemarkError) -> Bool {
-    guard case .parked(let rejection) = progress.waiting[sequence], rejection.code == Alias.refusal,
-      let change = try log.change(at: sequence), change.kind == .put
-    else { return false }
-    return changes.alias(ofKey: change.key) == nil
-  }
-
   /// The aliases in an answer about keys, of which some are known to hold nothing there.
   /// - Throws: ``PeerError`` when the peer calls two keys the same.
   func aliasChanges(of answer: ValuesAnswer, absent keys: [[UInt8]]) throws -> AliasChanges {
@@ -128,11 +120,19 @@ extension SyncSession {
   }
 }
 
+extension PeerView {
+  /// Whether an own change that has come back was refused for its alias, and there still is none.
+  func staysRefused(_ sequence: UInt64, _ changes: AliasChanges) throws(TidemarkError) -> Bool {
+    guard case .parked(let rejection) = outbox.waiting[sequence], rejection.code == Alias.refusal,
+      let change = try log.change(at: sequence), change.kind == .put
+    else { return false }
+    return changes.alias(ofKey: change.key) == nil
+  }
+}
+
 /// The verdicts on a batch and the aliases that they give; by change, the newest version of another
 /// key that stands for the same record and goes.
-typealias JudgedAliases = (
-  verdicts: [Verdict], changes: AliasChanges, doubles: [Int: LoggedChange]
-)
+typealias JudgedAliases = (verdicts: [Verdict], changes: AliasChanges, doubles: [Int: LoggedChange])
 
 extension AliasChanges {
   /// Why a key cannot have an alias; nil when it can.

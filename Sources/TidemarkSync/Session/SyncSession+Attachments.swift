@@ -10,7 +10,7 @@ extension SyncSession {
 
   func nextPush() throws -> WireMessage? {
     while true {
-      if try formBatch(), let request = try nextRequest() { return .pushRequest(request) }
+      if try startNextBatch(), let request = try nextRequest() { return .pushRequest(request) }
       if let part = try nextPart() { return .attachRequest(part) }
       guard outgoing.hasReleased else { return nil }
       outgoing.hasReleased = false
@@ -36,7 +36,7 @@ extension SyncSession {
     for (change, id) in try attachments(of: inFlight) {
       while !outgoing.there.contains(id) {
         guard outgoing.refused[id] == nil else {
-          self.inFlight?.lacksContent = true
+          inFlight.lacksContent = true
           return nil
         }
         outgoing.add(change, id)
@@ -59,7 +59,7 @@ extension SyncSession {
       else { continue }
       found.append((change, id))
     }
-    self.inFlight?.attachments = found
+    inFlight.attachments = found
     return found
   }
 
@@ -67,11 +67,11 @@ extension SyncSession {
   private func isWanted(_ row: OutgoingAttachments.Row) throws(TidemarkError) -> Bool {
     for sequence in row.sequences.sequences {
       guard let change = try log.change(at: sequence), isPending(change),
-        progress.waiting[sequence] == nil
+        outbox.waiting[sequence] == nil
       else { continue }
       // A later change of its key may go in its place.
       if change.attributes.atomicGroup != 0 { return true }
-      if try Forming(self).newest(inPlaceOf: change)?.sequence == sequence { return true }
+      if try BatchBuilder(self).newest(inPlaceOf: change)?.sequence == sequence { return true }
     }
     return false
   }
@@ -118,7 +118,7 @@ extension SyncSession {
   static let noAttachments = Rejection(
     code: "attachment", message: "the peer takes no attachments; put the entry without one")
 
-  func take(_ answer: AttachAnswer) throws {
+  func handle(_ answer: AttachAnswer) throws {
     guard let asked = outgoing.asked else { return }
     outgoing.asked = nil
     let length = Int(clamping: asked.id.length)
@@ -144,7 +144,7 @@ extension SyncSession {
 
   /// Lets go of content that the peer has acknowledged with the changes that name it, where that is
   /// wanted, and no other peer is to get it from here.
-  func releaseContent(of batch: FormedBatch, _ verdicts: [Verdict]) throws(TidemarkError) {
+  func releaseContent(of batch: OutgoingBatch, _ verdicts: [Verdict]) throws(TidemarkError) {
     for (item, verdict) in zip(batch.items, verdicts) where verdict.isTaken {
       guard let change = try log.change(at: item.sequence), change.kind == .put,
         let id = change.attributes.attachment
@@ -159,32 +159,30 @@ extension SyncSession {
   }
 
   /// Changes that waited for a peer that carries attachments are to be sent.
-  func takeUpAttachments() throws {
-    let waiting = progress.waiting.filter { $0.value == .parked(Self.noAttachments) }
+  func resendWithAttachments() throws {
+    let waiting = outbox.waiting.filter { $0.value == .parked(Self.noAttachments) }
     guard attachmentBytes != nil, !waiting.isEmpty else { return }
-    try commit { _ in
+    try commit { tx in
       for (sequence, _) in waiting {
-        progress.waiting.remove(sequence)
-        progress.again.insert(sequence)
+        tx.outbox.resend(sequence)
       }
     }
   }
 }
 
-extension Forming {
+extension BatchBuilder {
   /// Whether a change waits for the content of its attachment to be at the peer, or goes to the
   /// user since it cannot be there.
   mutating func waitsForContent(_ change: LoggedChange) -> Bool {
     guard change.kind == .put, let id = change.attributes.attachment else { return false }
     let hasNone = session.attachmentBytes == nil
     if let rejection = hasNone ? SyncSession.noAttachments : session.outgoing.refused[id] {
-      progress.again.remove(change.sequence)
-      progress.wait(change, for: .parked(rejection))
+      outbox.wait(change, for: .parked(rejection))
       return true
     }
     guard !session.outgoing.there.contains(id) else { return false }
     session.outgoing.add(change, id)
-    hold(change.sequence)
+    block(change.sequence)
     return true
   }
 }

@@ -6,11 +6,11 @@ extension SyncSession {
   /// How often the resolver runs on one key before the user is asked.
   static let mostRounds = 5
 
-  /// Keys whose remote state is needed and does not come with the feed any more.
+  /// Keys in conflict whose remote state has to be asked for: the feed was read past it.
   func keysToFetch() throws(TidemarkError) -> [[UInt8]] {
     var keys: [[UInt8]] = []
-    for entry in progress.waiting.conflicts {
-      if let position = entry.reason.position, let found = try beside(ofKey: entry.key),
+    for entry in outbox.waiting.conflicts {
+      if let position = entry.reason.position, let found = try conflicting(ofKey: entry.key),
         found.state.position.offset >= position.offset
       {
         continue
@@ -29,18 +29,8 @@ extension SyncSession {
     return keys
   }
 
-  /// The state that an entry gives its key, with how often the resolver has run on the key since a
-  /// version of it was in the feed here.
-  func remoteState(_ entry: FeedEntry) throws(TidemarkError) -> RemoteState {
-    let newest = try log.newestChange(ofKey: entry.key)
-    guard case .beside(let state) = try knownRemote(ofKey: entry.key, from: newest) else {
-      return RemoteState(entry)
-    }
-    return RemoteState(entry, rounds: state.rounds)
-  }
-
-  /// Takes what keys hold there.
-  func take(_ answer: ValuesAnswer) throws {
+  /// Handles the remote states of keys that were asked for.
+  func handle(_ answer: ValuesAnswer) throws {
     guard answer.answered > 0 else { throw PeerError(.malformed, "no key was answered") }
     let found = Dictionary(answer.entries.map { ($0.key, $0) }) { $1 }
     // A change that waits may be something else by now: of what nobody has asked for, nothing is
@@ -49,72 +39,46 @@ extension SyncSession {
     keysAsked = []
     failuresToTell = 0
     let named = try aliasChanges(of: answer, absent: asked.filter { found[$0]?.kind != .put })
-    try commit(aliases: named) { operations in
+    try commit(aliases: named) { tx in
       for key in asked {
-        let state = try remoteState(found[key] ?? .nothing(key, at: answer.range.headPosition))
-        if let waiting = progress.waiting.entry(ofKey: key),
+        let state = try tx.remoteState(found[key] ?? .nothing(key, at: answer.range.headPosition))
+        if let waiting = tx.outbox.waiting.entry(ofKey: key),
           let wanted = waiting.reason.position, let change = try log.change(at: waiting.sequence)
         {
           // The state that a change clashes with may be out of reach by now: to take it for deleted
           // could cost the change.
-          if found[key] == nil, progress.reach != 0, wanted != .beginning {
+          if found[key] == nil, tx.progress.reach != 0, wanted != .beginning {
             let why = "the authorization does not reach what stands there"
-            progress.wait(change, for: .parked(.outOfScope(why)))
+            tx.outbox.wait(change, for: .parked(.outOfScope(why)))
             continue
           }
           // The version that stands there may be older than the conflict said, after a restored
           // backup, or as the verdict knew of nothing there: it is all there is to decide upon.
           if state.position.offset < wanted.offset {
-            progress.wait(change, for: waiting.reason.at(state.position))
+            tx.outbox.wait(change, for: waiting.reason.at(state.position))
           }
         }
-        try records.write(state, ofKey: key, into: &operations)
+        try tx.writeRemote(state, ofKey: key)
       }
     }
     try resolveWaiting()
   }
+}
 
-  /// Brings a remote state and what stands at its key here together.
-  /// - Parameter isAlone: whether no other key is met in the same commit.
-  func meet(
-    _ key: [UInt8], _ remote: RemoteState, isLost: Bool = false, isAlone: Bool = false,
-    into operations: inout OperationBatch
-  ) throws {
-    let slot = try log.slot(ofKey: key)
-    let newest = try log.newestChange(ofKey: key)
-    guard let newest, try isPending(newest) || isAtStake(newest, remote) else {
-      // The version known to stand there may have been read before what was sent since.
-      if let newest, newest.kind != .evict, let known = position(of: newest),
-        known.offset > remote.position.offset
-      {
-        return
-      }
-      return try add(remote, ofKey: key, upon: slot, into: &operations)
+extension PeerView {
+  /// The state that an entry gives its key, with how often the resolver has run on the key since a
+  /// version of it was in the feed here.
+  func remoteState(_ entry: FeedEntry) throws(TidemarkError) -> RemoteState {
+    let newest = try log.newestChange(ofKey: entry.key)
+    guard case .conflicting(let state) = try knownRemote(ofKey: entry.key, from: newest) else {
+      return RemoteState(entry)
     }
-    if !PlantedSyncBug.isOn(.resolvedInFlight), try isInFlight(key) {
-      return try records.write(remote, ofKey: key, into: &operations)
-    }
-    let local = newest.kind == .put ? try log.content(of: newest) : nil
-    let (resolution, decision) = try self.resolution(on: newest, local, remote, isLost: isLost)
-    // A conflict that is met alone was counted when it was found.
-    if decision != nil, !isAlone { totals.conflicts += 1 }
-    let isLater =
-      try operations.arena.count > bytesTogether || !pendingMembers(upTo: newest).isEmpty
-    if !isAlone, resolution.writes, isLater {
-      // The decision concerns other keys, or there is much of it: the resolver is asked again.
-      try records.write(remote, ofKey: key, into: &operations)
-      return progress.wait(newest, for: .conflict(remote.position))
-    }
-    if let decision { totals.count(decision) }
-    var remote = remote
-    // Only what was sent and has clashed: a backlog of versions does not overtake the result.
-    if isAlone || progress.waiting[newest.sequence]?.position != nil { remote.rounds += 1 }
-    try carryOut(resolution, newest, local, remote, slot, into: &operations)
+    return RemoteState(entry, rounds: state.rounds)
   }
 
   /// Decides on a key with a change that is not decided; the second part is the resolver's own
   /// word, nil where it was not asked.
-  private func resolution(
+  fileprivate func resolution(
     on newest: LoggedChange, _ local: SyncContent?, _ remote: RemoteState, isLost: Bool
   ) throws -> (Resolution, ConflictResolver.Decision?) {
     let there = remote.isDeleted ? nil : remote.content
@@ -135,10 +99,10 @@ extension SyncSession {
         let isOlder =
           local == base || remote.commitTime >= newest.commitTime || isAhead == [true, false]
         resolution = isOlder ? .remote : .local
-      } else if remote.rounds >= Self.mostRounds {
+      } else if remote.rounds >= SyncSession.mostRounds {
         decision = ConflictResolver.Decision(resolution: .ask)
       } else {
-        decision = resolver.decide(conflict(newest, base, local, remote))
+        decision = session.resolver.decide(conflict(newest, base, local, remote))
       }
       resolution = decision?.resolution ?? resolution
     }
@@ -150,7 +114,7 @@ extension SyncSession {
     }
     // A change that another has made alike is sent all the same: it is a duplicate there, and lets
     // the others of its group go, or of one that goes before it.
-    if !isLost, local == there, progress.waiting[newest.sequence]?.isParked != true,
+    if !isLost, local == there, outbox.waiting[newest.sequence]?.isParked != true,
       try !pendingMembers(upTo: newest).isEmpty
     {
       resolution = .local
@@ -169,64 +133,106 @@ extension SyncSession {
     return Conflict(
       key: newest.key, base: base, local: local,
       remote: remote.flatMap { $0.isDeleted ? nil : $0.content },
-      localTime: HybridTime(localTime - min(localTime, clockLead << 16)).orderedTimestamp,
+      localTime: HybridTime(localTime - min(localTime, session.clockLead << 16)).orderedTimestamp,
       remoteTime: remote?.orderedTime,
-      policy: policies.policy(for: newest.key))
+      policy: session.policies.policy(for: newest.key))
   }
 
-  func carryOut(
+  /// Whether a change of the key is under way: what becomes of it is not known yet, nor of a later
+  /// one, before which a batch that is prepared ends.
+  func isInFlight(_ key: [UInt8]) throws(TidemarkError) -> Bool {
+    guard let inFlight else { return false }
+    return try inFlight.keys(in: log).sends(key)
+  }
+}
+
+extension SyncTransaction {
+  /// Merges a remote state into its key: adopts it, or has the resolver decide where a local change
+  /// is pending.
+  /// - Parameter isAlone: whether the commit merges no other key.
+  mutating func merge(
+    _ key: [UInt8], _ remote: RemoteState, isLost: Bool = false, isAlone: Bool = false
+  ) throws {
+    let slot = try log.slot(ofKey: key)
+    let newest = try log.newestChange(ofKey: key)
+    guard let newest, try isPending(newest) || isAtStake(newest, remote) else {
+      // A version that was read earlier must not replace a later one.
+      if let newest, newest.kind != .evict, let known = position(of: newest),
+        known.offset > remote.position.offset
+      {
+        return
+      }
+      return try add(remote, ofKey: key, upon: slot)
+    }
+    if !PlantedSyncBug.isOn(.resolvedInFlight), try isInFlight(key) {
+      return try writeRemote(remote, ofKey: key)
+    }
+    let local = newest.kind == .put ? try log.content(of: newest) : nil
+    let (resolution, decision) = try self.resolution(on: newest, local, remote, isLost: isLost)
+    // A conflict that is merged alone was counted when it was found.
+    if decision != nil, !isAlone { totals.conflicts += 1 }
+    let isLater =
+      try operations.arena.count > session.bytesTogether || !pendingMembers(upTo: newest).isEmpty
+    if !isAlone, resolution.writes, isLater {
+      // The decision concerns other keys, or there is much of it: the resolver is asked again.
+      try writeRemote(remote, ofKey: key)
+      return outbox.wait(newest, for: .conflict(remote.position))
+    }
+    if let decision { totals.count(decision) }
+    var remote = remote
+    // Only clashes of what was sent count: several versions in the feed are no new round.
+    if isAlone || outbox.waiting[newest.sequence]?.position != nil { remote.rounds += 1 }
+    try apply(resolution, newest, local, remote, slot)
+  }
+
+  mutating func apply(
     _ resolution: Resolution, _ newest: LoggedChange, _ local: SyncContent?,
-    _ remote: RemoteState, _ slot: Slot?, isForUser: Bool = false,
-    into operations: inout OperationBatch
+    _ remote: RemoteState, _ slot: Slot?, isForUser: Bool = false
   ) throws {
     let key = newest.key
     let sequence = newest.sequence
-    // A change that waited on an older one of the key does not any more.
-    progress.supersede(key, by: sequence)
+    // The newest change speaks for the key: an older one waits no more.
+    outbox.supersede(key, by: sequence)
     var resolution = resolution
     var free: [UInt8]?
     if case .both(let other) = resolution, local != nil {
       free = try freeKey(other.bytes, beside: key)
       if free == nil { resolution = .ask }
     }
-    let found = try endPending(
-      upTo: newest, for: resolution, isForUser: isForUser, into: &operations)
+    let found = try endPending(upTo: newest, for: resolution, isForUser: isForUser)
     if found == nil { resolution = .ask }
     let companions = found ?? []
     let group =
       companions.isEmpty ? 0 : OperationBatch.unnumberedGroup | log.random() & (1 << 28 - 1)
     switch resolution {
     case .local:
-      try records.write(remote, ofKey: key, into: &operations)
-      progress.waiting.remove(sequence)
-      if sequence <= progress.frontier || progress.ahead.remove(sequence) {
-        progress.again.insert(sequence)
-      }
+      try writeRemote(remote, ofKey: key)
+      outbox.resend(sequence)
     case .remote:
-      progress.decide(sequence)
+      outbox.decide(sequence)
       if try local == nil && remote.isAbsent && baseContent(of: newest) == nil {
         // A copy of this store may bring later what the delete was made upon.
-        try records.forgetRemote(ofKey: key, into: &operations)
+        try forgetRemote(ofKey: key)
       } else {
-        try takeOver(remote, ofKey: key, upon: slot, into: &operations)
+        try acceptRemote(remote, ofKey: key, upon: slot)
       }
     case .merged(let content):
-      progress.decide(sequence)
-      try records.write(remote, ofKey: key, into: &operations)
-      try put(content, of: newest, key: key, upon: slot, group: group, into: &operations)
+      outbox.decide(sequence)
+      try writeRemote(remote, ofKey: key)
+      try put(content, of: newest, key: key, upon: slot, group: group)
     case .both:
-      progress.decide(sequence)
-      try takeOver(remote, ofKey: key, upon: slot, into: &operations)
+      outbox.decide(sequence)
+      try acceptRemote(remote, ofKey: key, upon: slot)
       if let local, let free {
-        keysArriving.insert(free)
+        arriving.insert(free)
         let taken = try log.slot(ofKey: free)
-        try put(local, of: newest, key: free, upon: taken, group: group, into: &operations)
+        try put(local, of: newest, key: free, upon: taken, group: group)
       }
     case .ask:
-      try records.write(remote, ofKey: key, into: &operations)
-      progress.wait(newest, for: .needsDecision)
+      try writeRemote(remote, ofKey: key)
+      outbox.wait(newest, for: .needsDecision)
     }
-    try rewrite(companions, group: group, into: &operations)
+    try rewrite(companions, group: group)
   }
 
   /// Where a local state is laid beside its key: nothing that stands there, or comes in the same
@@ -239,25 +245,23 @@ extension SyncSession {
     var free = wanted
     while free.count <= Limits.keyBytes {
       let isTaken = try log.slot(ofKey: free).map { !$0.isDeleted } ?? false
-      if !isTaken, !keysArriving.contains(free) { return free }
+      if !isTaken, !arriving.contains(free) { return free }
       free += suffix
     }
     return nil
   }
 
-  /// Enters the remote state that a change has given way to, of which no copy is kept beside.
-  func takeOver(
-    _ remote: RemoteState, ofKey key: [UInt8], upon slot: Slot?,
-    into operations: inout OperationBatch
+  /// Replaces the local value by the remote state, which is not kept beside the key any more.
+  mutating func acceptRemote(
+    _ remote: RemoteState, ofKey key: [UInt8], upon slot: Slot?
   ) throws(TidemarkError) {
-    try add(remote, ofKey: key, upon: slot, into: &operations)
-    try records.forgetRemote(ofKey: key, into: &operations)
+    try add(remote, ofKey: key, upon: slot)
+    try forgetRemote(ofKey: key)
   }
 
-  /// Enters what came from the feed.
-  func add(
-    _ remote: RemoteState, ofKey key: [UInt8], upon slot: Slot?,
-    into operations: inout OperationBatch
+  /// Writes an entry that came from the feed.
+  mutating func add(
+    _ remote: RemoteState, ofKey key: [UInt8], upon slot: Slot?
   ) throws(TidemarkError) {
     var attributes = EntryAttributes()
     attributes.origin = EntryAttributes.Origin(
@@ -265,34 +269,19 @@ extension SyncSession {
     attributes.base = .position(epoch: remote.position.epoch, offset: remote.position.offset)
     attributes.time = remote.time
     attributes.writerTime = remote.commitTime
-    if !remote.isDeleted { noteIncoming(remote.content.attachment?.engineID, ofKey: key) }
+    if !remote.isDeleted { session.fetchLater(remote.content.attachment?.engineID, ofKey: key) }
     try operations.add(remote.isDeleted ? nil : remote.content, ofKey: key, attributes, upon: slot)
   }
 
-  /// Writes a resolver's result as a change of our own, as urgent as the one that it goes back to.
-  private func put(
+  /// Writes a resolver's result as an own change, with the priority of the one that it replaces.
+  fileprivate mutating func put(
     _ content: SyncContent, of change: LoggedChange, key: [UInt8], upon slot: Slot?,
-    group: UInt64, into operations: inout OperationBatch
+    group: UInt64
   ) throws(TidemarkError) {
     var attributes = EntryAttributes()
     attributes.priority = change.attributes.priority
     attributes.atomicGroup = group
     try operations.add(content, ofKey: key, attributes, upon: slot)
-  }
-
-  /// Whether a change of the key is under way: what becomes of it is not known yet, nor of a later
-  /// one, before which a batch that is prepared ends.
-  func isInFlight(_ key: [UInt8]) throws(TidemarkError) -> Bool {
-    guard let inFlight else { return false }
-    if let keys = inFlight.keys { return keys.sends(key) }
-    var keys = KeyTable(seed: log.hashSeed)
-    for item in inFlight.batch.items {
-      if let change = try log.change(at: item.sequence) {
-        keys.note(change.key, item.sequence, isSent: true)
-      }
-    }
-    self.inFlight?.keys = keys
-    return keys.sends(key)
   }
 }
 
@@ -308,9 +297,9 @@ extension SyncSession {
     var together: [Met] = []
     var alone: [Met] = []
     var bytes = 0
-    for entry in progress.waiting.conflicts {
-      guard progress.waiting[entry.sequence] == entry.reason, let position = entry.reason.position,
-        let found = try beside(ofKey: entry.key),
+    for entry in outbox.waiting.conflicts {
+      guard outbox.waiting[entry.sequence] == entry.reason, let position = entry.reason.position,
+        let found = try conflicting(ofKey: entry.key),
         found.state.position.offset >= position.offset
       else { continue }
       together.append((entry, found.state))
@@ -330,25 +319,25 @@ extension SyncSession {
   private func resolve(_ keys: [Met]) throws -> [Met] {
     guard !keys.isEmpty else { return [] }
     var left: [Met] = []
-    try commit(arriving: Set(keys.map(\.entry.key))) { operations in
+    try commit(arriving: Set(keys.map(\.entry.key))) { tx in
       left = []
       for (entry, state) in keys {
         let (key, sequence, reason) = (entry.key, entry.sequence, entry.reason)
-        guard progress.waiting[sequence] == reason else { continue }
+        guard tx.outbox.waiting[sequence] == reason else { continue }
         let newest = try log.newestChange(ofKey: key)
-        if keys.count > 1, let newest, try !pendingMembers(upTo: newest).isEmpty {
+        if keys.count > 1, let newest, try !tx.pendingMembers(upTo: newest).isEmpty {
           left.append((entry, state))
           continue
         }
-        if PlantedSyncBug.isOn(.conflictForgotten) { progress.waiting.remove(sequence) }
+        if PlantedSyncBug.isOn(.conflictForgotten) { tx.outbox.decide(sequence) }
         // The change is pending until the resolver has decided. A policy decides on this change
         // only: one made since is judged by itself.
         if !reason.isLost || newest?.sequence == sequence
           || PlantedSyncBug.isOn(.lossDropsLaterEdit)
         {
-          try meet(key, state, isLost: reason.isLost, isAlone: true, into: &operations)
+          try tx.merge(key, state, isLost: reason.isLost, isAlone: true)
         }
-        if progress.waiting[sequence]?.position != nil { progress.waiting.remove(sequence) }
+        if tx.outbox.waiting[sequence]?.position != nil { tx.outbox.decide(sequence) }
       }
     }
     return left

@@ -3,8 +3,8 @@ internal import TidemarkEngine
 internal import TidemarkSyncProtocol
 
 extension SyncSession {
-  /// Compares what the peer says of itself with what this store knows of it.
-  func greet(_ answer: HelloAnswer) throws {
+  /// Handles a hello: compares the peer's feed, mark and reach with what this store knows.
+  func handle(_ answer: HelloAnswer) throws {
     limits = SyncLimits(
       changes: max(1, min(answer.limits.changes, SyncLimits().changes)),
       bytes: max(1, min(answer.limits.bytes, SyncLimits.mostBytes)))
@@ -13,12 +13,12 @@ extension SyncSession {
     range = answer.range
     reach = answer.reach
     attachmentBytes = answer.attachmentBytes
-    notePolicies(of: answer)
-    incoming.greet(head: answer.range.head, reach: answer.reach)
+    usePolicies(of: answer)
+    incoming.startAt(head: answer.range.head, reach: answer.reach)
     lastMark = (answer.mark.number, answer.mark.batchID, answer.range.head)
     do {
       try compare(answer, hasCompared)
-      try takeUpAttachments()
+      try resendWithAttachments()
     } catch {
       disconnect()
       throw error
@@ -28,9 +28,9 @@ extension SyncSession {
   private func compare(_ answer: HelloAnswer, _ hasCompared: Bool) throws {
     if progress.feed != answer.feed {
       let isElsewhere = progress.cursor != .beginning
-      // A batch sent to the old feed may arrive late, and its number fit here: nothing is sent to
-      // this one under the same name. The name comes first, as after a restart.
-      let wasHeard = progress.feed != nil && (progress.number > 0 || formed != nil)
+      // A late batch to the old feed may fit the numbers of this one, so this store takes a new
+      // replica id, and does so first: a crash in between must not lose it.
+      let wasHeard = progress.feed != nil && (progress.number > 0 || batchInFlight != nil)
       if wasHeard { try log.changeReplica() }
       try beginAnew(with: answer)
       // The peer takes a cursor of another feed for one of its own that was left alone for long. As
@@ -38,7 +38,7 @@ extension SyncSession {
       if isElsewhere || wasHeard { return disconnect() }
     } else if !holdsWhatIsKnown(answer.range) {
       try rewind(to: answer)
-      // It goes on under a new name.
+      // A hello under the new replica id follows.
       guard range != nil else { return }
     }
     try settle(answer.mark)
@@ -54,14 +54,14 @@ extension SyncSession {
     try pruneSettled()
   }
 
-  /// Forgets where own operations stand that compaction has dropped from the log: nothing is based
-  /// upon them any more. Those that the cursor has not passed come once more.
+  /// Forgets the positions of own changes that compaction has dropped: nothing is based upon them.
+  /// Those behind the cursor stay, since the feed will echo them.
   private func pruneSettled() throws {
     let history = try log.historyStart()
     guard history > prunedHistory, progress.resync == nil else { return }
     prunedHistory = history
     let unread = settled.firstUnread(after: progress.cursor.offset) ?? .max
-    // Two versions of a live key may be asked for: its newest, and the base of a pending one.
+    // Two versions of a live key are asked for: its newest, and the base of a pending one.
     let least = 2 * log.liveKeys + Self.runsUnpruned
     let kept = try settled.pruned(above: least) { run in
       // A long run takes no more than a short one, and more to look through.
@@ -69,122 +69,92 @@ extension SyncSession {
         || run.sequences.contains { try log.change(at: $0) != nil }
     }
     guard let kept else { return }
-    try commit(.buffered) { _ in settled.replaceAll(with: kept) }
+    try commit(.buffered) { tx in tx.settled.replaceAll(with: kept) }
   }
 
   private static let mostInShortRun: UInt64 = 64
   private static let runsUnpruned = 64
 
-  /// The remote is new to us, or was made anew: all that is owned is pending, nothing is purged.
+  /// Begins with a new or recreated feed: all owned entries are pending, and nothing is purged.
   private func beginAnew(with answer: HelloAnswer) throws {
     let hadPeer = progress.feed != nil
     comparing = nil
     let aliases = try knownAliases()
     let named = aliases.all.compactMap { aliases.key(ofAlias: $0)?.bytes }
-    try commit(aliases: aliasChanges(ofAbsent: named)) { _ in
-      inFlight = nil
+    try commit(aliases: aliasChanges(ofAbsent: named)) { tx in
+      tx.inFlight = nil
       var next = PeerProgress()
-      next.waiting = progress.waiting
-      next.waiting.removeAll()
+      next.outbox = outbox
+      next.outbox.removeAll()
       next.renamedThrough = progress.renamedThrough
       next.name = replica
       next.feed = answer.feed
       if PlantedSyncBug.isOn(.markOfAnotherTaken) {
-        (next.number, next.batchID) = (answer.mark.number, answer.mark.batchID)
+        next.count(answer.mark.number, answer.mark.batchID)
       }
-      // A feed that has batches under our name already makes us draw another: whoever sent them,
-      // this store does not know of it.
+      // If the feed has batches under this replica id, `compareMarks` takes another one.
       next.scope = Self.fingerprint(of: scope)
       next.reach = answer.reach ?? 0
-      // Entries of the old remote are ours to bring now. Where a feed was restored after it was
-      // made anew, positions of the old one look like its own: only a comparison tells.
+      // This store brings entries of the old feed to the new one. Only a comparison tells them
+      // apart where a recreated feed was restored, and has the same positions.
       if hadPeer {
         next.heardThrough = progress.lastSent
         next.resync = Resync(
           adopts: true, compares: capabilities.hasDigest, keepsCursor: capabilities.hasDigest)
       }
-      progress = next
-      settled.removeAll()
+      tx.progress = next
+      tx.settled.removeAll()
     }
   }
 
-  /// The peer was restored from a backup: what it had taken since is pending again, and what
-  /// others had brought it we bring back.
+  /// Rewinds to the last common position with a feed that was restored from a backup: own changes
+  /// behind it are pending again, and this store brings back those of others.
   private func rewind(to answer: HelloAnswer) throws {
     let common = min(
       progress.cursor.offset,
       answer.range.lastCommonOffset(with: progress.knownRange)
         ?? answer.range.lastCommonOffset(with: progress.cursor) ?? 0)
-    // A batch that was under way may arrive late, and its number fit here again: under the old name
-    // nothing more is sent, and what the backup has of it comes with the feed. The name comes
-    // first: once the rest is written down a restart would find nothing amiss.
+    // A late batch may fit the numbers of the restored feed, so this store takes a new replica id;
+    // what the backup has of the batch is pulled. The id comes first: after a crash in between
+    // the next hello still finds the feed restored.
     if !PlantedSyncBug.isOn(.lateBatchForgotten) { try log.changeReplica() }
     comparing = nil
-    try commit { operations in
-      progress.cursor = answer.range.position(ofOffset: common)
-      progress.resumption = []
-      progress.heardThrough = progress.lastSent
-      progress.comparedThrough = .beginning
-      settled.findUnread(after: common)
-      takeName()
+    try commit { tx in
+      tx.progress.cursor = answer.range.position(ofOffset: common)
+      tx.progress.resumption = []
+      tx.progress.heardThrough = tx.progress.lastSent
+      tx.progress.comparedThrough = .beginning
+      tx.settled.findUnread(after: common)
+      tx.adoptName()
       if PlantedSyncBug.isOn(.lateBatchForgotten) {
-        sendAgain()
-        (progress.number, progress.batchID) = (answer.mark.number, answer.mark.batchID)
+        tx.resendBatch()
+        tx.progress.count(answer.mark.number, answer.mark.batchID)
       }
-      let former = settled
-      // A delete of what was not there has no place in the feed; a later copy may have its key.
-      for sequence in settled.removeLost({ $0 != .beginning && answer.range.contains($0) }) {
+      let former = tx.settled
+      // A delete of what the feed did not have got no position; a later copy may have the key.
+      for sequence in tx.settled.removeLost({ $0 != .beginning && answer.range.contains($0) }) {
         if PlantedSyncBug.isOn(.lostNotSentAgain) { continue }
-        progress.again.insert(sequence)
-        // Where it stands upon one that never went, whose place it took, what both were made upon
-        // is not kept for it.
+        tx.outbox.resend(sequence)
+        // Compaction does not keep its base where it replaced a change that was never sent.
         if let change = try log.change(at: sequence),
           let below = try log.change(at: change.previous), below.isOwn,
           former.position(of: below.sequence) == nil
         {
-          try keepBase(of: change, into: &operations)
+          try tx.keepBase(of: change)
         }
       }
-      // The versions that changes are in conflict with may be gone: they are sent again.
-      for (sequence, reason) in progress.waiting where reason.position != nil {
-        progress.waiting.remove(sequence)
-        progress.again.insert(sequence)
+      // The feed may have lost the versions that these are in conflict with.
+      for (sequence, reason) in tx.outbox.waiting where reason.position != nil {
+        tx.outbox.resend(sequence)
       }
-      progress.resync = Resync(
+      tx.progress.resync = Resync(
         adopts: true, compares: capabilities.hasDigest, seenThrough: common,
-        keepsCursor: true, evicts: progress.resync?.evicts ?? false)
+        keepsCursor: true, evicts: tx.progress.resync?.evicts ?? false)
     }
-    // The next call is a hello under the new name.
+    // Urgent changes that are pending again have to be found again.
+    deferred = DeferredChanges()
+    // The next call is a hello under the new replica id.
     disconnect()
-  }
-
-  /// Counts batches anew where the store has another name than it had for the peer: also where it
-  /// ended before that was written down, or was renamed for another peer.
-  func takeName() {
-    guard progress.name != replica else { return }
-    let isFirst = progress.name == .none
-    progress.name = replica
-    if isFirst { return }
-    progress.number = 0
-    progress.batchID = .none
-    progress.renamedThrough = log.head
-    // The feed may hold changes under the former name whose verdicts are not known here.
-    progress.heardThrough = progress.lastSent
-    if PlantedSyncBug.isOn(.batchLostByRename) { inFlight = nil }
-    sendAgain()
-  }
-
-  /// The batch under way is not any more, and its changes are to be sent again.
-  func sendAgain() {
-    progress.again.formUnion(sequencesInFlight)
-    inFlight = nil
-  }
-
-  /// Whether a batch is the one under way, or the last of this store that the peer has answered.
-  func isOurs(_ number: UInt64, _ id: BatchID) -> Bool {
-    if number == progress.number { return number > 0 && id == progress.batchID }
-    guard let formed else { return false }
-    return number == formed.number && (id == formed.batchID || id == formed.batchID.ofEmpty)
   }
 
   /// Whether the authorization reaches other entries than when the cursor was written down.
@@ -193,8 +163,8 @@ extension SyncSession {
     return answer.reach.map { $0 != progress.reach } ?? false
   }
 
-  /// Another scope than the one that the cursor speaks of, or another reach: what it has in
-  /// addition lies before the cursor, too, and what it lacks nobody will tell of.
+  /// Adopts another scope or reach: entries that are new within it may lie before the cursor, and
+  /// the feed does not tell of those that it lacks, so everything is compared.
   private func changeScope(_ answer: HelloAnswer) throws {
     let isOfAnotherReach = isOfAnotherReach(answer)
     // Own changes may be in the feed although nothing of it was read yet.
@@ -202,17 +172,16 @@ extension SyncSession {
     if !isFirst { try beginResync(seenThrough: 0) }
     let passed = try passedOver()
     let refused = isOfAnotherReach ? try refusedForReach() : []
-    try commit { _ in
-      progress.scope = Self.fingerprint(of: scope)
-      progress.reach = answer.reach ?? progress.reach
+    try commit { tx in
+      tx.progress.scope = Self.fingerprint(of: scope)
+      tx.progress.reach = answer.reach ?? tx.progress.reach
       // Keys that lie within it now were not compared.
-      progress.comparedThrough = .beginning
+      tx.progress.comparedThrough = .beginning
       // Keys that lay outside may have been lost there meanwhile, by a peer that was restored.
-      progress.resync = progress.resync ?? Resync()
-      progress.resync?.adopts = true
-      if isOfAnotherReach || progress.reach != 0 { progress.resync?.evict() }
-      for sequence in refused { progress.waiting.remove(sequence) }
-      for sequence in passed + refused { progress.again.insert(sequence) }
+      tx.progress.resync = tx.progress.resync ?? Resync()
+      tx.progress.resync?.adopts = true
+      if isOfAnotherReach || tx.progress.reach != 0 { tx.progress.resync?.evict() }
+      for sequence in passed + refused { tx.outbox.resend(sequence) }
     }
   }
 
@@ -220,18 +189,18 @@ extension SyncSession {
   /// since it was to apply together with them: another reach may be the right one.
   private func refusedForReach() throws(TidemarkError) -> [UInt64] {
     var found: [UInt64] = []
-    for entry in progress.waiting.entries.values where entry.reason.code == Rejection.outOfReach {
+    for entry in outbox.waiting.entries.values where entry.reason.code == Rejection.outOfReach {
       found.append(entry.sequence)
       guard entry.isOfGroup, let change = try log.change(at: entry.sequence) else { continue }
       for member in try log.atomicGroup(of: change)
-      where progress.waiting[member.sequence]?.code == Rejection.ofGroup {
+      where outbox.waiting[member.sequence]?.code == Rejection.ofGroup {
         found.append(member.sequence)
       }
     }
     return found
   }
 
-  /// Own changes that nobody has heard of since they lay outside of the scope, and do no more.
+  /// Own changes that were not sent since they were out of the scope, and are within it now.
   private func passedOver() throws(TidemarkError) -> [UInt64] {
     if PlantedSyncBug.isOn(.outsideForgotten) { return [] }
     var passed: [UInt64] = []
@@ -254,18 +223,17 @@ extension SyncSession {
     scope.isEverything ? 0 : scope.hash(seed: 1)
   }
 
-  /// A peer that counts our batches differently than we do.
+  /// Handles a mark that is not that of the last batch.
   private func compareMarks(_ mark: ReplicaMark) throws {
     if mark.number == progress.number, mark.batchID == progress.batchID { return }
     if PlantedSyncBug.isOn(.cloneNotNoticed) {
-      return try commit { _ in (progress.number, progress.batchID) = (mark.number, mark.batchID) }
+      return try commit { $0.progress.count(mark.number, mark.batchID) }
     }
-    // It has forgotten the batches, whose entries it kept.
+    // The peer has lost its mark and kept the entries.
     if mark.number == 0 {
-      return try commit { _ in
-        sendAgain()
-        progress.number = 0
-        progress.batchID = .none
+      return try commit { tx in
+        tx.resendBatch()
+        tx.progress.count(0, .none)
       }
     }
     // Batches under our name that are not ours: this store is a copy of another, or was restored
@@ -274,13 +242,45 @@ extension SyncSession {
     try rename()
   }
 
-  /// Goes on under a new name; what was written under the old one by somebody else comes as his.
+  /// Takes a new replica id: entries that a copy wrote under the old one are those of another.
   func rename() throws {
     try log.changeReplica()
-    try commit { _ in takeName() }
-    // The peer will take a store that has read nothing for one that holds nothing.
+    try commit { tx in tx.adoptName() }
+    // The peer takes a store that has read nothing for an empty one, and keeps no deletes for it.
     if progress.cursor == .beginning, !settled.isEmpty { try beginResync(seenThrough: 0) }
-    // The next call is a hello under the new name.
+    // The next call is a hello under the new replica id.
     disconnect()
+  }
+}
+
+extension PeerView {
+  /// Whether a batch is the one under way, or the last of this store that the peer has answered.
+  func isOurs(_ number: UInt64, _ id: BatchID) -> Bool {
+    if number == progress.number { return number > 0 && id == progress.batchID }
+    guard let batch = batchInFlight, number == batch.number else { return false }
+    return id == batch.batchID || id == batch.batchID.ofEmpty
+  }
+}
+
+extension SyncTransaction {
+  /// Numbers batches from 1 if the store's replica id has changed since the last commit for this
+  /// peer: before a crash, or for the sake of another peer.
+  mutating func adoptName() {
+    guard progress.name != replica else { return }
+    let isFirst = progress.name == .none
+    progress.name = replica
+    if isFirst { return }
+    progress.count(0, .none)
+    progress.renamedThrough = log.head
+    // The feed may hold changes under the former name whose verdicts are not known here.
+    progress.heardThrough = progress.lastSent
+    if PlantedSyncBug.isOn(.batchLostByRename) { inFlight = nil }
+    resendBatch()
+  }
+
+  /// Drops the batch in flight; its changes are pending again.
+  mutating func resendBatch() {
+    outbox.resend(sequencesInFlight)
+    inFlight = nil
   }
 }

@@ -3,63 +3,39 @@ internal import TidemarkEngine
 internal import TidemarkSyncProtocol
 
 extension SyncSession {
-  /// Whether an own entry is still to be sent or waits: no verdict on it has come.
-  func isPending(_ change: LoggedChange, in progress: PeerProgress) -> Bool {
-    change.isOwn && isPending(change.sequence, in: progress)
-  }
-
-  func isPending(_ change: LoggedChange) -> Bool { isPending(change, in: progress) }
-
-  /// Whether an own change waits for a verdict, or for the user, by its sequence.
-  package func isPending(_ sequence: UInt64) -> Bool { isPending(sequence, in: progress) }
-
-  func isPending(_ sequence: UInt64, in progress: PeerProgress) -> Bool {
-    if progress.waiting[sequence] != nil || progress.again.contains(sequence) { return true }
-    if sequencesInFlight.contains(sequence) { return true }
-    return sequence > progress.frontier && !progress.ahead.contains(sequence)
-  }
-
-  /// Forms the next batch of what is pending, and writes down that it was formed.
-  /// - Returns: whether there is one: false when nothing is pending that may be sent now.
-  func formBatch() throws -> Bool {
-    let urgentNow = urgent
-    let (draft, preparedID) = try nextDraft()
-    held = draft.held
-    guard !draft.items.isEmpty else {
-      // Entries looked at in vain need not be looked at again; it is written with what comes.
-      progress = draft.progress
-      if progress.frontier &- (pin?.frontier ?? 0) >= Self.entriesToPass { try writeDown() }
+  /// Builds the next batch, and commits it before it is sent: a crash sends the same batch again.
+  /// - Returns: false when nothing that is pending may be sent now.
+  func startNextBatch() throws -> Bool {
+    let (draft, id) = try draftOfNextBatch()
+    guard draft.items.isEmpty || draft.outbox.waiting.count < mostWaiting else {
+      deferred.blocked = draft.deferred.blocked
+      tooManyWaiting = outbox.waiting.count
       return false
     }
-    guard draft.progress.waiting.count < mostWaiting else {
-      urgent = urgentNow
-      tooManyWaiting = progress.waiting.count
+    deferred = draft.deferred
+    guard !draft.items.isEmpty else {
+      // Entries that are nothing to send are not read again; the next commit writes this.
+      update { $0.outbox = draft.outbox }
+      if outbox.frontier &- (pin?.frontier ?? 0) >= Self.entriesToPass { try writeDown() }
       return false
     }
     let number = progress.number + 1
-    let batch = FormedBatch(
-      number: number, batchID: preparedID ?? newBatchID(number), items: draft.items)
-    if PlantedSyncBug.isOn(.formedNotKept) {
-      progress = draft.progress
-      inFlight = BatchInFlight(batch)
-      return true
+    let batch = OutgoingBatch(number: number, batchID: id ?? newBatchID(number), items: draft.items)
+    let send = { (tx: inout SyncTransaction) in
+      tx.outbox = draft.outbox
+      tx.progress.seed = self.naming.seed
+      tx.inFlight = BatchInFlight(batch, draft)
     }
-    try commit { _ in
-      progress = draft.progress
-      progress.seed = naming.seed
-      inFlight = BatchInFlight(batch)
-    }
-    inFlight?.content = (draft.changes, draft.knownHead)
-    inFlight?.keys = draft.taken
+    if PlantedSyncBug.isOn(.formedNotKept) { update(send) } else { try commit { tx in send(&tx) } }
     return true
   }
 
-  /// So many entries that are not for the peer are looked at before that is written down.
+  /// After so many entries that are nothing to send the frontier is written.
   private static let entriesToPass: UInt64 = 1_024
 
-  /// The batch under way as it is sent: the same each time. Where compaction has dropped what an
-  /// entry held, which happens only to entries that newer ones have replaced, an empty batch goes
-  /// in its place, with another id: whichever of both the peer holds decides.
+  /// The request for the batch in flight, the same each time. Where compaction has dropped one of
+  /// its entries, which a newer one has replaced, an empty batch with another id takes its place:
+  /// the peer's mark tells which of both it has applied.
   func nextRequest() throws(TidemarkError) -> PushRequest? {
     guard let inFlight else { return nil }
     let batch = inFlight.batch
@@ -87,8 +63,19 @@ extension SyncSession {
   var knownHead: Position { range?.headPosition ?? progress.furthest }
 }
 
+extension PeerView {
+  /// Whether an own change waits for a verdict, or for the user.
+  func isPending(_ change: LoggedChange) -> Bool { change.isOwn && isPending(change.sequence) }
+
+  /// Whether the change at a sequence does, if it is an own one.
+  package func isPending(_ sequence: UInt64) -> Bool {
+    outbox.waiting[sequence] != nil || outbox.isUnsent(sequence)
+      || sequencesInFlight.contains(sequence)
+  }
+}
+
 extension LoggedChange {
-  /// Where an entry that came from the feed stands there.
+  /// The position of an entry that came from the feed.
   var position: Position? {
     guard attributes.origin != nil, case .position(let epoch, let offset) = attributes.base
     else { return nil }
@@ -96,129 +83,115 @@ extension LoggedChange {
   }
 }
 
-/// The result of a walk through the pending entries. The session can hold this; a walk it must
-/// not hold, since that holds the session, and neither would ever go.
+/// The result of a batch builder. The session keeps this and not the builder, which refers to the
+/// session, so that neither would ever be freed.
 struct BatchDraft {
-  var progress: PeerProgress
-  var items: [FormedBatch.Item]
+  /// The outbox and what is known of deferred changes, as they are once the batch is sent.
+  var outbox: Outbox
+  var deferred: DeferredChanges
+  var items: [OutgoingBatch.Item]
   var changes: [PushedChange]
   var taken: KeyTable
-  var held: SequenceSet
-  /// The feed's end as it was known then: a request that is prepared stays the same.
+  /// The feed's known end when the batch was built: a request that is sent again must not change.
   var knownHead: Position
-}
+  /// What the batch was built from: the outbox, what the budget left for it, and the log. A
+  /// compaction since may have dropped changes of it that newer ones have replaced.
+  private let basis: (outbox: Outbox, room: SyncGate, generation: LogGeneration)
 
-extension Forming {
-  var draft: BatchDraft {
-    BatchDraft(
-      progress: progress, items: items, changes: changes, taken: taken, held: held,
-      knownHead: session.knownHead)
+  init(_ session: SyncSession) throws(TidemarkError) {
+    basis = (session.outbox, session.room, session.log.generation)
+    var builder = BatchBuilder(session)
+    try builder.run()
+    (outbox, deferred) = (builder.outbox, builder.deferred)
+    (items, changes, taken) = (builder.items, builder.changes, builder.taken)
+    knownHead = session.knownHead
   }
-}
 
-/// The next batch, as far as it could be formed while another one was under way.
-struct PreparedBatch {
-  var draft: BatchDraft
-  /// The request that is sent if it comes to that.
-  var request: PushRequest
-  /// The progress that this depends on.
-  var former: PeerProgress
-  var urgent: UrgentEntries
-  /// How much a batch might have then, and which entries.
-  var room: SyncGate
-  /// The log that it was formed from. A compaction may have dropped changes of it that newer ones
-  /// replaced meanwhile, which were made upon them: those must not be sent any more.
-  var generation: LogGeneration
-
-  /// The batch upon what has become of the one before it; nil when it was formed upon another.
-  func upon(_ progress: PeerProgress) -> BatchDraft? {
-    guard progress.frontier == former.frontier, progress.sets == former.sets,
-      progress.waiting == former.waiting, progress.batchLimit == former.batchLimit,
-      progress.scope == former.scope, progress.resync == nil, former.resync == nil
-    else { return nil }
-    var next = draft
-    next.progress = progress
-    next.progress.frontier = draft.progress.frontier
-    next.progress.sets = draft.progress.sets
-    next.progress.waiting = draft.progress.waiting
-    return next
+  /// Whether it would be built alike now.
+  func isCurrent(_ session: SyncSession) -> Bool {
+    session.progress.resync == nil && basis.outbox == session.outbox && basis.room == session.room
+      && basis.generation == session.log.generation
   }
 }
 
 extension SyncSession {
-  /// Forms what is likely to be the next batch, to have it when the verdicts of the one that is
-  /// under way are there. It counts only if these are what nearly all are.
-  /// - Returns: what is then sent; nil when there is nothing to prepare.
+  /// Builds what is likely to be the next batch while another one is in flight. It is sent only if
+  /// all of that one applies, as most batches do.
+  /// - Returns: the request that is sent then; nil when there is nothing to send.
   @discardableResult
   package func prepareBatch() throws -> PushRequest? {
-    guard let inFlight, prepared == nil, progress.resync == nil, inFlight.failures == 0 else {
+    guard let inFlight, nextBatch == nil, progress.resync == nil, inFlight.failures == 0 else {
       return nil
     }
-    let formed = inFlight.batch
-    let generation = log.generation
-    let urgentNow = urgent
-    defer { urgent = urgentNow }
-    var forming = Forming(self)
-    try forming.run()
-    guard !forming.items.isEmpty else { return nil }
+    let last = inFlight.batch
+    let draft = try BatchDraft(self)
+    guard !draft.items.isEmpty else { return nil }
     var request = PushRequest(
-      replica: replica, number: formed.number + 1, batchID: newBatchID(formed.number + 1),
-      previousBatchID: formed.batchID, knownHead: knownHead, reach: reach, changes: forming.changes)
-    // As it is sent, so that what a peer has made of it counts.
+      replica: replica, number: last.number + 1, batchID: newBatchID(last.number + 1),
+      previousBatchID: last.batchID, knownHead: knownHead, reach: reach, changes: draft.changes)
+    // The peer may have encoded this request already, so it is what is sent later.
     request.aliases = try knownAliases()
-    prepared = PreparedBatch(
-      draft: forming.draft, request: request, former: progress, urgent: urgent,
-      room: room, generation: generation)
+    nextBatch = (draft, request)
     return request
   }
 
-  /// The draft of the next batch, and the id that it has if it was prepared.
-  func nextDraft() throws(TidemarkError) -> (draft: BatchDraft, id: BatchID?) {
-    defer { prepared = nil }
-    if let prepared, let draft = prepared.upon(progress),
-      prepared.request.number == progress.number + 1, prepared.request.replica == replica,
-      prepared.room == room, prepared.generation == log.generation
+  /// The next batch, and its id if it was built ahead.
+  private func draftOfNextBatch() throws(TidemarkError) -> (draft: BatchDraft, id: BatchID?) {
+    defer { nextBatch = nil }
+    if let (draft, request) = nextBatch, draft.isCurrent(self),
+      request.number == progress.number + 1, request.replica == replica
     {
-      urgent = prepared.urgent
-      return (draft, prepared.request.batchID)
+      return (draft, request.batchID)
     }
-    var forming = Forming(self)
-    try forming.run()
-    return (forming.draft, nil)
+    return (try BatchDraft(self), nil)
   }
 
-  /// The room that the budget leaves a batch.
-  private var room: SyncGate {
+  /// What the budget leaves for a batch.
+  fileprivate var room: SyncGate {
     SyncGate(isNarrow: gate.isNarrow, leastPriority: gate.leastPriority, bytes: batchBytes)
   }
 
   func newBatchID(_ number: UInt64) -> BatchID { naming.next(number) { log.random() } }
 }
 
-/// The batch under way, and what is of no use once it is not any more.
-struct BatchInFlight {
-  let batch: FormedBatch
+/// The batch in flight, with what is cached for as long as it is.
+package final class BatchInFlight {
+  let batch: OutgoingBatch
   let sequences: SequenceSet
-  /// The content as it is sent; nil when the batch was formed before the program was started.
+  /// The changes as they are sent; nil when the batch was read from the log.
   var content: (changes: [PushedChange], knownHead: Position)?
-  /// The keys; nil when nobody has looked.
-  var keys: KeyTable?
-  /// The changes that name attachments; nil when nobody has looked.
+  private var knownKeys: KeyTable?
+  /// The changes that name attachments; nil until somebody asks.
   var attachments: [(LoggedChange, AttachmentID)]?
-  /// Whether content that the changes name is neither here nor at the peer.
+  /// Whether neither this store nor the peer has the content of an attachment that is named.
   var lacksContent = false
-  /// How often the peer has failed on it, and how it did last.
+  /// How often the peer has failed on this batch, and its last failure.
   var failures = 0
   var lastFailure: PeerError?
 
-  /// So many failures on one batch are its own fault.
+  /// After so many failures the batch is at fault, and not the peer.
   static let mostFailures = 8
 
   var isGivenUp: Bool { failures >= Self.mostFailures }
 
-  init(_ batch: FormedBatch) {
+  init(_ batch: OutgoingBatch, _ draft: BatchDraft? = nil) {
     self.batch = batch
     sequences = batch.sequences
+    content = draft.map { ($0.changes, $0.knownHead) }
+    knownKeys = draft?.taken
+  }
+
+  /// The keys of its changes.
+  func keys(in log: ReplicationLog) throws(TidemarkError) -> KeyTable {
+    if let knownKeys { return knownKeys }
+    var keys = KeyTable(seed: log.hashSeed)
+    for item in batch.items {
+      if let change = try log.change(at: item.sequence) {
+        keys.note(change.key, item.sequence, isSent: true)
+      }
+    }
+    knownKeys = keys
+    return keys
   }
 }
 

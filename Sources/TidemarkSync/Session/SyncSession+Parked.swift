@@ -10,26 +10,11 @@ extension SyncSession {
     change: LoggedChange, reason: PendingState
   )] {
     var result: [(change: LoggedChange, reason: PendingState)] = []
-    for (sequence, reason) in progress.waiting.sorted(by: { $0.key < $1.key }) {
+    for (sequence, reason) in outbox.waiting.sorted(by: { $0.key < $1.key }) {
       guard let change = try change(at: sequence, waiting: { !$0.state.goesOn }) else { continue }
       result.append((change, reason.state))
     }
     return result
-  }
-
-  /// An entry that waits as is wanted, and is still its key's newest.
-  private func change(
-    at sequence: UInt64, waiting isWanted: (PeerProgress.Waiting) -> Bool
-  ) throws(TidemarkError) -> LoggedChange? {
-    guard let reason = progress.waiting[sequence], isWanted(reason),
-      let change = try log.change(at: sequence),
-      try log.newestChange(ofKey: change.key)?.sequence == sequence
-    else { return nil }
-    return change
-  }
-
-  private func isParked(_ sequence: UInt64) throws(TidemarkError) -> Bool {
-    try change(at: sequence, waiting: \.isParked) != nil
   }
 
   static func waitsNoMore(_ sequence: UInt64) -> TidemarkError {
@@ -64,15 +49,15 @@ extension SyncSession {
     var again: [UInt64] = []
     try inParts(sequences) { changes in
       var keys: [[UInt8]] = []
-      try commit { operations in
+      try commit { tx in
         keys = []
         // Somebody may have written in between.
-        for change in changes where try isParked(change.sequence) {
-          progress.waiting.remove(change.sequence)
+        for change in changes where try tx.isParked(change.sequence) {
+          tx.outbox.decide(change.sequence)
           var attributes = EntryAttributes()
           attributes.time = change.attributes.time
           attributes.priority = change.attributes.priority
-          try operations.add(
+          try tx.operations.add(
             change.kind == .delete ? nil : log.content(of: change), ofKey: change.key, attributes,
             upon: log.slot(ofKey: change.key))
           keys.append(change.key)
@@ -93,18 +78,17 @@ extension SyncSession {
     var given: Set<UInt64> = []
     try inParts(sequences) { changes in
       var part: [UInt64] = []
-      try commit { operations in
+      try commit { tx in
         part = []
-        for change in changes where try isParked(change.sequence) {
+        for change in changes where try tx.isParked(change.sequence) {
           part.append(change.sequence)
-          guard let known = try remoteState(before: change) else {
+          guard let known = try tx.remoteState(before: change) else {
             // As if a policy had decided for whatever the peer has.
-            progress.wait(change, for: .lost(.beginning))
+            tx.outbox.wait(change, for: .lost(.beginning))
             continue
           }
-          progress.waiting.remove(change.sequence)
-          try takeOver(
-            known, ofKey: change.key, upon: log.slot(ofKey: change.key), into: &operations)
+          tx.outbox.decide(change.sequence)
+          try tx.acceptRemote(known, ofKey: change.key, upon: log.slot(ofKey: change.key))
         }
       }
       given.formUnion(part)
@@ -119,26 +103,6 @@ extension SyncSession {
       }
     }
     return (given.count, dependents)
-  }
-
-  /// The state that the peer has at the key of a change that it does not have; nil when only the
-  /// peer can say.
-  private func remoteState(before change: LoggedChange) throws(TidemarkError) -> RemoteState? {
-    if let beside = try records.remote(ofKey: change.key) { return beside.state }
-    var previous = change.previous
-    while previous > 0 {
-      guard let version = try log.change(at: previous) else { return nil }
-      let settledAt =
-        version.attributes.origin == nil ? settled.position(of: version.sequence) : nil
-      if let position = version.position ?? settledAt {
-        return try remoteState(of: version, at: position)
-      }
-      previous = version.previous
-    }
-    return RemoteState(
-      FeedEntry(
-        position: .beginning, kind: .delete,
-        operation: OperationID(replica: replica, sequence: change.sequence), key: change.key))
   }
 
   /// Both sides and their base, of an entry that the user is to decide.
@@ -163,12 +127,49 @@ extension SyncSession {
     // The resolver may run again from here.
     remote.rounds = 0
     let local = change.kind == .put ? try log.content(of: change) : nil
-    try commit { operations in
-      guard try self.change(at: sequence, waiting: { $0 == .needsDecision }) != nil else {
+    try commit { tx in
+      guard try tx.change(at: sequence, waiting: { $0 == .needsDecision }) != nil else {
         throw Self.waitsNoMore(sequence)
       }
       let slot = try log.slot(ofKey: key)
-      try carryOut(resolution, change, local, remote, slot, isForUser: true, into: &operations)
+      try tx.apply(resolution, change, local, remote, slot, isForUser: true)
     }
+  }
+}
+
+extension PeerView {
+  /// The state that the peer has at the key of a change that it does not have; nil when only the
+  /// peer can say.
+  fileprivate func remoteState(before change: LoggedChange) throws(TidemarkError) -> RemoteState? {
+    if let conflicting = try records.remote(ofKey: change.key) { return conflicting.state }
+    var previous = change.previous
+    while previous > 0 {
+      guard let version = try log.change(at: previous) else { return nil }
+      let settledAt =
+        version.attributes.origin == nil ? settled.position(of: version.sequence) : nil
+      if let position = version.position ?? settledAt {
+        return try remoteState(of: version, at: position)
+      }
+      previous = version.previous
+    }
+    return RemoteState(
+      FeedEntry(
+        position: .beginning, kind: .delete,
+        operation: OperationID(replica: replica, sequence: change.sequence), key: change.key))
+  }
+
+  /// An entry that waits as is wanted, and is still its key's newest.
+  fileprivate func change(
+    at sequence: UInt64, waiting isWanted: (WaitReason) -> Bool
+  ) throws(TidemarkError) -> LoggedChange? {
+    guard let reason = outbox.waiting[sequence], isWanted(reason),
+      let change = try log.change(at: sequence),
+      try log.newestChange(ofKey: change.key)?.sequence == sequence
+    else { return nil }
+    return change
+  }
+
+  fileprivate func isParked(_ sequence: UInt64) throws(TidemarkError) -> Bool {
+    try change(at: sequence, waiting: \.isParked) != nil
   }
 }

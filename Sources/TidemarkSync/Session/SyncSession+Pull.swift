@@ -3,15 +3,15 @@ internal import TidemarkEngine
 internal import TidemarkSyncProtocol
 
 extension SyncSession {
-  /// Takes a page of the feed: entries, conflicts and the new cursor in one batch.
-  func apply(_ page: PullAnswer) throws {
+  /// Handles a page of the feed: commits its entries, conflicts and the new cursor together.
+  func handle(_ page: PullAnswer) throws {
     guard page.cursor.offset >= progress.cursor.offset else {
       throw PeerError(.malformed, "the feed's cursor went back")
     }
     guard page.cursor != progress.cursor || !page.entries.isEmpty else { return }
     lastMark = (page.mark.number, page.mark.batchID, page.range.head)
     if page.entries.contains(where: isForeign) {
-      // Written under our name, and not by us: this store is a copy of another.
+      // A copy of this store writes under the same replica id.
       return try rename()
     }
     // Only the last of several entries of a key in one page is the key's state.
@@ -21,48 +21,49 @@ extension SyncSession {
         .map { (own[$0]?.change.key ?? page.entries[$0].key, $0) }
     ) { $1 }
     if PlantedSyncBug.isOn(.cursorBeforeData) {
-      try commit { _ in progress.cursor = page.cursor }
+      try commit { tx in tx.progress.cursor = page.cursor }
     }
     let named = try aliasChanges(of: page)
-    try commit(aliases: named, arriving: Set(last.keys)) { operations in
-      progress.cursor = page.cursor
-      progress.resumption = page.resumption
-      // First of all, so that nothing counts as pending, and is resolved, that is in the feed.
+    try commit(aliases: named, arriving: Set(last.keys)) { tx in
+      tx.progress.cursor = page.cursor
+      tx.progress.resumption = page.resumption
+      // Echoes come first: the resolver must not see a change as pending that the feed has.
       for entry in page.entries {
-        guard let sequence = try ownSequence(of: entry), try !staysRefused(sequence, named) else {
-          continue
-        }
-        try confirm(sequence, at: entry.position)
+        guard let sequence = try tx.ownSequence(of: entry), try !tx.staysRefused(sequence, named)
+        else { continue }
+        try tx.acknowledge(sequence, at: entry.position)
       }
       for (index, returned) in own where last[returned.change.key] == index {
-        try takeBack(returned, at: page.entries[index].position, into: &operations)
+        try tx.restoreOwn(returned, at: page.entries[index].position)
       }
       for (index, entry) in page.entries.enumerated() where entry.kind != .own {
-        guard last[entry.key] == index, try !isKnown(entry) else { continue }
+        guard last[entry.key] == index, try !tx.isKnown(entry) else { continue }
         if entry.kind == .left {
-          // A change waits for what stands there now, not for what was within the scope.
-          if let waiting = progress.waiting.entry(ofKey: entry.key),
+          // The conflict is now with the version that is out of the scope.
+          if let waiting = tx.outbox.waiting.entry(ofKey: entry.key),
             let position = waiting.reason.position, position.offset < entry.position.offset,
             let change = try log.change(at: waiting.sequence)
           {
-            progress.wait(change, for: waiting.reason.at(entry.position))
+            tx.outbox.wait(change, for: waiting.reason.at(entry.position))
           }
-          try purge(entry, into: &operations)
+          try tx.purge(entry)
         } else {
-          try meet(entry.key, remoteState(entry), into: &operations)
+          try tx.merge(entry.key, tx.remoteState(entry))
         }
       }
     }
     totals.pulled += page.entries.count { $0.kind != .own }
     try resolveWaiting()
   }
+}
 
-  /// An own change that the feed gives back, and whether a verdict on it was known.
-  private typealias Returned = (change: LoggedChange, hadVerdict: Bool)
+extension PeerView {
+  /// An echo of an own change, and whether its verdict was known before.
+  fileprivate typealias Returned = (change: LoggedChange, hadVerdict: Bool)
 
-  /// The own changes of a page by their place in it, where the feed gives them other positions than
-  /// their verdicts did: others' may lie between.
-  private func ownChanges(of page: PullAnswer) throws(TidemarkError) -> [Int: Returned] {
+  /// The echoes of a page by their index, at peers whose feed gives them other positions than the
+  /// verdicts did: changes of other replicas may lie between.
+  fileprivate func ownChanges(of page: PullAnswer) throws(TidemarkError) -> [Int: Returned] {
     guard !capabilities.isNumbered else { return [:] }
     var changes: [Int: Returned] = [:]
     for (index, entry) in page.entries.enumerated() where entry.kind == .own {
@@ -72,27 +73,13 @@ extension SyncSession {
     return changes
   }
 
-  /// Gives a key back what an own change gave it that stands in the feed behind another's, or
-  /// behind a later own one: then a copy of this store has sent it.
-  private func takeBack(
-    _ own: Returned, at place: Position, into operations: inout OperationBatch
-  ) throws {
-    let change = own.change
-    guard let newest = try log.newestChange(ofKey: change.key), newest.sequence > change.sequence,
-      newest.attributes.origin != nil || !own.hadVerdict, !isPending(newest),
-      let other = position(of: newest), other.offset < place.offset
-    else { return }
-    try meet(change.key, remoteState(of: change, at: place), into: &operations)
-  }
-
-  /// Whether an entry, or a later one of its key, has come before.
-  private func isKnown(_ entry: FeedEntry) throws(TidemarkError) -> Bool {
+  /// Whether this store has the entry already, or a later one of its key.
+  fileprivate func isKnown(_ entry: FeedEntry) throws(TidemarkError) -> Bool {
     guard let newest = try log.newestChange(ofKey: entry.key) else {
-      // Its delete may be an own one that is gone from this log: then nothing tells of it but the
-      // comparison.
+      // An own delete may be gone from this log; only the comparison has seen that the key is.
       return entry.position.offset <= progress.comparedThrough.offset
     }
-    // A change that never went hides an own change below it that stands there, and for longer.
+    // A change that was never sent hides an own change below it that the feed has.
     let known =
       isUnheard(newest)
       ? try knownRemote(ofKey: entry.key, from: newest)
@@ -100,35 +87,35 @@ extension SyncSession {
     return known.map { $0.position.offset >= entry.position.offset } ?? false
   }
 
-  /// Whether an entry bears our name, and neither counts as settled nor is under way.
+  /// Whether an entry has this store's replica id, and is neither acknowledged nor in flight: a
+  /// copy of the store wrote it.
   ///
-  /// In a life of the feed whose last batch under our name is known all up to there are ours: a
-  /// store that meets another's batch under its name goes on under a new one before it sends, and
-  /// so it does where the feed has become another one.
+  /// Entries up to a mark that is known are this store's: it takes a new id before it sends to a
+  /// feed that has another store's batch under the old one.
   func isForeign(_ entry: FeedEntry) -> Bool {
     guard capabilities.isNumbered, entry.operation.replica == replica else { return false }
-    if entry.position.offset <= lastMark.head, isOurs(lastMark.number, lastMark.batch) {
-      return false
-    }
+    let mark = session.lastMark
+    if entry.position.offset <= mark.head, isOurs(mark.number, mark.batch) { return false }
     let sequence = entry.operation.sequence
     return settled.position(of: sequence) != entry.position
       && !sequencesInFlight.contains(sequence)
   }
 
-  /// The own change that an entry is, also under another name: nil for what is somebody else's.
+  /// The sequence of the own change that an entry echoes, also under a former replica id; nil for
+  /// changes of others.
   func ownSequence(of entry: FeedEntry) throws(TidemarkError) -> UInt64? {
     if entry.kind == .own || entry.operation.replica == replica {
       return entry.operation.sequence
     }
-    // Only what the peer has lost can be there under another name.
+    // Only a change that the feed had lost can be there under another replica id.
     guard progress.heardThrough > 0, entry.kind != .left else { return nil }
     return try pending(in: entry)
   }
 
-  /// The pending change that somebody else's entry is: an own one that went there under a former
-  /// name, or one that the peer had lost and another has brought back, or this store would. What
-  /// stands behind it there was made upon it. It keeps the time at which it was made.
-  private func pending(in entry: FeedEntry) throws(TidemarkError) -> UInt64? {
+  /// The pending change that equals an entry of another replica: this store sent it under a former
+  /// id, or the feed had lost it and another replica brought it back. Later versions in the feed
+  /// are based upon it. Its commit time tells it from others with the same content.
+  fileprivate func pending(in entry: FeedEntry) throws(TidemarkError) -> UInt64? {
     var version = try log.newestChange(ofKey: entry.key)
     while let change = version, position(of: change) == nil {
       if isPending(change), change.sequence <= progress.heardThrough || change.isBroughtBack,
@@ -143,38 +130,49 @@ extension SyncSession {
     return nil
   }
 
-  /// The feed has an operation of ours: that it counts is known now, even if the answer to its
-  /// batch was lost and its mark is gone.
-  func confirm(_ sequence: UInt64, at position: Position) throws(TidemarkError) {
+  /// Whether changes that a restored feed had lost are pending or in flight: a later copy of the
+  /// feed may have them, and changes based upon them.
+  var bringsBackLost: Bool {
+    outbox.pending.first.map { $0 <= progress.heardThrough } ?? false
+      || batchInFlight.map(isHeardOf) ?? false
+  }
+}
+
+extension SyncTransaction {
+  /// Restores the value of an own change that the feed has behind a change of another replica, or
+  /// behind a later own one: a copy of this store has sent it.
+  fileprivate mutating func restoreOwn(_ own: Returned, at place: Position) throws {
+    let change = own.change
+    guard let newest = try log.newestChange(ofKey: change.key), newest.sequence > change.sequence,
+      newest.attributes.origin != nil || !own.hadVerdict, !isPending(newest),
+      let other = position(of: newest), other.offset < place.offset
+    else { return }
+    try merge(change.key, remoteState(of: change, at: place))
+  }
+
+  /// An echo acknowledges an own change, also if the answer to its batch was lost with the mark.
+  mutating func acknowledge(_ sequence: UInt64, at position: Position) throws(TidemarkError) {
     guard !sequencesInFlight.contains(sequence) else { return }
-    // Any conflict it had is over: in this life of the feed it was taken.
-    let hasWaited = progress.waiting[sequence] != nil
-    let wasAgain = progress.again.contains(sequence)
-    progress.waiting.remove(sequence)
-    progress.again.remove(sequence)
-    if hasWaited || wasAgain && sequence <= progress.heardThrough { compareReach() }
-    if sequence > progress.frontier { progress.ahead.insert(sequence) }
+    // A conflict or rejection of it is over: this feed has applied it.
+    let hasWaited = outbox.waiting[sequence] != nil
+    let wasPending = outbox.pending.contains(sequence)
+    // A copy of this store may have sent what is not in this log.
+    if sequence <= log.head { outbox.decide(sequence) }
+    if hasWaited || wasPending && sequence <= progress.heardThrough { compareReach() }
     settled.add(sequence, at: position)
-    // A change made upon one that a restored peer had lost, or that a copy of this store has sent,
-    // was not worth sending: a delete, or a put that is out of scope. Now it is.
+    // A newer delete, or put out of scope, was not worth sending while the feed did not have this
+    // change. Now it is.
     guard progress.heardThrough > 0 || !capabilities.isNumbered,
       let change = try log.change(at: sequence),
       let newest = try log.newestChange(ofKey: change.key), newest.sequence > sequence,
       newest.isOwn, !isPending(newest), settled.position(of: newest.sequence) == nil
     else { return }
-    progress.again.insert(newest.sequence)
+    outbox.resend(newest.sequence)
   }
 
-  /// Whether changes that a restored peer had lost are yet to come to it, or under way: a later
-  /// copy may have them, and what stands behind them there.
-  var bringsBackLost: Bool {
-    progress.again.first.map { $0 <= progress.heardThrough } ?? false
-      || formed.map(isHeardOf) ?? false
-  }
-
-  /// A change that the peer has again was pending while everything was compared, so that it stayed
-  /// here even if the authorization does not reach it any more.
-  func compareReach() {
+  /// Asks for a comparison: a change that the feed has again was pending during the last one, which
+  /// therefore kept it even if it is out of the authorization's reach.
+  mutating func compareReach() {
     guard capabilities.hasDigest, progress.reach != 0, progress.resync?.compares != true else {
       return
     }
@@ -186,15 +184,14 @@ extension SyncSession {
     progress.resync = resync
   }
 
-  /// A key has left the scope: it goes here, too, unless something is pending on it, or a cache has
-  /// it, which has nothing to do with the feed.
-  func purge(_ entry: FeedEntry, into operations: inout OperationBatch) throws(TidemarkError) {
+  /// Evicts a key that has left the scope, unless a change of it is pending or a cache owns it.
+  mutating func purge(_ entry: FeedEntry) throws(TidemarkError) {
     guard let slot = try log.slot(ofKey: entry.key), !slot.isDeleted,
       let newest = try log.newestChange(ofKey: entry.key), !isPending(newest),
       !isUnheard(newest), newest.attributes.entryClass == .owned
     else { return }
     try operations.evict(entry, upon: slot)
-    // The state that was laid beside it may be the same value once more.
-    try records.forgetRemote(ofKey: entry.key, into: &operations)
+    // The remote state beside it would keep a second copy of the value.
+    try forgetRemote(ofKey: entry.key)
   }
 }

@@ -53,8 +53,8 @@ extension SyncSession {
     return .helloRequest(hello())
   }
 
-  /// Takes the sums of parts.
-  func take(_ answer: DigestAnswer) throws {
+  /// Handles the digests of parts.
+  func handle(_ answer: DigestAnswer) throws {
     guard var now = comparing, let first = now.walk.next.first else { return }
     if !now.table.answers(first) { now.table = try knownTable(now.walk.next) }
     let earlier = now.walk.comparisons
@@ -66,7 +66,7 @@ extension SyncSession {
     comparing = now
   }
 
-  /// Takes what the differing keys hold.
+  /// Handles the remote states of differing keys.
   func reconcile(_ answer: ValuesAnswer) throws {
     guard var now = comparing, !now.differing.isEmpty else { return }
     guard answer.answered > 0 else { throw PeerError(.malformed, "no key was answered") }
@@ -78,79 +78,18 @@ extension SyncSession {
     let found = Dictionary(answer.entries.map { ($0.key, $0) }) { $1 }
     var gone: [[UInt8]] = []
     let named = try aliasChanges(of: answer, absent: [])
-    try commit(aliases: named, arriving: Set(keys)) { operations in
+    try commit(aliases: named, arriving: Set(keys)) { tx in
       gone = []
       for key in keys {
-        if let entry = found[key], try confirmAhead(entry, into: &operations) { continue }
-        let remote = try found[key].map { try remoteState($0) }
-        if try reconcile(key, remote, into: &operations) { gone.append(key) }
+        if let entry = found[key], try tx.acknowledgeAhead(entry) { continue }
+        let remote = try found[key].map { try tx.remoteState($0) }
+        if try tx.reconcile(key, remote) { gone.append(key) }
       }
     }
     now.differing.removeFirst(keys.count)
     now.purged += gone
     comparing = now
     try resolveWaiting()
-  }
-
-  /// A key's version in a feed that was restored, and is read once more, may be an own change:
-  /// those made upon it are at odds with nothing that stands before it.
-  private func confirmAhead(
-    _ entry: FeedEntry, into operations: inout OperationBatch
-  ) throws -> Bool {
-    guard progress.resync?.keepsCursor ?? false, entry.position.offset > progress.cursor.offset
-    else { return false }
-    guard let sequence = try ownSequence(of: entry) else {
-      let remote = try remoteState(entry)
-      guard let newest = try log.newestChange(ofKey: entry.key), isPending(newest),
-        try isDecidedUpon(remote, ofKey: entry.key)
-      else { return false }
-      try records.write(remote, ofKey: entry.key, into: &operations)
-      return true
-    }
-    try confirm(sequence, at: entry.position)
-    // One that is not in the log, nor anything made upon it, is as good as somebody else's.
-    return try log.change(at: sequence) != nil
-  }
-
-  /// - Returns: whether the key is to go here.
-  private func reconcile(
-    _ key: [UInt8], _ remote: RemoteState?, into operations: inout OperationBatch
-  ) throws -> Bool {
-    let newest = try log.newestChange(ofKey: key)
-    let known = try reflectedRemote(ofKey: key, newest: newest)
-    let isUnsettled = newest.map { isPending($0) } ?? false
-    guard let remote else {
-      guard known != nil else { return false }
-      // The verdict on a change will say whether the key is gone there or only out of reach.
-      return !isUnsettled && newest?.kind == .put
-    }
-    if let known, !known.isEvicted, known.position.offset >= remote.position.offset {
-      return false
-    }
-    if isUnsettled, progress.resync?.keepsCursor ?? false,
-      remote.position.offset > progress.cursor.offset
-    {
-      // It comes with the feed, where the change may be found, too.
-      return false
-    }
-    let wasSeen = remote.position.offset <= (progress.resync?.seenThrough ?? 0)
-    if isUnsettled, wasSeen {
-      // It was here before the change was made, only that the log does not say so any more.
-      try records.write(remote, ofKey: key, into: &operations)
-    } else {
-      try meet(key, remote, into: &operations)
-    }
-    return false
-  }
-
-  /// The entry in the place of a key that the peer tells nothing of. It counts as deleted there.
-  /// One that may only be out of reach, and still be there, stands where it stood when that was
-  /// known: if it comes back, nothing may seem to stand behind it.
-  private func gone(_ newest: LoggedChange) -> FeedEntry? {
-    guard progress.reach != 0 || progress.resync?.evicts ?? false else {
-      return .nothing(newest.key, at: comparing?.walk.position ?? .beginning)
-    }
-    return position(of: newest).map { .nothing(newest.key, at: $0, .left) }
   }
 
   // MARK: Purging
@@ -168,28 +107,28 @@ extension SyncSession {
     let unasked = isSuspicious ? 0 : max(Self.purgedUnasked, log.liveKeys / 20)
     let mayPurge = resync.evicts ? .max : unasked + Int(clamping: agreed)
     guard isRefused || keys.count <= mayPurge else {
-      try commit { _ in
-        progress.resync?.purge = .undecided
-        progress.resync?.lostKeys = UInt64(keys.count)
+      try commit { tx in
+        tx.progress.resync?.purge = .undecided
+        tx.progress.resync?.lostKeys = UInt64(keys.count)
       }
       return false
     }
     for start in stride(from: 0, to: keys.count, by: 256) {
       let part = Array(keys[start..<min(start + 256, keys.count)])
-      try commit(aliases: aliasChanges(ofAbsent: part)) { operations in
+      try commit(aliases: aliasChanges(ofAbsent: part)) { tx in
         for key in part {
           guard let newest = try log.newestChange(ofKey: key) else { continue }
-          let entry = gone(newest)
+          let entry = tx.gone(newest)
           if isRefused {
             // The key goes back into the feed, which has lost it.
-            guard newest.kind == .put, let slot = try log.slot(ofKey: key), !isPending(newest)
+            guard newest.kind == .put, let slot = try log.slot(ofKey: key), !tx.isPending(newest)
             else { continue }
-            if let entry { try records.write(RemoteState(entry), ofKey: key, into: &operations) }
-            try adopt(newest, upon: slot, into: &operations)
+            if let entry { try tx.writeRemote(RemoteState(entry), ofKey: key) }
+            try tx.adopt(newest, upon: slot)
           } else if let entry, entry.kind == .left {
-            try purge(entry, into: &operations)
+            try tx.purge(entry)
           } else if let entry {
-            try meet(key, RemoteState(entry), into: &operations)
+            try tx.merge(key, RemoteState(entry))
           }
         }
       }
@@ -207,7 +146,7 @@ extension SyncSession {
   /// - Parameter isAllowed: whether they go here, too; else they go back into the feed.
   package func decidePurge(_ isAllowed: Bool) throws {
     guard progress.resync?.purge == .undecided else { return }
-    try commit { _ in progress.resync?.purge = isAllowed ? .allowed : .refused }
+    try commit { tx in tx.progress.resync?.purge = isAllowed ? .allowed : .refused }
   }
 
   // MARK: Beginning and end
@@ -218,30 +157,31 @@ extension SyncSession {
   ///   - canRead: whether the feed can still be read from the cursor on.
   func beginResync(seenThrough: UInt64, canRead: Bool = true) throws {
     comparing = nil
-    try commit { _ in
+    try commit { tx in
       guard capabilities.hasDigest else {
         // Nothing can be compared: everything is fetched again.
-        settled.findUnread(after: 0)
-        progress.cursor = .beginning
-        progress.resumption = []
+        tx.settled.findUnread(after: 0)
+        tx.progress.cursor = .beginning
+        tx.progress.resumption = []
         return
       }
-      guard progress.resync?.compares != true else { return }
-      var resync = progress.resync ?? Resync()
+      guard tx.progress.resync?.compares != true else { return }
+      var resync = tx.progress.resync ?? Resync()
       resync.compares = true
       // Changes of this store that it may have must be found before anything is sent.
-      if canRead, progress.readsAgain || bringsBackLost { resync.keepsCursor = true }
-      resync.seenThrough = min(seenThrough, progress.resync?.seenThrough ?? seenThrough)
-      progress.resync = resync
+      if canRead, tx.progress.readsAgain || bringsBackLost { resync.keepsCursor = true }
+      resync.seenThrough = min(seenThrough, tx.progress.resync?.seenThrough ?? seenThrough)
+      tx.progress.resync = resync
     }
   }
 
   private func finishResync(at position: Position?) throws {
     let keepsCursor = progress.resync?.keepsCursor ?? false
-    try commit { _ in
-      progress.resync = nil
+    try commit { tx in
+      tx.progress.resync = nil
       guard let position else { return }
-      if keepsCursor { progress.comparedThrough = position } else { progress.cursor = position }
+      let end = keepsCursor ? \PeerProgress.comparedThrough : \.cursor
+      tx.progress[keyPath: end] = position
     }
     comparing = nil
     hasCompared = position != nil
@@ -279,11 +219,71 @@ extension SyncSession {
           key: key.rawSpan, value: value, labels: labels.map(\.bytes),
           attachment: version.attributes.attachment)
       }
-    case .beside(let state):
+    case .conflicting(let state):
       let content = state.content
       return ContentFingerprint(
         key: key.rawSpan, value: content.value.rawSpan, labels: labels.map(\.bytes),
         attachment: content.attachment?.engineID)
     }
+  }
+}
+
+extension SyncTransaction {
+  /// - Returns: whether the key is to go here.
+  fileprivate mutating func reconcile(_ key: [UInt8], _ remote: RemoteState?) throws -> Bool {
+    let newest = try log.newestChange(ofKey: key)
+    let known = try reflectedRemote(ofKey: key, newest: newest)
+    let isUnsettled = newest.map { isPending($0) } ?? false
+    guard let remote else {
+      guard known != nil else { return false }
+      // The verdict on a change will say whether the key is gone there or only out of reach.
+      return !isUnsettled && newest?.kind == .put
+    }
+    if let known, !known.isEvicted, known.position.offset >= remote.position.offset {
+      return false
+    }
+    if isUnsettled, progress.resync?.keepsCursor ?? false,
+      remote.position.offset > progress.cursor.offset
+    {
+      // The feed is read again from the cursor, and may echo the local change as well.
+      return false
+    }
+    let wasSeen = remote.position.offset <= (progress.resync?.seenThrough ?? 0)
+    if isUnsettled, wasSeen {
+      // The local change was made upon this version, although the log has lost the link.
+      try writeRemote(remote, ofKey: key)
+    } else {
+      try merge(key, remote)
+    }
+    return false
+  }
+
+  /// A key's version in a feed that was restored, and is read once more, may be an own change:
+  /// those made upon it are at odds with nothing that stands before it.
+  fileprivate mutating func acknowledgeAhead(_ entry: FeedEntry) throws -> Bool {
+    guard progress.resync?.keepsCursor ?? false, entry.position.offset > progress.cursor.offset
+    else { return false }
+    guard let sequence = try ownSequence(of: entry) else {
+      let remote = try remoteState(entry)
+      guard let newest = try log.newestChange(ofKey: entry.key), isPending(newest),
+        try isDecidedUpon(remote, ofKey: entry.key)
+      else { return false }
+      try writeRemote(remote, ofKey: entry.key)
+      return true
+    }
+    try acknowledge(sequence, at: entry.position)
+    // One that is not in the log, nor anything made upon it, is as good as somebody else's.
+    return try log.change(at: sequence) != nil
+  }
+}
+
+extension PeerView {
+  /// A delete, or eviction, for a key that the feed does not show. If the key may only be out of
+  /// reach, the entry has its last known position: should it come back, it must not seem older.
+  fileprivate func gone(_ newest: LoggedChange) -> FeedEntry? {
+    guard progress.reach != 0 || progress.resync?.evicts ?? false else {
+      return .nothing(newest.key, at: session.comparing?.walk.position ?? .beginning)
+    }
+    return position(of: newest).map { .nothing(newest.key, at: $0, .left) }
   }
 }

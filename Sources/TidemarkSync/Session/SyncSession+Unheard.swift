@@ -2,10 +2,10 @@ internal import Tidemark
 internal import TidemarkEngine
 internal import TidemarkSyncProtocol
 
-/// Own changes that the peer has not heard of, and what they were made upon.
-extension SyncSession {
-  /// Whether a change concerns the peer: what its key is or, as far as that is known, what it was
-  /// in the feed lies within the scope. So the peer hears of what leaves the scope by us.
+/// Own changes that the feed does not have, and their bases.
+extension PeerView {
+  /// Whether a change is to be sent: its key is within the scope, or was in the feed as far as is
+  /// known. So the peer also learns that a local change has moved a key out of the scope.
   func isWithin(_ change: LoggedChange) throws(TidemarkError) -> Bool {
     if change.kind == .delete || scope.contains(key: change.key, labels: change.labels) {
       return true
@@ -75,19 +75,6 @@ extension SyncSession {
       && found.content == remote.content
   }
 
-  /// Lays beside a key what a change was made upon, when the peer will not have the change: a
-  /// later one is made upon that still, and the history between them need not be kept for it.
-  func keepBase(
-    of change: LoggedChange, into operations: inout OperationBatch
-  ) throws(TidemarkError) {
-    guard let former = try log.change(at: change.previous),
-      case .version(let version, let position)? = try knownRemote(
-        ofKey: change.key, from: former),
-      version.kind == .put
-    else { return }
-    try records.write(remoteState(of: version, at: position), ofKey: change.key, into: &operations)
-  }
-
   /// The state that a version gives its key here, where the feed holds the same.
   func remoteState(
     of version: LoggedChange, at position: Position
@@ -99,6 +86,28 @@ extension SyncSession {
         operation: OperationID(replica: writer, sequence: version.sequence), key: version.key,
         content: try log.content(of: version), commitTime: version.commitTime,
         time: version.attributes.time))
+  }
+}
+
+extension SyncTransaction {
+  /// Writes a version of a key once more, as a change of our own.
+  mutating func adopt(_ version: LoggedChange, upon slot: Slot) throws(TidemarkError) {
+    var attributes = version.attributes
+    attributes.origin = nil
+    attributes.base = nil
+    attributes.writerTime = version.commitTime
+    let content = version.kind == .delete ? nil : try log.content(of: version)
+    try operations.add(content, ofKey: version.key, attributes, upon: slot)
+  }
+
+  /// Lays beside a key what a change was made upon, when the peer will not have the change: a
+  /// later one is made upon that still, and the history between them need not be kept for it.
+  mutating func keepBase(of change: LoggedChange) throws(TidemarkError) {
+    guard let former = try log.change(at: change.previous),
+      case .version(let version, let position)? = try knownRemote(ofKey: change.key, from: former),
+      version.kind == .put
+    else { return }
+    try writeRemote(remoteState(of: version, at: position), ofKey: change.key)
   }
 }
 
@@ -118,15 +127,29 @@ extension SyncSession {
       else { continue }
       lost.append((change.key, change.sequence))
       if lost.count == Self.adoptedPerCommit {
-        try adopt(lost)
+        try adoptAll(lost)
         lost = []
       }
     }
-    try adopt(lost, isLast: true)
+    try adoptAll(lost, isLast: true)
   }
 
+  private func adoptAll(_ lost: [(key: [UInt8], sequence: UInt64)], isLast: Bool = false) throws {
+    try commit { tx in
+      for (key, sequence) in lost {
+        guard let newest = try log.newestChange(ofKey: key), newest.sequence == sequence,
+          let slot = try log.slot(ofKey: key)
+        else { continue }
+        try tx.adopt(newest, upon: slot)
+      }
+      if isLast { tx.progress.resync?.adopts = false }
+    }
+  }
+}
+
+extension PeerView {
   /// Whether an entry came from the feed, which has it no more.
-  private func isLost(_ change: LoggedChange) throws(TidemarkError) -> Bool {
+  fileprivate func isLost(_ change: LoggedChange) throws(TidemarkError) -> Bool {
     guard change.attributes.origin != nil, change.attributes.entryClass == .owned,
       position(of: change) == nil
     else { return false }
@@ -137,30 +160,6 @@ extension SyncSession {
     // A change out of scope came from another peer.
     return scope.contains(key: change.key, labels: labels)
   }
-
-  private func adopt(_ lost: [(key: [UInt8], sequence: UInt64)], isLast: Bool = false) throws {
-    try commit { operations in
-      for (key, sequence) in lost {
-        guard let newest = try log.newestChange(ofKey: key), newest.sequence == sequence,
-          let slot = try log.slot(ofKey: key)
-        else { continue }
-        try adopt(newest, upon: slot, into: &operations)
-      }
-      if isLast { progress.resync?.adopts = false }
-    }
-  }
-
-  /// Writes a version of a key once more, as a change of our own.
-  func adopt(
-    _ version: LoggedChange, upon slot: Slot, into operations: inout OperationBatch
-  ) throws(TidemarkError) {
-    var attributes = version.attributes
-    attributes.origin = nil
-    attributes.base = nil
-    attributes.writerTime = version.commitTime
-    let content = version.kind == .delete ? nil : try log.content(of: version)
-    try operations.add(content, ofKey: version.key, attributes, upon: slot)
-  }
 }
 
 /// The version that a feed holds at a key, as far as this store knows.
@@ -168,12 +167,12 @@ enum KnownRemote {
   /// The same as a version of the key here, which stands there at a position.
   case version(LoggedChange, Position)
   /// Something that was laid beside the value here.
-  case beside(RemoteState)
+  case conflicting(RemoteState)
 
   var position: Position {
     switch self {
     case .version(_, let position): position
-    case .beside(let state): state.position
+    case .conflicting(let state): state.position
     }
   }
 
@@ -181,7 +180,7 @@ enum KnownRemote {
   var labels: [EntryLabel]? {
     switch self {
     case .version(let version, _): version.kind == .put ? version.labels : nil
-    case .beside(let state): state.isDeleted ? nil : state.content.labels
+    case .conflicting(let state): state.isDeleted ? nil : state.content.labels
     }
   }
 
@@ -195,25 +194,25 @@ enum KnownRemote {
     switch self {
     case .version(let version, _):
       version.kind == .delete && version.attributes.origin?.replica == ReplicaID.none.bytes
-    case .beside(let state): state.isAbsent
+    case .conflicting(let state): state.isAbsent
     }
   }
 }
 
-extension SyncSession {
+extension PeerView {
   /// The version that the feed holds at a key.
   /// - Parameter newest: the key's newest version to look at, which may count itself.
   /// - Returns: nil when the key is not known to be there, nor to have been there.
   func knownRemote(
     ofKey key: [UInt8], from newest: LoggedChange?
   ) throws(TidemarkError) -> KnownRemote? {
-    let beside = try beside(ofKey: key)
+    let conflicting = try conflicting(ofKey: key)
     var version = newest
     while let candidate = version {
       if let position = position(of: candidate) {
         // A version laid beside an own change while it was under way may stand before it there.
-        if let beside, beside.sequence > candidate.sequence,
-          beside.state.position.offset >= position.offset
+        if let conflicting, conflicting.sequence > candidate.sequence,
+          conflicting.state.position.offset >= position.offset
         {
           break
         }
@@ -221,7 +220,7 @@ extension SyncSession {
       }
       version = try log.change(at: candidate.previous)
     }
-    return beside.map { .beside($0.state) }
+    return conflicting.map { .conflicting($0.state) }
   }
 
   /// The version that the feed is known to hold at a key, as far as it shows here: a change that is
@@ -236,7 +235,9 @@ extension SyncSession {
 
   /// The state that was laid beside a key's value, with the sequence of its record.
   /// - Returns: nil when there is nothing, or what was there is not in the feed any more.
-  func beside(ofKey key: [UInt8]) throws(TidemarkError) -> (sequence: UInt64, state: RemoteState)? {
+  func conflicting(
+    ofKey key: [UInt8]
+  ) throws(TidemarkError) -> (sequence: UInt64, state: RemoteState)? {
     guard let found = try records.remote(ofKey: key),
       range?.contains(found.state.position) ?? true
     else { return nil }

@@ -2,7 +2,8 @@ internal import Tidemark
 package import TidemarkEngine
 package import TidemarkSyncProtocol
 
-/// Replicates a store with one peer: says what to call next, and takes what the peer answers.
+/// The state machine that replicates a store with one peer: `next` gives the next request, and
+/// `receive` handles the answer to it.
 ///
 /// It waits for nothing and knows no network, so that a program's replicator and a simulation
 /// run the same. Everything that must outlive the process is in the store's log, in the same
@@ -15,66 +16,60 @@ package final class SyncSession {
   let resolver: ConflictResolver
   package let records: PeerRecords
   package internal(set) var progress: PeerProgress
-  var inFlight: BatchInFlight?
+  package internal(set) var inFlight: BatchInFlight?
   package internal(set) var settled: SettledRuns
-  /// The range of its feed that the peer told last; nil before the hello of this session.
+  /// The range of the peer's feed, as its last answer told it; nil before the session's hello.
   package internal(set) var range: FeedRange?
-  /// How far the peer said at that hello that the authorization reaches; nil when it did not.
+  /// The reach of the authorization, as the hello told it; nil when the peer does not tell it.
   package internal(set) var reach: UInt64?
   var limits = SyncLimits()
-  /// Most bytes of an attachment that the peer takes, as of that hello; nil where it takes none.
+  /// Most bytes of an attachment that the peer accepts; nil where it accepts no attachments.
   var attachmentBytes: Int?
-  /// The peer's policies for conflicts, as of that hello.
+  /// The peer's conflict policies, as the hello told them.
   private(set) var policies: [CollectionPolicy] = []
-  /// By how many milliseconds this store's clock was ahead of the peer's then; 0 up to a minute.
+  /// Milliseconds by which this store's clock is ahead of the peer's; 0 up to a minute.
   private(set) var clockLead: UInt64 = 0
   package var attachmentPolicy = AttachmentPolicy()
   var outgoing = OutgoingAttachments()
   var incoming = IncomingAttachments()
-  /// So many entries may wait for the user, or for what the peer has: they are written down with
-  /// every batch.
+  /// Most entries that wait for the user or for a remote state; beyond that nothing is sent.
   var mostWaiting = 65_536
-  /// About so many bytes of values that resolvers make of conflicts go into one commit.
+  /// About how many bytes of resolved conflicts one commit may write.
   var bytesTogether = 4 << 20
   var gate = SyncGate()
-  /// Whether what others append is taken, as of the last call.
+  /// Whether the session pulls entries of other replicas, as of the last call.
   var reads = true
-  /// Where the cursor stood when the peer was last asked for own entries alone.
+  /// The cursor's offset at the last pull for own entries alone, which need not be repeated there.
   var ownAskedAt: UInt64?
-  /// The keys of the last values request, whose answer may be yet to come.
+  /// The keys of the last values request, until its answer has come.
   var keysAsked: [[UInt8]] = []
-  /// How many entries wait, if they are so many that others are not sent for it.
+  /// The number of waiting entries, if it stops the session from sending more.
   var tooManyWaiting: Int?
   package internal(set) var totals = SyncTotals()
-  /// The last batch under this store's name that the peer has told of, and how far its feed went.
+  /// The last batch of this replica that the peer has answered with, and the feed's end then.
   var lastMark: (number: UInt64, batch: BatchID, head: UInt64) = (0, .none, 0)
   var naming = BatchNaming()
-  /// Whether verdicts were taken that are not written down: the peer would tell them again.
+  /// Whether verdicts count in memory only: after a crash the peer tells them again.
   package internal(set) var hasUnwritten = false
-  /// An own entry up to here that is decided was in the feed when it was, as in the pin; further
-  /// than that where verdicts are not written down.
+  /// Own entries up to here that are decided are in the feed. The pin says the same, but for
+  /// verdicts that are not written.
   var settledThrough: UInt64 = 0
-  /// The changes that have to wait for something else than the peer, as of the last batch.
-  var held = SequenceSet()
-  var setAside = SetAside()
-  var urgent = UrgentEntries()
-  var resting = RestingChanges()
-  /// Nil whenever it may not be what is to be sent next.
-  var prepared: PreparedBatch?
-  /// Keys whose remote states are entered in one commit, or that get a value laid beside another.
-  var keysArriving: Set<[UInt8]> = []
-  /// Where the history began when positions of what it lacks were last forgotten.
+  var deferred = DeferredChanges()
+  var delayed = DelayedChanges()
+  /// The batch that was built while another one is in flight; nil once it may be out of date.
+  var nextBatch: (draft: BatchDraft, request: PushRequest)?
+  /// The start of the log's history when `pruneSettled` last looked.
   var prunedHistory: UInt64 = 0
-  /// The last entry that was there when a resolver had decided.
+  /// The log's head after the last commit in which a resolver decided.
   var resolvedThrough: UInt64 = 0
-  /// The peer's names for keys; nil as long as nobody has asked.
+  /// The peer's names for keys; nil until they are read from the log.
   var aliases: KnownAliases?
   var comparing: Comparing?
   /// Whether everything was compared since the last hello.
   var hasCompared = false
-  /// How often it has failed to tell what keys hold.
+  /// How many values requests have failed in a row.
   var failuresToTell = 0
-  /// The pin of what is kept for the peer; the one that was written last.
+  /// The retention pin that was written last.
   package internal(set) var pin: RetentionPin?
 
   package init(
@@ -88,61 +83,57 @@ package final class SyncSession {
     self.scope = scope
     self.resolver = resolver
     records = try PeerRecords(log, peer: self.name)
-    let standing = try records.standing()
-    progress = standing?.progress ?? PeerProgress()
-    settled = standing?.settled ?? SettledRuns()
+    let saved = try records.savedState()
+    progress = saved?.progress ?? PeerProgress()
+    settled = saved?.settled ?? SettledRuns()
     settled.findUnread(after: progress.cursor.offset)
-    pin = standing?.pin
+    pin = saved?.pin
     settledThrough = pin?.settledThrough ?? 0
-    inFlight = standing?.formed.map { BatchInFlight($0) }
-    // An entry waits no more once a later change has taken its place.
-    for entry in progress.waiting.entries.values where entry.reason.position == nil {
+    inFlight = saved?.batch.map { BatchInFlight($0) }
+    // A later change of the key supersedes an entry that waits for the user.
+    for entry in outbox.waiting.entries.values where entry.reason.position == nil {
       if let newest = try log.newestChange(ofKey: entry.key), newest.sequence > entry.sequence,
         !isPending(newest)
       {
-        progress.supersede(entry.key, by: newest.sequence)
+        progress.outbox.supersede(entry.key, by: newest.sequence)
       }
     }
   }
 
-  package var replica: ReplicaID { log.replica }
-  package var formed: FormedBatch? { inFlight?.batch }
-  var sequencesInFlight: SequenceSet { inFlight?.sequences ?? SequenceSet() }
-
   // MARK: What next
 
-  /// The next call, a request; nil when nothing is to be done until somebody writes, here or there.
+  /// The next request; nil when there is nothing to do until somebody writes, here or there.
   /// - Parameters:
   ///   - direction: which way entries go.
-  ///   - gate: the calls that the budget lets through.
+  ///   - gate: the calls that the budget allows.
   package func next(
     _ direction: SyncDirection = .both, through gate: SyncGate = SyncGate()
   ) throws -> WireMessage? {
     self.gate = gate
     reads = direction.pulls
     keysAsked = []
-    // As of a batch that could not be formed; the user may have decided since.
+    // The user may have decided since the last batch was built.
     tooManyWaiting = nil
     guard range != nil else {
-      takeName()
+      update { $0.adoptName() }
       return .helloRequest(hello())
     }
     if gate.isNarrow {
-      // A comparison can be much.
+      // A comparison may need many calls.
       guard progress.resync == nil, direction.pushes, let least = gate.leastPriority else {
         return nil
       }
-      if formed != nil, try !isUrgent(least) { return nil }
+      if batchInFlight != nil, try !isUrgent(least) { return nil }
     } else if progress.resync != nil {
-      // Neither way is open before a comparison has ended.
+      // Nothing is pushed or pulled before a comparison has ended.
       if let call = try nextOfResync() { return call }
       // The user must decide.
       guard progress.resync == nil else { return nil }
     }
     guard let range else { return .helloRequest(hello()) }
-    // A batch under way is finished whichever way it goes: its outcome may count already.
+    // The batch in flight is finished in any direction: the peer may have applied it already.
     if inFlight != nil {
-      // The content that it names and the peer lacks goes first.
+      // Attachments that the batch names and the peer lacks go first.
       if let part = try nextPartOfBatch() { return .attachRequest(part) }
       if let push = try nextRequest() { return .pushRequest(push) }
     }
@@ -159,16 +150,16 @@ package final class SyncSession {
   /// How many entries of the feed are still to be read.
   var entriesToTake: UInt64 { range.map { $0.head - min($0.head, progress.cursor.offset) } ?? 0 }
 
-  /// Whether nothing is under way, nothing that could go waits, and all of the feed was taken.
+  /// Whether nothing is in flight, nothing can be sent, and the feed is read to its end.
   package var isAtRest: Bool {
-    guard let range, formed == nil, progress.resync == nil,
+    guard let range, batchInFlight == nil, progress.resync == nil,
       progress.cursor.offset >= range.head
     else { return false }
-    return progress.frontier >= log.head && outgoing.isAtRest && !isFetching
-      && progress.again.subtracting(held).isEmpty
+    return outbox.frontier >= log.head && outgoing.isAtRest && !isFetching
+      && outbox.pending.subtracting(deferred.blocked).isEmpty
   }
 
-  /// Asks for what stands behind the cursor, waiting for it when there is nothing.
+  /// The request for the entries behind the cursor.
   package func pullRequest(waitMilliseconds: UInt32 = 0) throws(TidemarkError) -> PullRequest {
     var request = PullRequest(
       replica: replica, after: progress.cursor, scope: scope,
@@ -185,54 +176,55 @@ package final class SyncSession {
     return request
   }
 
-  /// - Throws: ``PeerError`` when it makes no sense; `TidemarkError` when the store fails.
+  /// Handles the answer to the last request.
+  /// - Throws: ``PeerError`` when the answer makes no sense; `TidemarkError` when the store fails.
   package func receive(_ answer: WireMessage) throws {
-    // It need not have come over a wire, where this was looked at.
+    // A peer in this process does not pass the decoder, which checks messages.
     do { try answer.normalized.check() } catch {
       throw PeerError(.malformed, error.reason)
     }
-    // Values that travel apart the peer has to fetch first.
+    // The transport replaces large values by their content before the answer gets here.
     guard answer.entries.allSatisfy({ $0.content.blob == nil }) else {
       throw PeerError(.malformed, "a large value came by name only, which nobody has asked for")
     }
     try renewPin()
     switch answer {
-    case .helloAnswer(let hello): try greet(hello)
+    case .helloAnswer(let hello): try handle(hello)
     case .pushAnswer(let push):
       try accept(push.range)
       lastMark = (push.mark.number, push.mark.batchID, push.range.head)
-      rest(push)
+      delay(push)
       try settle(push.mark, push.current)
       if let failure = push.failure, push.mark.verdicts.allSatisfy({ $0 == .aborted }) {
         throw PeerError(.unavailable, failure)
       }
-      if formed != nil {
-        // The peer counts our batches differently than we do; the hello finds out why.
+      if batchInFlight != nil {
+        // The peer's mark is of another batch; the next hello finds out why.
         disconnect()
       }
     case .pullAnswer(let page):
       try accept(page.range)
       try settle(page.mark)
       try accept(page.range, reach: page.reach)
-      try apply(page)
+      try handle(page)
     case .valuesAnswer(let values):
-      // It may tell of entries behind everything that was heard of before.
+      // The answer may name entries behind the feed's end as it was known.
       try accept(values.range, reach: values.reach)
-      if progress.resync == nil { try take(values) } else { try reconcile(values) }
+      if progress.resync == nil { try handle(values) } else { try reconcile(values) }
     case .digestAnswer(let digest):
       try accept(digest.range, reach: digest.reach)
-      try take(digest)
+      try handle(digest)
     case .attachAnswer(let answer):
       try accept(answer.range)
-      try take(answer)
-    case .fetchAnswer(let answer): try take(answer)
+      try handle(answer)
+    case .fetchAnswer(let answer): try handle(answer)
     default: throw PeerError(.malformed, "the answer is none to any call")
     }
   }
 
-  /// Takes the range of an answer over. The feed may have been restored from a backup between two
-  /// calls, or the authorization changed: what it says counts only once a hello has found out what
-  /// it has lost, or a comparison what is within reach.
+  /// Adopts the feed's range from an answer. Where the feed was restored from a backup since the
+  /// last call, or the authorization changed, the answer is refused: a hello has to find out what
+  /// the feed has lost, or a comparison what is within reach.
   private func accept(_ range: FeedRange, reach now: UInt64? = nil) throws(PeerError) {
     guard holdsWhatIsKnown(range) || PlantedSyncBug.isOn(.restoreNotNoticed) else {
       throw PeerError(.busy, "the feed was restored from an older copy meanwhile")
@@ -244,24 +236,24 @@ package final class SyncSession {
     self.range = range
   }
 
-  func notePolicies(of answer: HelloAnswer) {
+  func usePolicies(of answer: HelloAnswer) {
     policies = answer.policies
     let now = log.now.sinceEpoch
-    // A peer of one's own need not have a clock.
+    // A peer that the program implements need not tell its time.
     let lead = answer.time == 0 ? 0 : now - min(now, answer.time)
     // A lead of less than the tolerance may just be the time that the answer took.
     clockLead = lead > FeedEntry.clockTolerance >> 16 ? lead : 0
   }
 
-  /// Whether a feed has all positions that it is known to have had, also as far as it was compared.
+  /// Whether a feed still has all positions that this store has seen; else it was restored.
   func holdsWhatIsKnown(_ range: FeedRange) -> Bool {
     range.contains(progress.furthest) && range.contains(progress.cursor)
       && (!progress.readsAgain || range.contains(progress.comparedThrough))
       && comparing?.walk.position.map(range.contains) ?? true
   }
 
-  /// The connection is gone, or the peer failed: the next call says hello again, and the mark in
-  /// its answer says what became of a batch that was under way.
+  /// Forgets the connection: the next request is a hello, and the mark in its answer tells the
+  /// outcome of the batch in flight.
   package func disconnect() {
     range = nil
     comparing = nil

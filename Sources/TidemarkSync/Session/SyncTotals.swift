@@ -1,3 +1,5 @@
+internal import TidemarkSyncProtocol
+
 /// Counts of what replication has done.
 public struct SyncTotals: Sendable, Hashable {
   /// Entries that were sent and on which the peer has decided.
@@ -30,6 +32,21 @@ public struct SyncTotals: Sendable, Hashable {
   package var resolved = 0
   package var comparisons = 0
   package var resyncs = 0
+
+  /// Counts a batch by the peer's verdicts on it.
+  mutating func count(_ verdicts: [Verdict]) {
+    batches += 1
+    pushed += verdicts.count
+    for verdict in verdicts {
+      switch verdict {
+      case .applied: applied += 1
+      case .duplicate: duplicates += 1
+      case .conflict, .lost: conflicts += 1
+      case .rejected: parked += 1
+      case .aborted: break
+      }
+    }
+  }
 
   /// Counts what has become of a conflict.
   mutating func count(_ decision: ConflictResolver.Decision) {

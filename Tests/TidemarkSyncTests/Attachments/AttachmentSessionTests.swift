@@ -96,7 +96,7 @@ struct AttachmentSessionTests {
     try world.settle()
     #expect(try serverContent(world, id) == film)
     #expect(try world.get(0, "film") == "1")
-    #expect(world.devices[0].session.progress.waiting.isEmpty)
+    #expect(world.devices[0].session.outbox.waiting.isEmpty)
   }
 
   @Test("content is released once it is acknowledged, and not before")
@@ -130,7 +130,7 @@ struct AttachmentSessionTests {
     try world.settle()
     #expect(try world.server.value("film") == "2")
     #expect(device.session.totals.attachmentBytesSent == film.count)
-    #expect(device.session.progress.waiting.isEmpty)
+    #expect(device.session.outbox.waiting.isEmpty)
   }
 
   @Test("a restored server gets the content again, and what nobody has any more is parked")
@@ -181,7 +181,7 @@ struct AttachmentSessionTests {
     try world.settle(mayStop: true)
     #expect(try world.server.value("film") == "1")
     #expect(try serverContent(world, id) == film)
-    #expect(world.devices[1].session.progress.waiting.isEmpty)
+    #expect(world.devices[1].session.outbox.waiting.isEmpty)
   }
 
   @Test("two devices that attach other contents to a key are in conflict, and both can be kept")

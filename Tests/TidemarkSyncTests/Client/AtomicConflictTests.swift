@@ -60,7 +60,7 @@ struct AtomicConflictTests {
     let world = try meeting(.mergeFields(), refusing: "c")
     try world.settle()
     #expect(try world.serverState() == ["a": Self.theirs + " "])
-    #expect(world.devices[0].session.progress.waiting.count == 3)
+    #expect(world.devices[0].session.outbox.waiting.count == 3)
     #expect(try world.get(0, "a") == Self.both)
     for (change, _) in try world.devices[0].session.waitingForUser() where change.key != [99] {
       _ = try world.devices[0].session.retry([change.sequence])
@@ -78,8 +78,8 @@ struct AtomicConflictTests {
     try world.settle()
     #expect(try world.serverState() == ["a": Self.theirs + " ", "b": Self.theirs + " "])
     let session = world.devices[0].session
-    #expect(session.progress.waiting.count == 2)
-    #expect(session.progress.waiting.values.contains(.needsDecision))
+    #expect(session.outbox.waiting.count == 2)
+    #expect(session.outbox.waiting.values.contains(.needsDecision))
     try session.decide(
       Array("b".utf8), .merged(SyncContent(value: Array(Self.both.utf8))))
     try world.settle()
@@ -203,6 +203,6 @@ struct AtomicConflictTests {
     ]
     #expect(try world.serverState() == expected[choice])
     // A change that was given up stays here until the user says what becomes of it.
-    #expect(session.progress.waiting.count == (choice == 1 ? 2 : 0))
+    #expect(session.outbox.waiting.count == (choice == 1 ? 2 : 0))
   }
 }

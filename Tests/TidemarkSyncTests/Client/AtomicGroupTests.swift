@@ -34,8 +34,8 @@ struct AtomicGroupTests {
     try world.put(0, "c", "alone")
     try world.settle()
     #expect(try world.serverState() == ["c": "alone "])
-    #expect(world.devices[0].session.progress.waiting.count == 3)
-    let codes = world.devices[0].session.progress.waiting.values.map { reason in
+    #expect(world.devices[0].session.outbox.waiting.count == 3)
+    let codes = world.devices[0].session.outbox.waiting.values.map { reason in
       if case .parked(let rejection) = reason { rejection.code } else { "none" }
     }
     #expect(codes.sorted() == ["aborted", "aborted", "bad"])
@@ -59,7 +59,7 @@ struct AtomicGroupTests {
     try world.settle()
     #expect(try world.serverState() == ["a": "2 ", "b": "2 "])
     #expect(try world.get(1, "a") == "2")
-    #expect(world.devices[0].session.progress.waiting.isEmpty)
+    #expect(world.devices[0].session.outbox.waiting.isEmpty)
   }
 
   @Test("a group of which one loses its conflict does not apply; the rest waits for the user")
@@ -76,7 +76,7 @@ struct AtomicGroupTests {
     #expect(try world.get(0, "a") == "other")
     // A parked change stays readable here until the user decides.
     #expect(try world.get(0, "b") == "2")
-    let waiting = world.devices[0].session.progress.waiting
+    let waiting = world.devices[0].session.outbox.waiting
     #expect(waiting.count == 1)
     let sequence = try #require(waiting.keys.first)
     _ = try world.devices[0].session.retry([sequence])
@@ -114,7 +114,7 @@ struct AtomicGroupTests {
       }
     }
     #expect(try world.serverState().count == 30)
-    #expect(session.progress.waiting.count == 3)
+    #expect(session.outbox.waiting.count == 3)
   }
 
   @Test(
@@ -137,7 +137,7 @@ struct AtomicGroupTests {
       try world.settle(only: 1)
     }
     try world.settle()
-    #expect(world.devices[0].session.progress.waiting.isEmpty)
+    #expect(world.devices[0].session.outbox.waiting.isEmpty)
     #expect(try world.serverState() == ["note": "mine s", "other": "mine s"])
     world.devices[0].scope = .everything
     try world.restart(0)

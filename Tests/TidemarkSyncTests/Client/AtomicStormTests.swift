@@ -63,16 +63,16 @@ struct AtomicStormTests {
       }
     }
     for device in world.devices {
-      let progress = device.session.progress
+      let outbox = device.session.outbox
       // A change that comes after one that waits for the user is blocked by that.
-      #expect(progress.again.isEmpty || !progress.waiting.isEmpty, "seed \(seed): \(device.name)")
+      #expect(outbox.pending.isEmpty || !outbox.waiting.isEmpty, "seed \(seed): \(device.name)")
       #expect(device.session.isAtRest, "seed \(seed): \(device.name)")
     }
   }
 
   /// Sends what was given up once more, until nothing is left of it.
   private func retryAll(_ world: SyncWorld, _ seed: UInt64) throws {
-    for _ in 0..<40 where world.devices.contains(where: { !$0.session.progress.waiting.isEmpty }) {
+    for _ in 0..<40 where world.devices.contains(where: { !$0.session.outbox.waiting.isEmpty }) {
       for device in world.devices {
         for (change, _) in try device.session.waitingForUser() {
           _ = try device.session.retry([change.sequence])

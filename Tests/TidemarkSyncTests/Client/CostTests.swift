@@ -88,7 +88,7 @@ struct CostTests {
     }
     func records() throws -> Int {
       try PeerRecords(ReplicationLog(world.devices[0].engine), peer: Array("server".utf8))
-        .standing()?.settled.runs
+        .savedState()?.settled.runs
         .count ?? 0
     }
     try edit(0..<200)

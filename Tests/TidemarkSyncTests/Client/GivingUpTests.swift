@@ -38,7 +38,7 @@ struct GivingUpTests {
     let calls = try settle(world, failingOn: ["key 37", "key 38", "key 99"])
     #expect(calls < 2_000)
     #expect(try world.serverState().count == 97)
-    let waiting = world.devices[0].session.progress.waiting
+    let waiting = world.devices[0].session.outbox.waiting
     #expect(waiting.count == 3)
     for reason in waiting.values {
       #expect(reason == .parked(Rejection(code: "failed", message: "it cannot digest that")))
@@ -48,7 +48,7 @@ struct GivingUpTests {
     try world.put(0, "key 37", "better")
     try world.settle()
     #expect(try world.serverState()["key 37"] == "better ")
-    #expect(world.devices[0].session.progress.waiting.count == 2)
+    #expect(world.devices[0].session.outbox.waiting.count == 2)
   }
 
   @Test("nothing is left of what waited for a peer that was made anew, also after a restart")
@@ -57,12 +57,12 @@ struct GivingUpTests {
     world.refuse(prefix: "bad")
     try world.put(0, "bad", "1")
     try world.settle(mayStop: true)
-    #expect(world.devices[0].session.progress.waiting.count == 1)
+    #expect(world.devices[0].session.outbox.waiting.count == 1)
     world.server.options.validators = []
     try world.restoreServer(nil)
     try world.settle()
     try world.restart(0)
-    #expect(world.devices[0].session.progress.waiting.isEmpty)
+    #expect(world.devices[0].session.outbox.waiting.isEmpty)
     #expect(try world.serverState() == ["bad": "1 "])
     try world.expectEqual()
   }
@@ -81,13 +81,13 @@ struct GivingUpTests {
     #expect(world.devices[0].session.tooManyWaiting == 12)
     #expect(try world.serverState().isEmpty)
     // They are known after a restart, though they are not written down with every commit.
-    let waiting = world.devices[0].session.progress.waiting
+    let waiting = world.devices[0].session.outbox.waiting
     #expect(world.devices[0].session.progress.encodedStep(.init()).count < 80)
     try world.restart(0)
-    #expect(world.devices[0].session.progress.waiting == waiting)
+    #expect(world.devices[0].session.outbox.waiting == waiting)
     world.devices[0].session.mostWaiting = 10
     for sequence in waiting.keys.sorted().prefix(3) {
-      var table = PendingTable(after: world.devices[0].session.progress.frontier)
+      var table = PendingTable(after: world.devices[0].session.outbox.frontier)
       try table.refresh(world.devices[0].session)
       _ = try world.devices[0].session.discard([sequence], table)
     }
@@ -102,7 +102,7 @@ struct GivingUpTests {
     let world = try SyncWorld(devices: 1)
     for number in 0..<10 { try world.put(0, "key \(number)", "\(number)") }
     #expect(try settle(world, failingOn: ["key 3"], kind: kind, calls: 300) == 300)
-    #expect(world.devices[0].session.progress.waiting.isEmpty)
+    #expect(world.devices[0].session.outbox.waiting.isEmpty)
     #expect(try world.serverState().isEmpty)
     try world.settle()
     #expect(try world.serverState().count == 10)

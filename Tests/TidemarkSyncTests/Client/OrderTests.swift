@@ -43,7 +43,7 @@ struct OrderTests {
     let session = world.devices[0].session
     let change = try #require(try ReplicationLog(world.devices[0].engine).change(at: note))
     #expect(try session.stateOfUnsent(change) == .blocked(by: attachment))
-    #expect(session.isPending(change, in: session.progress))
+    #expect(session.isPending(change))
 
     // Also when the program was ended meanwhile.
     try world.restart(0)
@@ -125,7 +125,7 @@ struct OrderTests {
     try world.commit(0, batch)
     try world.settle()
     #expect(try world.serverState() == ["b": "plain "])
-    #expect(world.devices[0].session.progress.waiting.count == 3)
+    #expect(world.devices[0].session.outbox.waiting.count == 3)
   }
 
   @Test("a change of a key that comes after what came after the key's older change waits for both")
@@ -140,7 +140,7 @@ struct OrderTests {
     }
     try world.settle()
     #expect(try world.serverState() == ["album": "2 ", "photo": "1 "])
-    #expect(world.devices[0].session.progress.again.isEmpty)
+    #expect(world.devices[0].session.outbox.pending.isEmpty)
   }
 
   @Test("a change that comes after a replaced one waits for nothing that is newer than itself")
@@ -157,7 +157,7 @@ struct OrderTests {
     try world.writeTogether(0, [("album", "4"), ("photo", "3")])
     try world.settle()
     #expect(try world.serverState() == ["album": "4 ", "photo": "3 "])
-    #expect(world.devices[0].session.progress.again.isEmpty)
+    #expect(world.devices[0].session.outbox.pending.isEmpty)
   }
 
   @Test("a group that can wait is not overtaken by a later edit of one of its keys")
@@ -171,7 +171,7 @@ struct OrderTests {
     try world.put(0, "b", "2")
     try world.settle()
     #expect(try world.serverState() == ["a": "1 ", "b": "2 ", "c": "1 "])
-    #expect(world.devices[0].session.progress.waiting.isEmpty)
+    #expect(world.devices[0].session.outbox.waiting.isEmpty)
   }
 
   @Test("a change that others wait for goes before one that has none waiting")
@@ -214,11 +214,11 @@ struct OrderTests {
     var looked: [Int] = []
     for batch in 0..<30 {
       if batch == 15 { try world.write(0, "note", "1") }
-      var forming = Forming(session)
-      try forming.run()
-      looked.append(forming.looked)
-      #expect(forming.items.count == 10)
-      #expect(forming.changes.first?.name == "note" || batch != 15)
+      var builder = BatchBuilder(session)
+      try builder.run()
+      looked.append(builder.looked)
+      #expect(builder.items.count == 10)
+      #expect(builder.changes.first?.name == "note" || batch != 15)
       try world.step(0)
     }
     #expect(looked[0] <= 310)
@@ -242,10 +242,10 @@ struct OrderTests {
     let session = world.devices[0].session
     for number in 0..<10 {
       try world.write(0, "other \(number)", "1")
-      var forming = Forming(session)
-      try forming.run()
-      #expect(forming.looked <= 10)
-      #expect(forming.items.count == 1)
+      var builder = BatchBuilder(session)
+      try builder.run()
+      #expect(builder.looked <= 10)
+      #expect(builder.items.count == 1)
       try world.settle()
     }
     try world.acceptAll()
@@ -334,16 +334,17 @@ extension SyncWorld {
     }
     try world.devices[0].engine.commit(batch)
     let session = world.devices[0].session
-    session.progress.ahead.insert(1)
-    var urgent = UrgentEntries(most: 10)
+    var outbox = Outbox()
+    outbox.decide(1)
+    var deferred = DeferredChanges(mostUrgent: 10)
     var found: [UInt64] = []
     for _ in 0..<5 {
-      try urgent.lookThrough(session, session.progress)
-      #expect(urgent.inOrder.count <= 10)
-      for change in urgent.inOrder {
+      try deferred.findUrgent(outbox, in: session.log)
+      #expect(deferred.urgent.count <= 10)
+      for change in deferred.urgent {
         found.append(change.sequence)
-        session.progress.ahead.insert(change.sequence)
-        urgent.remove(change)
+        outbox.decide(change.sequence)
+        deferred.removeUrgent(change.sequence)
       }
     }
     #expect(found == Array(2...25))

@@ -197,7 +197,7 @@ struct PinTests {
     try compact(world)
     world.server.options.validators = []
     try world.server.close()
-    let sequence = try #require(world.devices[0].session.progress.waiting.keys.first)
+    let sequence = try #require(world.devices[0].session.outbox.waiting.keys.first)
     _ = try world.devices[0].session.retry([sequence])
     try world.settle()
     #expect(try world.serverState() == ["k": "29 "])
@@ -244,7 +244,7 @@ struct PinTests {
     try compact(world)
     #expect(try entries(world) == 4)
     #expect(
-      world.devices[0].session.progress.frontier + 5 > world.devices[0].engine.reader.lastSequence)
+      world.devices[0].session.outbox.frontier + 5 > world.devices[0].engine.reader.lastSequence)
   }
 
   @Test("edits synced one by one leave two versions of the last key to a compaction, one of others")

@@ -70,7 +70,7 @@ struct ReachTests {
     try world.settle()
     #expect(try keys(world) == ["a/0", "a/1", "a/2", "b/1"])
     #expect(try world.get(0, "b/1") == "mine")
-    let reasons = world.devices[0].session.progress.waiting.map(\.value)
+    let reasons = world.devices[0].session.outbox.waiting.map(\.value)
     guard case .parked(let rejection)? = reasons.first, reasons.count == 1 else {
       Issue.record("\(reasons)")
       return
@@ -133,7 +133,7 @@ struct ReachTests {
 
   /// The codes of the rejections that wait at a device.
   private func codes(_ world: SyncWorld) -> [String] {
-    world.devices[0].session.progress.waiting.map {
+    world.devices[0].session.outbox.waiting.map {
       if case .parked(let rejection) = $0.value { rejection.code } else { "\($0.value)" }
     }
   }
@@ -173,7 +173,7 @@ struct ReachTests {
     try world.settle(only: 1)
     try world.put(0, "b/new", "mine")
     try world.step(0)
-    #expect(world.devices[0].session.progress.waiting.count == 1)
+    #expect(world.devices[0].session.outbox.waiting.count == 1)
     world.devices[0].access = Self.to("a/")
     try world.settle()
     #expect(try world.get(0, "b/new") == "mine" && codes(world) == ["outOfScope"])

@@ -60,7 +60,7 @@ struct RestoringTests {
     world.devices[0].session.disconnect()
     try world.step(0)
     #expect(world.devices[0].session.replica != replica)
-    #expect(world.devices[0].session.progress.again.count == 1)
+    #expect(world.devices[0].session.outbox.pending.count == 1)
     try world.restoreServer(newer)
     try world.restart(0)
     try world.settle()

@@ -13,9 +13,13 @@ struct SequenceSetTests {
     var model: Set<UInt64> = []
     for _ in 0..<400 {
       let sequence = UInt64(generator.int(in: 1...60))
-      switch generator.int(below: 10) {
+      switch generator.int(below: 11) {
       case 0..<5: #expect(set.insert(sequence) == model.insert(sequence).inserted, "seed \(seed)")
       case 5..<9: #expect(set.remove(sequence) == (model.remove(sequence) != nil), "seed \(seed)")
+      case 9:
+        let range = sequence...(sequence + UInt64(generator.int(below: 9)))
+        set.remove(range)
+        model.subtract(range)
       default:
         set.removeAll(through: sequence / 2)
         model = model.filter { $0 > sequence / 2 }

@@ -20,7 +20,7 @@ struct SettledRunsTests {
     func commit(_ runs: inout SettledRuns, _ body: (inout SettledRuns) -> Void) {
       var next = runs
       body(&next)
-      for (index, value) in next.takeChanges() {
+      for (index, value) in next.drainChanges() {
         values[index] = value.isEmpty ? nil : value
         written += value.count
       }
@@ -65,7 +65,7 @@ struct SettledRunsTests {
         // A commit that failed leaves no trace.
         var failed = runs
         for (own, place) in batch { failed.add(own, at: place) }
-        _ = failed.takeChanges()
+        _ = failed.drainChanges()
       }
       records.commit(&runs) { runs in
         for (own, place) in batch {

@@ -157,7 +157,7 @@ struct SyncSessionTests {
     let server = try world.serverState()
     for (index, device) in world.devices.enumerated() {
       #expect(try SyncWorld.state(device.engine) == server, "seed \(seed), device \(index)")
-      #expect(device.session.progress.waiting.isEmpty, "seed \(seed)")
+      #expect(device.session.outbox.waiting.isEmpty, "seed \(seed)")
     }
     #expect(try world.repeatedOperations().isEmpty, "seed \(seed)")
   }
@@ -192,7 +192,7 @@ struct SyncSessionTests {
       try world.devices[1].session.receive(world.answer(.pushRequest(push)))
     }
     #expect(pushes == SyncSession.mostRounds + 1)
-    #expect(Array(world.devices[1].session.progress.waiting.values) == [.needsDecision])
+    #expect(Array(world.devices[1].session.outbox.waiting.values) == [.needsDecision])
     #expect(try world.get(1, "key") == "mine")
   }
 
@@ -208,7 +208,7 @@ struct SyncSessionTests {
     let push = try #require(try world.nextPush(1))
     try world.settle(only: 0)
     try world.devices[1].session.receive(world.answer(.pushRequest(push)))
-    #expect(!world.devices[1].session.progress.waiting.isEmpty)
+    #expect(!world.devices[1].session.outbox.waiting.isEmpty)
     // Only the values are asked for: the feed has not been read yet.
     let keys = try world.devices[1].session.keysToFetch()
     #expect(keys == [Array("k".utf8)])
@@ -277,9 +277,9 @@ struct SyncSessionTests {
     // The edit, and what is known of the peer.
     #expect(world.devices[0].engine.reader.lastSequence == before + 2)
     try world.reopenKilled(0)
-    #expect(world.devices[0].session.formed != nil && !world.devices[0].session.hasUnwritten)
+    #expect(world.devices[0].session.batchInFlight != nil && !world.devices[0].session.hasUnwritten)
     try world.settle()
-    #expect(world.devices[0].session.formed == nil)
+    #expect(world.devices[0].session.batchInFlight == nil)
     #expect(try world.serverState() == ["k": "2 "])
     try world.expectEqual()
   }

@@ -322,7 +322,7 @@ extension SyncWorld {
         \(comment.map { "\($0)" } ?? ""): \(device.name): \
         \(differing.map { "\($0): \(state[$0] ?? "-") instead of \(held[$0] ?? "-")" })
         """)
-      #expect(device.session.progress.waiting.isEmpty, comment)
+      #expect(device.session.outbox.waiting.isEmpty, comment)
     }
     #expect(try repeatedOperations().isEmpty, comment)
   }

@@ -251,13 +251,13 @@ struct UnheardTests {
     try change(world, 0, scope: ["a"])
     try world.put(0, "k", "1", labels: ["a"])
     try world.settle(only: 0)
-    #expect(world.devices[0].session.progress.waiting.count == 1)
+    #expect(world.devices[0].session.outbox.waiting.count == 1)
     try world.put(0, "k", "2")
     try world.put(0, "other", "1", labels: ["a"])
     try world.settle(only: 0)
     try compact(world, 0)
     try world.restart(0)
-    #expect(world.devices[0].session.progress.waiting.count == 1)
+    #expect(world.devices[0].session.outbox.waiting.count == 1)
   }
 
   @Test("a delete that is gone from the log counts, when a feed that is restored is read once more")

@@ -27,10 +27,10 @@ struct WaitingTests {
     try world.put(1, "k", "other")
     try world.settle(only: 1)
     try world.step(0)
-    #expect(world.devices[0].session.progress.waiting.count == 1)
+    #expect(world.devices[0].session.outbox.waiting.count == 1)
     try world.settle()
     #expect(try world.serverState() == ["k": "whole ", "l": "whole "])
-    #expect(world.devices[0].session.progress.waiting.isEmpty)
+    #expect(world.devices[0].session.outbox.waiting.isEmpty)
     try world.restart(0)
     try world.put(1, "m", "1")
     try world.settle()
@@ -52,7 +52,7 @@ struct WaitingTests {
     try world.write(0, "note", "1", after: [refused])
     try world.settle()
     #expect(try world.serverState() == ["k": "good ", "l": "good ", "note": "1 "])
-    #expect(session.progress.waiting.isEmpty)
+    #expect(session.outbox.waiting.isEmpty)
   }
 
   @Test("a remote state that was read before what was sent since does not come back")
@@ -73,9 +73,7 @@ struct WaitingTests {
       FeedEntry(
         position: place, kind: .put, operation: OperationID(replica: other.replica, sequence: 1),
         key: newest.key, content: SyncContent(value: Array("other".utf8))))
-    try session.commit { operations in
-      try session.meet(newest.key, beside, into: &operations)
-    }
+    try session.commit { try $0.merge(newest.key, beside) }
     #expect(try world.get(0, "k") == "mine")
   }
 
@@ -90,14 +88,14 @@ struct WaitingTests {
     try world.put(0, "bad", "1", labels: ["s"])
     let refused = world.devices[0].engine.reader.lastSequence
     try world.settle()
-    #expect(world.devices[0].session.progress.waiting.count == 1)
+    #expect(world.devices[0].session.outbox.waiting.count == 1)
     try world.writeLabelled(0, "note", "1", ["s"], after: [refused])
     try world.settle()
     #expect(try world.serverState().isEmpty)
     try world.put(0, "bad", "2")
     try world.settle()
     #expect(try world.serverState() == ["note": "1 s"])
-    #expect(world.devices[0].session.progress.waiting.isEmpty)
+    #expect(world.devices[0].session.outbox.waiting.isEmpty)
   }
 
   @Test("a refused entry whose key holds a cached value since holds up nothing")
@@ -114,7 +112,7 @@ struct WaitingTests {
     try world.commit(0, batch)
     try world.settle()
     #expect(try world.serverState() == ["note": "1 "])
-    #expect(world.devices[0].session.progress.waiting.isEmpty)
+    #expect(world.devices[0].session.outbox.waiting.isEmpty)
   }
 
   @Test("a group goes that replaces the refused entry which one of its members comes after")
@@ -130,7 +128,7 @@ struct WaitingTests {
     try world.commit(0, batch)
     try world.settle()
     #expect(try world.serverState() == ["bad": "2 ", "note": "2 "])
-    #expect(world.devices[0].session.progress.waiting.isEmpty)
+    #expect(world.devices[0].session.outbox.waiting.isEmpty)
   }
 }
 

@@ -163,7 +163,7 @@ struct BudgetTests {
     try await put(store, 1)
     // It was formed, arrived nowhere, and has used up the day.
     try await replicator.host.perform { state in
-      _ = try state.session().formBatch()
+      _ = try state.session().startNextBatch()
       try state.charge(sent: 1000, replicator.configuration.budget)
     }
     #expect(try await replicator.syncOnce().pushed == 0)

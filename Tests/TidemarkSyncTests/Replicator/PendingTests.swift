@@ -188,7 +188,7 @@ struct PendingTests {
     var cursor = session.log.entries(from: 1, through: session.log.head)
     while let entry = try cursor.next() {
       guard let change = try session.log.newestChange(ofKey: entry.key), change.isOwn,
-        session.isPending(change, in: session.progress), try session.isWorthSending(change)
+        session.isPending(change), try session.isWorthSending(change)
       else { continue }
       pending.insert(change.sequence)
     }

@@ -30,7 +30,7 @@ struct AliasTests {
   }
 
   private func parked(_ device: RestDevice) -> [Rejection] {
-    device.session.progress.waiting.values.compactMap {
+    device.session.outbox.waiting.values.compactMap {
       if case .parked(let rejection) = $0 { rejection } else { nil }
     }
   }

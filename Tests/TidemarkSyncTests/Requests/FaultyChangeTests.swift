@@ -45,7 +45,7 @@ struct FaultyChangeTests {
       // said that it is busy.
       let again = back.state.withLock { $0.requests.count } - 64
       #expect(fault == 4 ? again <= bad.count : again == bad.count, "\(again) of \(bad)")
-      #expect(device.session.totals.parked == 0 && device.session.timeToRest == .seconds(10))
+      #expect(device.session.totals.parked == 0 && device.session.timeToRetry == .seconds(10))
       back.state.withLock { $0.trouble = nil }
       try await device.settle()
       #expect(bad.allSatisfy { back.value($0) == "1" } && device.session.isAtRest)
@@ -64,7 +64,7 @@ struct FaultyChangeTests {
       device.session.disconnect()
       for _ in 0..<20 { _ = try await device.step() }
       #expect(try device.get("web\(number)") == "1" && back.value("k\(number)") == "1")
-      let rest = try #require(device.session.timeToRest)
+      let rest = try #require(device.session.timeToRetry)
       rests.append(rest)
       device.clock.advance(by: rest)
     }
@@ -213,7 +213,7 @@ struct FaultyChangeTests {
         }, fetch: { back.fetch($0) })
     }
     for number in 0..<64 { try device.put("k\(number)", "1") }
-    while device.session.formed == nil { _ = try await device.step() }
+    while device.session.batchInFlight == nil { _ = try await device.step() }
     isOff.withLock { $0 = false }
     try device.restart()
     try await device.settle()

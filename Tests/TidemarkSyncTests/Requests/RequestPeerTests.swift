@@ -273,7 +273,7 @@ struct RequestPeerTests {
     while try await device.step() {}
     #expect(try device.get("web") == "2" && back.value("new") == "1")
     #expect(back.state.withLock { $0.requests.count } == 4)
-    #expect(device.session.timeToRest == .seconds(86_400), "a day at most")
+    #expect(device.session.timeToRetry == .seconds(86_400), "a day at most")
     back.state.withLock { $0.trouble = nil }
     try await device.settle()
     #expect(back.value("k2") == "1")

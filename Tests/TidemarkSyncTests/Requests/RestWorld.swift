@@ -186,7 +186,7 @@ final class RestDevice {
   func settle() async throws {
     session.disconnect()
     for _ in 0..<500 where try await !step() {
-      guard let rest = session.timeToRest else { return }
+      guard let rest = session.timeToRetry else { return }
       clock.advance(by: rest + .seconds(1))
       session.disconnect()
     }

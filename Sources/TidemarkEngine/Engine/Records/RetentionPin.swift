@@ -5,27 +5,24 @@
 /// *pending* until it is *decided*: the peer has taken or refused it, or it need not be sent.
 ///
 /// ```
-/// u8      version, 3
+/// u8      version, 4
 /// varint  frontier
 /// varint  settled through
 /// varint  first own delete that may stand in the feed beyond what was read; 0 for none
-/// runs    decided above the frontier
 /// runs    pending up to the frontier
 /// varint  milliseconds since 1970 of the last sign of life
 /// ```
 /// In the record a varint with their length comes first; the peer's session keeps bytes behind.
 package struct RetentionPin: Sendable, Hashable {
-  private static let version: UInt8 = 3
+  private static let version: UInt8 = 4
   /// 90 days: for a peer silent for so long only pending deletes stay, and what they are based on.
   package static let millisecondsToLive: UInt64 = 90 * 86_400_000
-  /// Most runs of `ahead`, and of `pending`: a pin is written with every batch.
+  /// Most runs of `pending`: a pin is written with every batch.
   static let mostRuns = 256
 
   /// Own entries up to the frontier are decided, except those in `pending`; own entries above it
-  /// are pending, except those in `ahead`.
+  /// are pending.
   package private(set) var frontier: UInt64
-  /// Decided sequences above the frontier.
-  package private(set) var ahead: SequenceSet
   /// Pending sequences, most of them up to the frontier.
   package private(set) var pending: SequenceSet
   /// A decided own entry up to here is in the feed, so that a pending one may be made upon it. One
@@ -38,31 +35,21 @@ package struct RetentionPin: Sendable, Hashable {
   /// Milliseconds since 1970.
   package var renewed: UInt64
 
-  /// A pin. Sets with too many runs are made coarser, such that compaction keeps more, never less.
+  /// A pin. If `pending` has too many runs it is made coarser: compaction keeps more, never less.
   package init(
-    frontier: UInt64, ahead: SequenceSet = SequenceSet(), pending: SequenceSet = SequenceSet(),
-    settledThrough: UInt64, unread: UInt64? = nil, renewed: UInt64
+    frontier: UInt64, pending: SequenceSet = SequenceSet(), settledThrough: UInt64,
+    unread: UInt64? = nil, renewed: UInt64
   ) {
     self.frontier = frontier
     self.settledThrough = settledThrough
     self.unread = unread
     self.renewed = renewed
-    var pending = pending
-    if ahead.ranges.count > Self.mostRuns, let last = ahead.last {
-      let rest = ahead.ranges[Self.mostRuns].lowerBound
-      self.ahead = SequenceSet(ascending: [])
-      for run in ahead.ranges.prefix(Self.mostRuns) { self.ahead.insert(run) }
-      // From `rest` on the pin no longer says which entries are decided, so all count as pending.
-      pending.insert(rest...last)
-    } else {
-      self.ahead = ahead
-    }
     self.pending = pending.coarsened(to: Self.mostRuns)
   }
 
   /// Whether an own entry is pending.
   package func isPending(_ sequence: UInt64) -> Bool {
-    pending.contains(sequence) || sequence > frontier && !ahead.contains(sequence)
+    sequence > frontier || pending.contains(sequence)
   }
 
   /// The lowest sequence that the pin may keep.
@@ -83,7 +70,6 @@ package struct RetentionPin: Sendable, Hashable {
     writer.varint(frontier)
     writer.varint(settledThrough)
     writer.varint(unread ?? 0)
-    ahead.encode(into: &writer)
     pending.encode(into: &writer)
     writer.varint(renewed)
     return writer.bytes
@@ -113,7 +99,6 @@ package struct RetentionPin: Sendable, Hashable {
     settledThrough = try reader.varint()
     let first = try reader.varint()
     unread = first == 0 ? nil : first
-    ahead = try SequenceSet(from: &reader)
     pending = try SequenceSet(from: &reader)
     renewed = try reader.varint()
     guard reader.remaining == 0 else { throw FormatError("bytes behind a pin") }

@@ -83,7 +83,7 @@ extension DeviceBook {
   /// Looks which own writes wait, unless nothing can have changed since the last time.
   func lookAtPending(_ session: SyncSession) {
     let now = Standing(
-      progress: session.progress, batchUnderWay: session.formed?.batchID, head: lastSeen)
+      progress: session.progress, batchUnderWay: session.batchInFlight?.batchID, head: lastSeen)
     guard standing != now else { return }
     standing = now
     pending = Set(

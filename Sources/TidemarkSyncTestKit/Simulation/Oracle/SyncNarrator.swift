@@ -59,12 +59,12 @@ struct SyncNarrator {
   /// The state of a device after what it has heard.
   func standing(of device: SimulatedDevice) {
     let progress = device.session.progress
-    var words = ["frontier \(progress.frontier)"]
-    if !progress.ahead.isEmpty { words.append("ahead \(progress.ahead.ranges)") }
-    if !progress.again.isEmpty { words.append("again \(progress.again.ranges)") }
-    for (sequence, reason) in progress.waiting { words.append("\(sequence) waits: \(reason)") }
-    if let formed = device.session.formed {
-      words.append("under way \(formed.items.map(\.sequence))")
+    let outbox = progress.outbox
+    var words = ["frontier \(outbox.frontier)"]
+    if !outbox.pending.isEmpty { words.append("pending \(outbox.pending.ranges)") }
+    for (sequence, reason) in outbox.waiting { words.append("\(sequence) waits: \(reason)") }
+    if let batchInFlight = device.session.batchInFlight {
+      words.append("under way \(batchInFlight.items.map(\.sequence))")
     }
     if progress.resync != nil { words.append("resynchronises") }
     tell("    d\(device.index): \(words.joined(separator: ", "))")

@@ -25,7 +25,7 @@ extension SyncOracle {
           "d\(device.index) \(here == nil ? "lacks" : there == nil ? "has" : "differs in") "
             + "\(name(key)) at the end")
       }
-      guard device.session.progress.waiting.isEmpty || !scope.isEverything else {
+      guard device.session.outbox.waiting.isEmpty || !scope.isEverything else {
         throw BrokenPromise("d\(device.index): something waits at the end")
       }
     }

@@ -118,8 +118,8 @@ extension SyncOracle {
   /// nothing, even if they are others by now; nor do those on an earlier one of the same number.
   private func noteVerdicts(_ answer: WireMessage, at device: SimulatedDevice) {
     let name = device.session.replica
-    guard let mark = answer.mark, let formed = device.session.formed,
-      mark.number == formed.number, mark.batchID == formed.batchID,
+    guard let mark = answer.mark, let batchInFlight = device.session.batchInFlight,
+      mark.number == batchInFlight.number, mark.batchID == batchInFlight.batchID,
       let changes = batches[BatchName(name, mark)]
     else { return }
     let book = books[device.index]

@@ -19,7 +19,7 @@ extension SyncOracle {
       if let here = state[key], !scope.contains(key: key, labels: here.labels) { continue }
       if let newest = books[device.index].newest[key], newest.isOwn,
         device.session.isPending(newest.sequence)
-          || device.session.progress.waiting[newest.sequence] != nil
+          || device.session.outbox.waiting[newest.sequence] != nil
           || !wasThere(newest, key)
       {
         continue

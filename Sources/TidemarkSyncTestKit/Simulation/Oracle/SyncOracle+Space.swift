@@ -20,7 +20,7 @@ extension SyncOracle {
         versions[entry.key, default: []].append(entry)
       }
     }
-    let inFlight = Set(session.formed?.items.map(\.sequence) ?? [])
+    let inFlight = Set(session.batchInFlight?.items.map(\.sequence) ?? [])
     for (key, entries) in versions {
       if !isForgotten, entries.contains(where: { inFlight.contains($0.sequence) }) { continue }
       guard let newest = try engine.reader.slot(ofKey: key.rawSpan) else {

@@ -92,7 +92,7 @@ extension SyncWorld {
   private func decide() throws -> Bool {
     var hasDecided = false
     for device in devices {
-      for sequence in device.session.progress.waiting.keys.sorted() {
+      for sequence in device.session.outbox.waiting.keys.sorted() {
         hasDecided = true
         report.count("decided by users")
         try guarding(device) {

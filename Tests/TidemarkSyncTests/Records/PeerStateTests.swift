@@ -6,7 +6,7 @@ import TidemarkTestKit
 @testable import TidemarkSyncProtocol
 
 @Suite("The records of a peer")
-struct PeerStandingTests {
+struct PeerStateTests {
   @Test("a number that is given a second time has another id")
   func naming() {
     var naming = BatchNaming()
@@ -21,7 +21,7 @@ struct PeerStandingTests {
     #expect(Set(ids).count == ids.count && seed == 3)
   }
 
-  private func progress(_ seed: UInt64) -> (PeerProgress, FormedBatch?, [SettledRun]) {
+  private func progress(_ seed: UInt64) -> (PeerProgress, OutgoingBatch?, [SettledRun]) {
     var random = SeededGenerator(seed: seed)
     func number() -> UInt64 { random.next() >> UInt64(16 + random.int(below: 40)) }
     func position() -> Position {
@@ -38,9 +38,9 @@ struct PeerStandingTests {
     progress.number = number()
     progress.seed = random.next()
     progress.batchID = random.chance(0.5) ? BatchID(random.next()) : .none
-    progress.frontier = number()
-    for _ in 0..<random.int(below: 4) { progress.ahead.insert(number()) }
-    for _ in 0..<random.int(below: 4) { progress.again.insert(number()) }
+    var pending = SequenceSet()
+    for _ in 0..<random.int(below: 8) { pending.insert(number() + 1) }
+    progress.outbox = Outbox(frontier: number(), pending: pending)
     if random.chance(0.5) { progress.resync = Resync(adopts: true, seenThrough: number()) }
     if random.chance(0.5) { progress.resumption = [1, 2, 3] }
     progress.scope = number()
@@ -49,66 +49,67 @@ struct PeerStandingTests {
     if random.chance(0.5) { progress.comparedThrough = position() }
     let bases: [ChangeBase] = [.absent, .position(position()), .operation(sequence: number())]
     let items = (0..<UInt64(random.int(below: 5))).map {
-      FormedBatch.Item(sequence: $0 * 3 + 1, base: bases[random.int(below: 3)])
+      OutgoingBatch.Item(sequence: $0 * 3 + 1, base: bases[random.int(below: 3)])
     }
-    let formed = FormedBatch(
+    let batch = OutgoingBatch(
       number: progress.number + 1,
       batchID: random.chance(0.5) ? progress.usualID(progress.number + 1) : BatchID(number()),
       items: items)
     var runs = SettledRuns()
     for step in 0..<UInt64(random.int(below: 9)) { runs.add(step * step + 1, at: position()) }
-    return (progress, random.chance(0.7) ? formed : nil, runs.tail)
+    return (progress, random.chance(0.7) ? batch : nil, runs.tail)
   }
 
   @Test("a batch under way of another length than is said is refused")
   func elsewhere() throws {
     let (progress, _, tail) = progress(1)
-    var parts = PeerProgress.Basis(epoch: 7, sets: progress.sets)
+    var parts = PeerProgress.Basis(epoch: 7, pending: progress.outbox.pending)
     let basis = progress.encodedBasis(parts)
     parts.note(basis.rawSpan)
-    let formed = FormedBatch(number: 1, batchID: BatchID(5), items: [])
-    let record = PeerStanding.encode(
-      progress, parts, formed, tail, RetentionPin(frontier: 3, settledThrough: 2, renewed: 77))
+    let batch = OutgoingBatch(number: 1, batchID: BatchID(5), items: [])
+    let record = PeerState.encode(
+      progress, parts, batch, tail, RetentionPin(frontier: 3, settledThrough: 2, renewed: 77))
     var (_, rest) = try RetentionPin.split(record.rawSpan)
     var reader = ByteReader(rest.rawSpan)
     _ = try reader.blob()
     let place = rest.count - reader.remaining
-    #expect(try PeerStanding.decode(rest.rawSpan, basis: basis.rawSpan).formed == formed)
+    #expect(try PeerState.decode(rest.rawSpan, basis: basis.rawSpan).batch == batch)
     let length = rest[place]
     for other in [0, length - 1, length + 1, 127] {
       rest[place] = other
       #expect(throws: FormatError.self) {
-        try PeerStanding.decode(rest.rawSpan, basis: basis.rawSpan)
+        try PeerState.decode(rest.rawSpan, basis: basis.rawSpan)
       }
     }
   }
 
-  @Test("a standing is read as it was written", arguments: 1...40 as ClosedRange<UInt64>)
+  @Test("a peer's state is read as it was written", arguments: 1...40 as ClosedRange<UInt64>)
   func written(seed: UInt64) throws {
-    let (progress, formed, tail) = progress(seed)
+    let (progress, batch, tail) = progress(seed)
     let pin = RetentionPin(frontier: 3, settledThrough: 2, renewed: 77)
-    var parts = PeerProgress.Basis(epoch: 7, sets: self.progress(seed + 1).0.sets)
+    var parts = PeerProgress.Basis(
+      epoch: 7, pending: self.progress(seed + 1).0.outbox.pending)
     let basis = progress.encodedBasis(parts)
     parts.note(basis.rawSpan)
-    let record = PeerStanding.encode(progress, parts, formed, tail, pin)
+    let record = PeerState.encode(progress, parts, batch, tail, pin)
     let (first, rest) = try RetentionPin.split(record.rawSpan)
     #expect(try RetentionPin(decoding: first.rawSpan) == pin)
-    let read = try PeerStanding.decode(rest.rawSpan, basis: basis.rawSpan)
-    #expect(read.progress == progress && read.formed == formed && read.tail == tail, "seed \(seed)")
+    let read = try PeerState.decode(rest.rawSpan, basis: basis.rawSpan)
+    #expect(read.progress == progress && read.batch == batch && read.tail == tail, "seed \(seed)")
     #expect(read.basis == parts)
     // A step makes no sense upon another basis.
     var other = parts
-    other.sets.ahead.insert(999_999)
+    other.pending.insert(999_999)
     let foreign = progress.encodedBasis(other)
     #expect(throws: FormatError.self) {
-      try PeerStanding.decode(rest.rawSpan, basis: foreign.rawSpan)
+      try PeerState.decode(rest.rawSpan, basis: foreign.rawSpan)
     }
   }
 
   @Test("a peer's words that are too long are cut before they are kept")
   func words() throws {
     let long = String(repeating: "ö", count: 100_000)
-    let reason = PeerProgress.Waiting.parked(Rejection(code: long, message: long)).bounded
+    let reason = WaitReason.parked(Rejection(code: long, message: long)).bounded
     guard case .parked(let rejection) = reason else {
       Issue.record("it is another reason")
       return
@@ -126,22 +127,23 @@ struct PeerStandingTests {
     defer { try? engine.close() }
     let records = try PeerRecords(ReplicationLog(engine), peer: Array("peer".utf8))
     var progress = PeerProgress()
-    progress.ahead = SequenceSet(ascending: (1...20_000).map { $0 * 3 })
+    progress.outbox = Outbox(
+      frontier: 60_001, pending: SequenceSet(ascending: (1...20_000).map { $0 * 3 }))
     var settled = SettledRuns()
     let pin = RetentionPin(frontier: 1, settledThrough: 0, renewed: 1)
     var bytes = 0
     for step in 0..<1_500 as Range<UInt64> {
-      if step > 0 { progress.ahead.insert(step * 38 / 3 * 3 + 1) }
+      if step > 0 { progress.outbox.resend(step * 38 / 3 * 3 + 1) }
       var batch = OperationBatch()
       let written = try records.write(progress, &settled, nil, pin, into: &batch)
       if step > 0 { bytes += batch.arena.count }
       let result = try engine.commit(batch)
       try records.note(batch, result)
-      records.took(written)
+      records.basisWasWritten(written)
     }
     #expect(bytes < 1_500 * 1_000, "\(bytes) bytes; steps with all of it have 60,000,000")
     let read = try #require(
-      try PeerRecords(ReplicationLog(engine), peer: Array("peer".utf8)).standing())
+      try PeerRecords(ReplicationLog(engine), peer: Array("peer".utf8)).savedState())
     #expect(read.progress == progress)
   }
 
@@ -149,12 +151,13 @@ struct PeerStandingTests {
   func hostile(seed: UInt64) {
     var random = SeededGenerator(seed: seed)
     for round in 0..<2_000 as Range<UInt64> {
-      let (progress, formed, tail) = progress(round % 40 + 1)
-      var parts = PeerProgress.Basis(epoch: 7, sets: self.progress(round % 7).0.sets)
+      let (progress, outgoing, tail) = progress(round % 40 + 1)
+      var parts = PeerProgress.Basis(
+        epoch: 7, pending: self.progress(round % 7).0.outbox.pending)
       var basis = progress.encodedBasis(parts)
       parts.note(basis.rawSpan)
-      var record = PeerStanding.encode(
-        progress, parts, formed, tail, RetentionPin(frontier: 3, settledThrough: 2, renewed: 77))
+      var record = PeerState.encode(
+        progress, parts, outgoing, tail, RetentionPin(frontier: 3, settledThrough: 2, renewed: 77))
       for _ in 0...random.int(below: 4) {
         record[random.int(below: record.count)] = UInt8(random.int(below: 256))
       }
@@ -162,7 +165,7 @@ struct PeerStandingTests {
       if random.chance(0.3) { record.removeLast(random.int(below: record.count)) }
       guard let (pin, rest) = try? RetentionPin.split(record.rawSpan) else { continue }
       _ = try? RetentionPin(decoding: pin.rawSpan)
-      guard let read = try? PeerStanding.decode(rest.rawSpan, basis: basis.rawSpan) else {
+      guard let read = try? PeerState.decode(rest.rawSpan, basis: basis.rawSpan) else {
         continue
       }
       _ = (try? SettledRuns(decoding: [], tail: read.tail))?.position(of: 5)
