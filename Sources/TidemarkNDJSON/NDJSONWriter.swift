@@ -37,10 +37,18 @@ package struct NDJSONWriter: Sendable {
     }
   }
 
-  /// The lines, each with its line feed. Callers write them out and empty it when it is long.
-  package var bytes: [UInt8] = []
+  private var json: JSONWriter
 
-  package init(capacity: Int = 0) { bytes.reserveCapacity(capacity) }
+  /// The lines, each with its line feed. Callers write them out and empty it when it is long.
+  package var bytes: [UInt8] {
+    get { json.bytes }
+    _modify { yield &json.bytes }
+  }
+
+  package init(capacity: Int = 0) { json = JSONWriter(capacity: capacity) }
+
+  /// Values beyond this become base64 when that is shorter, so that none outgrows a line.
+  private static var longText: Int { 1 << 20 }
 
   /// Appends a line.
   /// - Parameters:
@@ -52,107 +60,37 @@ package struct NDJSONWriter: Sendable {
   package mutating func append(
     _ header: Header, key: RawSpan, value: RawSpan, hash: RawSpan, labels: [[UInt8]]
   ) {
-    literal("{")
+    json.beginObject()
     if let sequence = header.sequence {
-      literal("\"seq\":")
-      decimal(sequence)
-      literal(",")
+      json.name("seq")
+      json.number(sequence)
     }
-    if let operationID = header.operationID {
-      literal("\"op_id\":")
-      text(operationID)
-      literal(",")
-    }
+    if let operationID = header.operationID { member("op_id", operationID) }
     switch header.operation {
-    case .put: literal("\"op\":\"put\",")
-    case .delete: literal("\"op\":\"delete\",")
-    case .touch: literal("\"op\":\"touch\",")
+    case .put: member("op", "put")
+    case .delete: member("op", "delete")
+    case .touch: member("op", "touch")
     }
-    field("key", key)
-    if header.operation == .put {
-      literal(",")
-      field("value", value)
-    }
-    if !hash.isEmpty {
-      literal(",")
-      field("hash", hash)
-    }
-    array(labels)
-    tail(header)
-    literal("}\n")
-  }
-
-  private mutating func tail(_ header: Header) {
+    json.content("key", key, shortText: Self.longText)
+    if header.operation == .put { json.content("value", value, shortText: Self.longText) }
+    if !hash.isEmpty { json.content("hash", hash, shortText: Self.longText) }
+    json.contents("labels", labels)
     if let time = header.time {
-      literal(",\"time\":\"")
-      time.appendRFC3339(to: &bytes)
-      literal("\"")
+      json.name("time")
+      json.plain { time.appendRFC3339(to: &$0) }
     }
     if let maxAge = header.maxAge {
-      literal(",\"max_age\":")
-      decimal(UInt64(maxAge))
+      json.name("max_age")
+      json.number(UInt64(maxAge))
     }
-    if let attachment = header.attachment {
-      literal(",\"attachment\":")
-      text(attachment.text)
-    }
-    if header.entryClass == .cache { literal(",\"class\":\"cache\"") }
+    if let attachment = header.attachment { member("attachment", attachment.text) }
+    if header.entryClass == .cache { member("class", "cache") }
+    json.endObject()
+    json.endLine()
   }
 
-  private mutating func array(_ labels: [[UInt8]]) {
-    var texts = 0
-    for label in labels {
-      guard let count = JSONText.escapedCount(label.rawSpan) else { continue }
-      literal(texts == 0 ? ",\"labels\":[\"" : ",\"")
-      JSONText.append(label.rawSpan, escapedCount: count, to: &bytes)
-      literal("\"")
-      texts += 1
-    }
-    if texts > 0 { literal("]") }
-    guard texts < labels.count else { return }
-    var isFirst = true
-    for label in labels where JSONText.escapedCount(label.rawSpan) == nil {
-      literal(isFirst ? ",\"labels_base64\":[\"" : ",\"")
-      Base64.encode(label.rawSpan, into: &bytes)
-      literal("\"")
-      isFirst = false
-    }
-    literal("]")
-  }
-
-  /// Values beyond this become base64 when that is shorter, so that none outgrows a line.
-  private static var longText: Int { 1 << 20 }
-
-  /// Appends a field as text or base64.
-  private mutating func field(_ name: String, _ content: RawSpan) {
-    literal("\"")
-    literal(name)
-    if let count = JSONText.escapedCount(content),
-      count <= max(Self.longText, Base64.encodedCount(content.byteCount))
-    {
-      literal("\":\"")
-      JSONText.append(content, escapedCount: count, to: &bytes)
-    } else {
-      literal("_base64\":\"")
-      Base64.encode(content, into: &bytes)
-    }
-    literal("\"")
-  }
-
-  private mutating func text(_ content: String) {
-    literal("\"")
-    let content = Array(content.utf8)
-    if let count = JSONText.escapedCount(content.rawSpan) {
-      JSONText.append(content.rawSpan, escapedCount: count, to: &bytes)
-    }
-    literal("\"")
-  }
-
-  private mutating func decimal(_ value: UInt64) {
-    bytes.append(contentsOf: String(value).utf8)
-  }
-
-  private mutating func literal(_ text: String) {
-    bytes.append(contentsOf: text.utf8)
+  private mutating func member(_ name: StaticString, _ text: String) {
+    json.name(name)
+    json.text(text)
   }
 }

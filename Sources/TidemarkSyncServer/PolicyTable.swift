@@ -30,7 +30,7 @@ package struct PolicyTable: Sendable {
   /// The policies that matter to a caller, as a hello's answer tells them: none where they are too
   /// many, as an earlier version may have taken.
   func rows(within access: SyncAccess) -> [CollectionPolicy] {
-    guard (try? HelloAnswer.check(rows)) != nil else { return [] }
+    guard (try? rows.check()) != nil else { return [] }
     return rows.filter { access.mayReach(keysWithPrefix: $0.prefix.bytes) }
   }
 

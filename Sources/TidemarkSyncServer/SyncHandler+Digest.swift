@@ -22,7 +22,7 @@ extension SyncHandler {
 
   func stageDigest(_ request: DigestRequest, _ access: SyncAccess) throws -> DigestAnswer {
     // It need not have come over a wire.
-    try WireMessage.digestRequest(request).normalized.check()
+    try WireMessage.digestRequest(request).check(normalizes: true)
     guard request.paths.allSatisfy({ $0.count <= DigestTable.pathBytes }) else {
       throw PeerError(
         .malformed, "a part has at most \(DigestTable.pathBytes) bytes of a key's hash")

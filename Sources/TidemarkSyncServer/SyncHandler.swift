@@ -138,7 +138,7 @@ public final class SyncHandler: Sendable {
     if policy != nil {
       var table = try feed.policies()
       table.set(policy, for: Key(prefix).bytes, at: 0)
-      do throws(FormatError) { try HelloAnswer.check(table.rows) } catch {
+      do throws(FormatError) { try table.rows.check() } catch {
         throw TidemarkError(.limitExceeded, error.reason)
       }
     }

@@ -25,58 +25,35 @@ indirect enum JSONValue {
   /// A text, or null.
   static func optional(_ text: String?) -> JSONValue { text.map { .string($0) } ?? .null }
 
-  /// Appends the value in one line.
-  func append(to bytes: inout [UInt8]) {
+  private func write(to json: inout JSONWriter) {
     switch self {
-    case .null: bytes.append(contentsOf: "null".utf8)
-    case .bool(let value): bytes.append(contentsOf: (value ? "true" : "false").utf8)
-    case .integer(let value): bytes.append(contentsOf: String(value).utf8)
-    case .unsigned(let value): bytes.append(contentsOf: String(value).utf8)
-    case .string(let text): Self.append(text, to: &bytes)
+    case .null: json.word("null")
+    case .bool(let value): json.word(value ? "true" : "false")
+    case .integer(let value): json.number(Int64(value))
+    case .unsigned(let value): json.number(value)
+    case .string(let text): json.text(text)
     case .array(let values):
-      bytes.append(UInt8(ascii: "["))
-      for (index, value) in values.enumerated() {
-        if index > 0 { bytes.append(UInt8(ascii: ",")) }
-        value.append(to: &bytes)
-      }
-      bytes.append(UInt8(ascii: "]"))
+      json.beginArray()
+      for value in values { value.write(to: &json) }
+      json.endArray()
     case .object(let members):
-      bytes.append(UInt8(ascii: "{"))
-      for (index, member) in members.enumerated() {
-        if index > 0 { bytes.append(UInt8(ascii: ",")) }
-        Self.append(member.name, to: &bytes)
-        bytes.append(UInt8(ascii: ":"))
-        member.value.append(to: &bytes)
+      json.beginObject()
+      for member in members {
+        json.name(text: member.name)
+        member.value.write(to: &json)
       }
-      bytes.append(UInt8(ascii: "}"))
+      json.endObject()
     }
   }
 
   /// The value in one line.
-  var text: String {
-    var bytes: [UInt8] = []
-    append(to: &bytes)
-    return String(decoding: bytes, as: UTF8.self)
+  var bytes: [UInt8] {
+    var json = JSONWriter()
+    write(to: &json)
+    return json.bytes
   }
 
-  private static func append(_ text: String, to bytes: inout [UInt8]) {
-    bytes.append(UInt8(ascii: "\""))
-    for byte in text.utf8 {
-      switch byte {
-      case UInt8(ascii: "\""), UInt8(ascii: "\\"):
-        bytes.append(UInt8(ascii: "\\"))
-        bytes.append(byte)
-      case UInt8(ascii: "\n"): bytes.append(contentsOf: "\\n".utf8)
-      case UInt8(ascii: "\r"): bytes.append(contentsOf: "\\r".utf8)
-      case UInt8(ascii: "\t"): bytes.append(contentsOf: "\\t".utf8)
-      case 0..<0x20:
-        bytes.append(contentsOf: (byte < 16 ? "\\u000" : "\\u00").utf8)
-        bytes.append(contentsOf: String(byte, radix: 16).utf8)
-      default: bytes.append(byte)
-      }
-    }
-    bytes.append(UInt8(ascii: "\""))
-  }
+  var text: String { String(decoding: bytes, as: UTF8.self) }
 }
 
 extension JSONValue.Member {
@@ -102,9 +79,7 @@ extension [UInt8] {
 
   /// In hexadecimal digits.
   var hexadecimal: String {
-    let digits = Array("0123456789abcdef".utf8)
-    let characters = flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }
-    return String(decoding: characters, as: UTF8.self)
+    String(decoding: hexDigits, as: UTF8.self)
   }
 }
 

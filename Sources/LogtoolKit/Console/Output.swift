@@ -47,7 +47,7 @@ final class Output {
   /// Appends JSON.
   func append(_ value: JSONValue) {
     let start = bytes.count
-    value.append(to: &bytes)
+    bytes += value.bytes
     guard isTerminal, let escaped = TerminalJSON.escaped(bytes[start...]) else { return }
     bytes.replaceSubrange(start..., with: escaped)
   }

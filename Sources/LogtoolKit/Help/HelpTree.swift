@@ -1,6 +1,6 @@
 internal import ArgumentParser
 internal import TidemarkEngine
-internal import TidemarkSync
+internal import TidemarkNDJSON
 
 /// The commands as the argument parser knows them: its own dump of the help, which is JSON.
 struct HelpTree {
@@ -28,8 +28,8 @@ struct HelpTree {
   let commands: [Command]
 
   init() throws {
-    let tree = try JSONTree(Array(Logtool._dumpHelp().utf8).rawSpan)
-    let top = Node(tree: tree, value: tree.root)["command"]
+    let tape = try JSONTape(Array(Logtool._dumpHelp().utf8))
+    let top = Node(tape: tape, index: 0)["command"]
     root = Self.command(top)
     commands = top["subcommands"].elements.filter(\.isShown).map(Self.command)
   }
@@ -53,32 +53,32 @@ struct HelpTree {
   }
 }
 
-/// A value of the dump; what is not there is null.
+/// A value of the dump; nil stands for what is not there.
 private struct Node {
-  let tree: JSONTree
-  let value: JSONTree.Value
+  let tape: JSONTape
+  let index: Int?
+
+  private var kind: JSONTape.Kind? { index.map { tape[$0].kind } }
 
   subscript(name: String) -> Node {
-    guard case .object(let members) = value,
-      let member = members.first(where: { tree.bytes($0.name) == Array(name.utf8) })
-    else { return Node(tree: tree, value: .null) }
-    return Node(tree: tree, value: member.value)
+    guard let index, kind == .object else { return Node(tape: tape, index: nil) }
+    let member = tape.members(of: index).first {
+      tape.characters(of: $0).elementsEqual(name.utf8)
+    }
+    return Node(tape: tape, index: member.map { $0 + 1 })
   }
 
   var elements: [Node] {
-    guard case .array(let elements) = value else { return [] }
-    return elements.map { Node(tree: tree, value: $0) }
+    guard let index, kind == .array else { return [] }
+    return tape.elements(of: index).map { Node(tape: tape, index: $0) }
   }
 
   var text: String {
-    guard case .string(let range) = value else { return "" }
-    return String(decoding: tree.bytes(range), as: UTF8.self)
+    guard let index, kind == .string else { return "" }
+    return String(decoding: tape.characters(of: index), as: UTF8.self)
   }
 
-  var isTrue: Bool {
-    guard case .bool(let isTrue) = value else { return false }
-    return isTrue
-  }
+  var isTrue: Bool { kind == .yes }
 
   var isShown: Bool { self["shouldDisplay"].isTrue }
 }

@@ -1,4 +1,5 @@
 internal import TidemarkEngine
+internal import TidemarkNDJSON
 
 /// The numbers of JSON that a `Decimal` of Foundation is, whose own coding is an object: a mantissa
 /// of eight words of 16 bits, the lowest first, an exponent of ten, and flags.

@@ -1,3 +1,5 @@
+internal import TidemarkNDJSON
+
 /// The fields of an object.
 struct FieldDecoder<Key: CodingKey>: KeyedDecodingContainerProtocol {
   let state: JSONDecoding

@@ -63,7 +63,7 @@ struct JSONCarry {
     for (name, own) in Self.join(old.tape, before, new, index) {
       // A name that stood there twice is the one that was asked for.
       if own == nil, let name, let last,
-        old.tape.characters(old.tape[name]) == old.tape.characters(old.tape[last])
+        old.tape.characters(of: name) == old.tape.characters(of: last)
       {
         continue
       }
@@ -236,7 +236,7 @@ struct JSONCarry {
 extension JSONTape {
   /// The names of an object by their characters.
   fileprivate func orderedMembers(of object: Int) -> [(name: [UInt8], index: Int)] {
-    let members = members(of: object).map { (name: characters(nodes[$0]), index: $0) }
+    let members = members(of: object).map { (name: characters(of: $0), index: $0) }
     let isOrdered = zip(members, members.dropFirst())
       .allSatisfy { $0.name.lexicographicallyPrecedes($1.name) }
     return isOrdered ? members : members.sorted { $0.name.lexicographicallyPrecedes($1.name) }
@@ -248,11 +248,5 @@ extension JSONTape {
     let name = "id".withBytes { self.name($0, from: object + 1, upTo: Int(nodes[object].next)) }
     guard let name, nodes[name + 1].kind != .null else { return nil }
     return (name, bytes(of: nodes[name + 1]))
-  }
-
-  /// The UTF-8 bytes of a string.
-  fileprivate func characters(_ node: Node) -> [UInt8] {
-    let text = bytes(of: node)
-    return node.isPlain ? Array(text.dropFirst().dropLast()) : Self.unescaped(text)
   }
 }

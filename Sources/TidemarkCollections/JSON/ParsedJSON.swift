@@ -1,4 +1,5 @@
 internal import TidemarkEngine
+internal import TidemarkNDJSON
 
 /// A JSON value that is compared by what it says, and still has the text that it was read from.
 ///

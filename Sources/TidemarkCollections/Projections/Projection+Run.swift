@@ -1,4 +1,5 @@
 public import TidemarkEngine
+internal import TidemarkNDJSON
 
 extension Projection {
   /// The checkpoint as it is stored.

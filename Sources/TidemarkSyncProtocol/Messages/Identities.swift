@@ -37,13 +37,9 @@ extension ReplicaID: Comparable {
 extension ReplicaID: LosslessStringConvertible {
   /// Reads what ``description`` wrote.
   public init?(_ description: String) {
-    guard description.utf8.count == 2 * Self.byteCount else { return nil }
-    var bytes: [UInt8] = []
-    var digits = description.utf8.makeIterator()
-    while let high = digits.next(), let low = digits.next() {
-      guard let high = Hex.value(high), let low = Hex.value(low) else { return nil }
-      bytes.append(high << 4 | low)
-    }
+    guard description.utf8.count == 2 * Self.byteCount,
+      let bytes = [UInt8](hexDigits: Array(description.utf8))
+    else { return nil }
     self.init(bytes)
   }
 

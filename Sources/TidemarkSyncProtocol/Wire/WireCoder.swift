@@ -1,4 +1,5 @@
 internal import TidemarkEngine
+internal import TidemarkNDJSON
 
 /// Writes and reads messages, in frames or as JSON.
 ///
@@ -30,24 +31,23 @@ public struct WireCoder: Sendable, Hashable {
   /// - Throws: ``PeerError`` when the message does not keep to the bounds of the protocol.
   public func encode(_ message: WireMessage) throws(PeerError) -> [UInt8] {
     do throws(FormatError) {
-      let message = message.normalized
-      try message.check()
-      var writer = WireWriter(budget: limit, capacity: message.sizeHint)
-      try writer.write(message)
+      var message = message
+      var visitor = WireVisitor(FrameCursor(writing: message.sizeHint, budget: limit))
+      try visitor.visit(&message)
       return try WireFrame.encode(
-        try WireFrame.store(writer.out.bytes, codec: codec), message.kind, limit: limit)
+        try WireFrame.store(visitor.frame.out.bytes, codec: codec), message.kind, limit: limit)
     } catch { throw PeerError(error) }
   }
 
   /// The entries of a page, stored once for the frames of all its readers.
   package func body(of page: PullAnswer) throws(PeerError) -> WireBody {
     do throws(FormatError) {
-      let message = WireMessage.pullAnswer(page).normalized
-      try message.check()
-      var writer = WireWriter(budget: limit, capacity: message.sizeHint)
-      writer.last = page.cursor
-      try writer.write(page.entries)
-      return try WireFrame.store(writer.out.bytes, codec: codec)
+      var visitor = WireVisitor(
+        FrameCursor(writing: WireMessage.pullAnswer(page).sizeHint, budget: limit))
+      visitor.frame.last = page.cursor
+      var entries = page.entries
+      try visitor.rows("entries", &entries)
+      return try WireFrame.store(visitor.frame.out.bytes, codec: codec)
     } catch { throw PeerError(error) }
   }
 
@@ -59,13 +59,11 @@ public struct WireCoder: Sendable, Hashable {
     do throws(FormatError) {
       var page = page
       page.entries = []
-      let message = WireMessage.pullAnswer(page).normalized
-      try message.check()
-      var writer = WireWriter(budget: 0, capacity: 512)
-      writer.optionalFields(of: message)
-      if case .pullAnswer(let page) = message { writer.writeHead(page) }
+      var message = WireMessage.pullAnswer(page)
+      var visitor = WireVisitor(FrameCursor(writing: 512, budget: 0, isHead: true))
+      try visitor.visit(&message)
       return try WireFrame.encode(
-        head: writer.out.bytes, body, message.kind, limit: limit)
+        head: visitor.frame.out.bytes, body, .pullAnswer, limit: limit)
     } catch { throw PeerError(error) }
   }
 
@@ -74,9 +72,10 @@ public struct WireCoder: Sendable, Hashable {
   public func decode(_ bytes: [UInt8]) throws(PeerError) -> WireMessage {
     do throws(FormatError) {
       let (kind, raw) = try WireFrame.decode(bytes.rawSpan, limit: limit)
-      var reader = WireReader(raw.rawSpan, isRequest: kind.isRequest, budget: limit)
-      let message = try reader.message(kind)
-      try message.check()
+      var message = WireMessage(blank: kind)
+      var visitor = WireVisitor(
+        FrameCursor(reading: raw, isRequest: kind.isRequest, budget: limit))
+      try visitor.visit(&message)
       return message
     } catch { throw PeerError(error) }
   }
@@ -85,14 +84,12 @@ public struct WireCoder: Sendable, Hashable {
   /// - Throws: ``PeerError`` when the message does not keep to the bounds of the protocol.
   public func encodeJSON(_ message: WireMessage) throws(PeerError) -> [UInt8] {
     do throws(FormatError) {
-      let message = message.normalized
-      try message.check()
-      var output = JSONOutput(capacity: message.sizeHint)
-      output.write(message)
-      guard output.bytes.count <= limit * WireLimits.jsonFactor else {
-        throw tooLong(output.bytes.count)
-      }
-      return output.bytes
+      var message = message
+      var visitor = WireVisitor(writingJSON: message.sizeHint)
+      try visitor.visit(&message)
+      let text = visitor.json.bytes
+      guard text.count <= limit * WireLimits.jsonFactor else { throw tooLong(text.count) }
+      return text
     } catch { throw PeerError(error) }
   }
 
@@ -103,8 +100,9 @@ public struct WireCoder: Sendable, Hashable {
       guard text.count <= limit * WireLimits.jsonFactor else {
         throw tooLong(text.count)
       }
-      let message = try WireMessage(JSONTree(text.rawSpan))
-      try message.check()
+      var message = WireMessage.error(PeerError(.failed, ""))
+      var visitor = try WireVisitor(readingJSON: text)
+      try visitor.visit(&message)
       return message
     } catch { throw PeerError(error) }
   }

@@ -187,12 +187,11 @@ struct RandomMessages {
       let position = position()
       let count = UInt64(random.int(in: 1...40))
       let rejection = Rejection(code: text(90), message: text(1_300))
-      let code = random.int(in: 0...5)
+      let code = random.pick(Verdict.Code.wireOrder) ?? .applied
       for step in 0..<count {
         let next = Position(
           epoch: position.epoch, offset: min(position.offset + step, WireLimits.counts - 1))
-        let other = code == 4 ? Verdict.rejected(rejection) : .aborted
-        verdicts.append(Verdict(wireCode: code, at: next) ?? other)
+        verdicts.append(Verdict(code, at: next, rejection))
       }
     }
     return ReplicaMark(number: count(), batchID: BatchID(random.next()), verdicts: verdicts)

@@ -72,7 +72,7 @@ struct WireFrameTests {
     #expect(refusal(frame(800_000)) == "the zstd frame has another length than it should")
     #expect(refusal(frame(1 << 20)) == "the zstd frame has another length than it should")
     // A frame of the right length is decompressed, and then no message.
-    #expect(refusal(frame(900_000)) == "error 0 is not known here")
+    #expect(refusal(frame(900_000)) == "choice 0 is not known here")
     #expect(refusal(frame(900_000), limit: 800_000)?.contains("longer than") == true)
   }
 

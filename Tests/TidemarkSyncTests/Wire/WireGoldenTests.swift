@@ -65,7 +65,7 @@ struct WireGoldenTests {
       key: key.rawSpan, value: Array("Buy milk".utf8).rawSpan, labels: [Array("inbox".utf8)])
     func digits(_ word: UInt64) -> String {
       var text: [UInt8] = []
-      WireText.append(word: word, to: &text)
+      word.appendText(to: &text)
       return String(decoding: text, as: UTF8.self)
     }
     let document = try Self.document()

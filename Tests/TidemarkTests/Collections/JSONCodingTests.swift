@@ -1,6 +1,7 @@
 import Foundation
 import Testing
 import TidemarkEngine
+import TidemarkNDJSON
 import TidemarkTestKit
 
 import Tidemark

@@ -1,5 +1,6 @@
 import Testing
 import TidemarkEngine
+import TidemarkNDJSON
 import TidemarkTestKit
 
 import Tidemark

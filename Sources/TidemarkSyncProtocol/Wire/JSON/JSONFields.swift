@@ -6,164 +6,196 @@ internal import TidemarkNDJSON
 ///
 /// A field that is given twice is an error; so is, in a request, one that nobody asked for.
 struct JSONFields {
-  let tree: JSONTree
-  private let members: [JSONTree.Member]
-  /// One bit for each member that was taken: objects have at most 64.
+  private let tape: JSONTape
+  var isRequest = false
+  /// The object whose fields are read.
+  private var object = 0
+  /// One bit for each of its members that was taken: objects have at most 64.
   private var taken: UInt64 = 0
 
-  init(_ value: JSONTree.Value, in tree: JSONTree) throws(FormatError) {
-    guard case .object(let members) = value else { throw FormatError("no JSON object") }
-    self.tree = tree
-    self.members = members
+  /// The fields of nothing.
+  init() { tape = JSONTape() }
+
+  init(_ text: [UInt8]) throws(FormatError) {
+    do throws(JSONError) {
+      tape = try JSONTape(text, mostDepth: WireLimits.depth, mostMembers: WireLimits.members)
+    } catch { throw FormatError("no JSON at byte \(error.offset): \(error.reason)") }
+    _ = try enter(0)
   }
 
-  /// The value of a field; nil when it is absent. `null` counts as absent.
-  mutating func take(_ name: StaticString) throws(FormatError) -> JSONTree.Value? {
-    var found: JSONTree.Value?
-    var isThere = false
-    for index in members.indices where tree.holds(members[index].name, name) {
-      guard !isThere else { throw FormatError("the field \(name) is given twice") }
-      isThere = true
-      taken |= 1 << UInt64(index)
-      if case .null = members[index].value { continue }
-      found = members[index].value
+  // MARK: Objects
+
+  /// An object, and what of it was taken.
+  typealias Place = (object: Int, taken: UInt64)
+
+  /// Goes to the fields of another object.
+  /// - Returns: what to come back with.
+  mutating func enter(_ node: Int) throws(FormatError) -> Place {
+    guard tape.nodes[node].kind == .object else { throw FormatError("no JSON object") }
+    defer { (object, taken) = (node, 0) }
+    return (object, taken)
+  }
+
+  /// Sees that an object of a request has no more fields than those taken.
+  mutating func leave(to outer: Place) throws(FormatError) {
+    if isRequest, taken.nonzeroBitCount < tape.nodes[object].count {
+      for (index, member) in tape.members(of: object).enumerated() where taken >> index & 1 == 0 {
+        let name = String(decoding: tape.characters(of: member).prefix(64), as: UTF8.self)
+        throw FormatError("the field \(name) is not known here")
+      }
     }
+    (object, taken) = outer
+  }
+
+  /// Sees the same of the message.
+  mutating func finish() throws(FormatError) { try leave(to: (0, 0)) }
+
+  // MARK: Members
+
+  /// The value of a field; nil when it is absent. `null` counts as absent.
+  mutating func take(
+    _ name: StaticString, isBase64: Bool = false
+  ) throws(FormatError) -> Int? {
+    var found: Int?
+    var bit: UInt64 = 0
+    var member = object + 1
+    let end = Int(tape.nodes[object].next)
+    var index: UInt64 = 0
+    while member < end {
+      let value = member + 1
+      if isName(member, name, isBase64) {
+        guard bit == 0 else { throw FormatError("the field \(name) is given twice") }
+        bit = 1 << index
+        found = tape.nodes[value].kind == .null ? nil : value
+      }
+      member = Int(tape.nodes[value].next)
+      index += 1
+    }
+    taken |= bit
     return found
   }
 
-  /// Makes sure that a request has no more fields than those taken.
-  func finish(isRequest: Bool) throws(FormatError) {
-    guard isRequest, taken.nonzeroBitCount < members.count else { return }
-    for (index, member) in members.enumerated() where taken >> UInt64(index) & 1 == 0 {
-      let name = String(decoding: tree.bytes(member.name).prefix(64), as: UTF8.self)
-      throw FormatError("the field \(name) is not known here")
+  private func isName(_ member: Int, _ name: StaticString, _ isBase64: Bool) -> Bool {
+    let suffix: StaticString = "_base64"
+    let node = tape.nodes[member]
+    guard node.isPlain else {
+      let text = name.description + (isBase64 ? suffix.description : "")
+      return tape.characters(of: member).elementsEqual(text.utf8)
     }
+    let (start, end) = (Int(node.start) + 1, Int(node.end) - 1)
+    let middle = start + name.utf8CodeUnitCount
+    guard end == middle + (isBase64 ? suffix.utf8CodeUnitCount : 0) else { return false }
+    let text = tape.text.rawSpan
+    return text.extracting(start..<middle).holds(name)
+      && (!isBase64 || text.extracting(middle..<end).holds(suffix))
   }
 
-  // MARK: Fields of a type
-
-  mutating func bytes(_ name: StaticString) throws(FormatError) -> [UInt8]? {
-    guard let value = try take(name) else { return nil }
-    guard case .string(let range) = value else { throw FormatError("\(name) is no string") }
-    return tree.bytes(range)
+  mutating func take(_ name: StaticString, isOptional: Bool) throws(FormatError) -> Int? {
+    let value = try take(name)
+    guard value != nil || isOptional else { throw FormatError("the field \(name) is missing") }
+    return value
   }
 
-  /// A field that is text, or under another name base64.
-  mutating func bytes(
-    _ name: StaticString, base64 other: StaticString
-  ) throws(FormatError) -> [UInt8]? {
-    let text = try bytes(name)
-    guard let coded = try bytes(other) else { return text }
-    guard text == nil else { throw FormatError("both \(name) and \(other) are given") }
-    guard let bytes = Base64.decode(coded.rawSpan) else {
-      throw FormatError("\(other) is no base64")
+  /// Whether a field is there, as text or as base64.
+  mutating func has(_ name: StaticString) throws(FormatError) -> Bool {
+    if try take(name) != nil { return true }
+    return try take(name, isBase64: true) != nil
+  }
+
+  // MARK: Values
+
+  func characters(_ value: Int, _ name: StaticString) throws(FormatError) -> [UInt8] {
+    guard tape.nodes[value].kind == .string else { throw FormatError("\(name) is no string") }
+    return tape.characters(of: value)
+  }
+
+  func elements(
+    _ value: Int, _ name: StaticString, atMost limit: Int
+  ) throws(FormatError) -> [Int] {
+    let node = tape.nodes[value]
+    guard node.kind == .array else { throw FormatError("\(name) is no array") }
+    guard node.count <= limit else {
+      throw FormatError("\(name) has \(node.count) elements; at most \(limit) are allowed")
     }
-    return bytes
+    return tape.elements(of: value)
   }
 
-  mutating func text(_ name: StaticString) throws(FormatError) -> String? {
-    try bytes(name).map { String(decoding: $0, as: UTF8.self) }
-  }
-
-  mutating func number(
-    _ name: StaticString, atMost limit: UInt64 = .max
-  ) throws(FormatError) -> UInt64? {
-    guard let value = try take(name) else { return nil }
-    guard case .number(let number, isNegative: false) = value else {
+  func number(
+    _ value: Int, _ name: StaticString, atMost limit: UInt64
+  ) throws(FormatError) -> UInt64 {
+    guard let number = tape.wholeNumber(value), !number.isNegative else {
       throw FormatError("\(name) is no whole number from 0 to \(UInt64.max)")
     }
-    guard number <= limit else {
-      throw FormatError("\(name) is \(number); at most \(limit) is allowed")
+    guard number.size <= limit else {
+      throw FormatError("\(name) is \(number.size); at most \(limit) is allowed")
     }
-    return number
-  }
-
-  mutating func count(_ name: StaticString, atMost limit: Int) throws(FormatError) -> Int? {
-    try number(name, atMost: UInt64(limit)).map { Int($0) }
-  }
-
-  mutating func u32(_ name: StaticString) throws(FormatError) -> UInt32? {
-    try number(name, atMost: UInt64(UInt32.max)).map { UInt32($0) }
+    return number.size
   }
 
   mutating func flag(_ name: StaticString) throws(FormatError) -> Bool {
     guard let value = try take(name) else { return false }
-    guard case .bool(let flag) = value else {
+    let kind = tape.nodes[value].kind
+    guard kind == .yes || kind == .no else {
       throw FormatError("\(name) is neither true nor false")
     }
-    return flag
+    return kind == .yes
   }
 
-  /// Sixteen hexadecimal digits.
-  mutating func word(_ name: StaticString) throws(FormatError) -> UInt64? {
-    guard let text = try bytes(name) else { return nil }
-    guard let word = WireText.word(text[...]) else {
-      throw FormatError("\(name) is not sixteen hexadecimal digits")
+  /// A field that is text, or under another name base64.
+  mutating func bytes(_ name: StaticString) throws(FormatError) -> [UInt8] {
+    let text = try take(name)
+    if let coded = try take(name, isBase64: true) {
+      guard text == nil else { throw FormatError("both \(name) and \(name)_base64 are given") }
+      return try content(coded, name, isBase64: true)
     }
-    return word
+    guard let text else { throw FormatError("the field \(name) is missing") }
+    return try characters(text, name)
   }
 
-  mutating func replica(_ name: StaticString) throws(FormatError) -> ReplicaID? {
-    guard let text = try text(name) else { return nil }
-    guard let replica = ReplicaID(text) else { throw FormatError("\(name) is no replica") }
-    return replica
-  }
-
-  mutating func position(_ name: StaticString) throws(FormatError) -> Position? {
-    guard let text = try bytes(name) else { return nil }
-    guard let position = WireText.position(text) else {
-      throw FormatError("\(name) is no position")
+  private func content(
+    _ value: Int, _ name: StaticString, isBase64: Bool
+  ) throws(FormatError) -> [UInt8] {
+    let text = try characters(value, name)
+    guard isBase64 else { return text }
+    guard let bytes = Base64.decode(text.rawSpan) else {
+      throw FormatError("\(name)_base64 has what is no base64")
     }
-    return position
+    return bytes
   }
 
-  mutating func array(
-    _ name: StaticString, atMost limit: Int
-  ) throws(FormatError) -> [JSONTree.Value]? {
-    guard let value = try take(name) else { return nil }
-    guard case .array(let elements) = value else { throw FormatError("\(name) is no array") }
-    guard elements.count <= limit else {
-      throw FormatError("\(name) has \(elements.count) elements; at most \(limit) are allowed")
+  /// Two lists as one, in byte order.
+  mutating func contents(
+    _ name: StaticString, atMost count: Int
+  ) throws(FormatError) -> [[UInt8]] {
+    var list: [[UInt8]] = []
+    for isBase64 in [false, true] {
+      guard let value = try take(name, isBase64: isBase64) else { continue }
+      for element in try elements(value, name, atMost: count) {
+        list.append(try content(element, name, isBase64: isBase64))
+      }
     }
-    return elements
+    return list.sorted { $0.lexicographicallyPrecedes($1) }
   }
 
-  /// The object in a field, handed to `body` and then seen to be used up.
-  mutating func object<T>(
-    _ name: StaticString, isRequest: Bool,
-    _ body: (inout JSONFields) throws(FormatError) -> T
-  ) throws(FormatError) -> T? {
-    guard let value = try take(name) else { return nil }
-    return try JSONFields.read(value, in: tree, isRequest: isRequest, body)
-  }
-
-  /// The objects in a field that is an array of them.
-  mutating func objects<T>(
-    _ name: StaticString, atMost limit: Int, isRequest: Bool,
-    _ body: (inout JSONFields) throws(FormatError) -> T
-  ) throws(FormatError) -> [T]? {
-    guard let elements = try array(name, atMost: limit) else { return nil }
-    var result: [T] = []
-    result.reserveCapacity(elements.count)
-    for element in elements {
-      result.append(try JSONFields.read(element, in: tree, isRequest: isRequest, body))
+  /// A text after RFC 3339, or a pair of seconds and nanoseconds.
+  mutating func time() throws(FormatError) -> Timestamp? {
+    let text = try take("time").map { (node) throws(FormatError) in try characters(node, "time") }
+    guard let pair = try take("time_unix") else {
+      guard let text else { return nil }
+      guard let time = Timestamp(rfc3339: text.rawSpan) else {
+        throw FormatError("time is not RFC 3339")
+      }
+      return time
     }
-    return result
+    let numbers = try elements(pair, "time_unix", atMost: 2)
+    guard text == nil, numbers.count == 2, let seconds = tape.wholeNumber(numbers[0]),
+      let part = tape.wholeNumber(numbers[1]), !part.isNegative, part.size < 1_000_000_000,
+      let whole = seconds.isNegative ? Self.negated(seconds.size) : Int64(exactly: seconds.size)
+    else { throw FormatError("time_unix is not two whole numbers, the second below 1000000000") }
+    return Timestamp(seconds: whole, nanoseconds: UInt32(part.size))
   }
 
-  static func read<T>(
-    _ value: JSONTree.Value, in tree: JSONTree, isRequest: Bool,
-    _ body: (inout JSONFields) throws(FormatError) -> T
-  ) throws(FormatError) -> T {
-    var fields = try JSONFields(value, in: tree)
-    let result = try body(&fields)
-    try fields.finish(isRequest: isRequest)
-    return result
+  private static func negated(_ size: UInt64) -> Int64? {
+    size <= 1 << 63 ? Int64(bitPattern: 0 &- size) : nil
   }
-}
-
-/// The meaning of a field's absence where it must be there.
-func required<T>(_ value: T?, _ name: StaticString) throws(FormatError) -> T {
-  guard let value else { throw FormatError("the field \(name) is missing") }
-  return value
 }

@@ -67,28 +67,3 @@ public enum WireMessage: Sendable, Hashable {
     }
   }
 }
-
-extension WireMessage.Kind {
-  /// Its name in JSON.
-  public var name: String {
-    switch self {
-    case .helloRequest: "hello"
-    case .helloAnswer: "hello_answer"
-    case .pushRequest: "push"
-    case .pushAnswer: "push_answer"
-    case .pullRequest: "pull"
-    case .pullAnswer: "pull_answer"
-    case .valuesRequest: "values"
-    case .valuesAnswer: "values_answer"
-    case .digestRequest: "digest"
-    case .digestAnswer: "digest_answer"
-    case .downloadRequest: "download"
-    case .downloadAnswer: "download_answer"
-    case .attachRequest: "attach"
-    case .attachAnswer: "attach_answer"
-    case .fetchRequest: "fetch"
-    case .fetchAnswer: "fetch_answer"
-    case .error: "error"
-    }
-  }
-}

@@ -1,5 +1,4 @@
 internal import TidemarkEngine
-internal import TidemarkNDJSON
 
 /// Takes a JSON text apart into the nodes of a ``JSONTape``.
 struct TapeBuilder: ~Escapable {
@@ -10,11 +9,15 @@ struct TapeBuilder: ~Escapable {
   private var parent = -1
   private var depth = 0
   private let mostNodes: Int
+  private let mostDepth: Int
+  private let mostMembers: Int
 
   @_lifetime(copy text)
-  init(_ text: RawSpan, mostNodes: Int = .max) {
+  init(_ text: RawSpan, mostNodes: Int, mostDepth: Int, mostMembers: Int) {
     scanner = JSONScanner(text)
     self.mostNodes = mostNodes
+    self.mostDepth = mostDepth
+    self.mostMembers = mostMembers
     nodes.reserveCapacity(min(text.byteCount / 8 + 4, 64))
   }
 
@@ -31,11 +34,11 @@ struct TapeBuilder: ~Escapable {
       while parent >= 0 {
         let node = nodes[parent]
         if node.count == 0 {
-          if peek() != Self.closing(node.kind) {
+          if scanner.peek() != Self.closing(node.kind) {
             try beginMember(of: node.kind)
             break
           }
-        } else if peek() == UInt8(ascii: ",") {
+        } else if scanner.peek() == UInt8(ascii: ",") {
           scanner.offset += 1
           try beginMember(of: node.kind)
           break
@@ -49,28 +52,14 @@ struct TapeBuilder: ~Escapable {
     kind == .object ? UInt8(ascii: "}") : UInt8(ascii: "]")
   }
 
-  /// The next byte that is not white space. The scanner's own is a call for each byte, since it
-  /// belongs to another module.
-  @inline(__always)
-  private mutating func peek() -> UInt8 {
-    let bytes = scanner.bytes
-    while scanner.offset >= 0, scanner.offset < bytes.byteCount {
-      let byte = bytes.byte(scanner.offset)
-      if byte > 0x20 { return byte }
-      guard byte == 0x20 || byte == 0x0a || byte == 0x0d || byte == 0x09 else { return byte }
-      scanner.offset += 1
-    }
-    return 0
-  }
-
   /// Takes up a value; of an object or array its opening only.
   private mutating func beginValue() throws(JSONError) {
-    let first = peek()
+    let first = scanner.peek()
     let start = scanner.offset
     guard nodes.count < mostNodes else { throw JSONError(.tooDeep, at: start) }
     switch first {
     case UInt8(ascii: "{"), UInt8(ascii: "["):
-      guard depth < JSONScanner.maximumDepth else { throw JSONError(.tooDeep, at: start) }
+      guard depth < mostDepth else { throw JSONError(.deeper(than: mostDepth), at: start) }
       scanner.offset += 1
       let kind: JSONTape.Kind = first == UInt8(ascii: "{") ? .object : .array
       let next = UInt32(parent + 1)
@@ -107,14 +96,17 @@ struct TapeBuilder: ~Escapable {
   private mutating func beginMember(of kind: JSONTape.Kind) throws(JSONError) {
     nodes[parent].count += 1
     guard kind == .object else { return }
-    guard peek() == UInt8(ascii: "\"") else { throw scanner.error(.nameExpected) }
+    guard nodes[parent].count <= mostMembers else {
+      throw JSONError(.tooManyFields(most: mostMembers), at: scanner.offset)
+    }
+    guard scanner.peek() == UInt8(ascii: "\"") else { throw scanner.error(.nameExpected) }
     try takeString()
-    guard peek() == UInt8(ascii: ":") else { throw scanner.error(.colonExpected) }
+    guard scanner.peek() == UInt8(ascii: ":") else { throw scanner.error(.colonExpected) }
     scanner.offset += 1
   }
 
   private mutating func endContainer(_ node: JSONTape.Node) throws(JSONError) {
-    guard peek() == Self.closing(node.kind) else {
+    guard scanner.peek() == Self.closing(node.kind) else {
       throw scanner.error(
         node.kind == .object ? .commaOrBraceExpected : .commaOrBracketExpected)
     }

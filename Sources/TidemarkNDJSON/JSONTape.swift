@@ -1,5 +1,4 @@
 internal import TidemarkEngine
-package import TidemarkNDJSON
 
 /// A JSON text that was taken apart: its values in the order of the text, in one flat table.
 ///
@@ -11,32 +10,36 @@ package struct JSONTape: Sendable {
   package struct Node: Sendable {
     package var kind: Kind
     /// Whether the characters of a string stand in the text as they are, without escapes.
-    var isPlain = true
+    package var isPlain = true
     /// The value's place in the text; a string's with its quotes.
-    var start: UInt32
-    var end: UInt32 = 0
+    package var start: UInt32
+    package var end: UInt32 = 0
     /// The node behind the value and all that is in it.
     package var next: UInt32
     /// Elements of an array, members of an object.
-    var count: UInt32 = 0
+    package var count: UInt32 = 0
 
-    var isContainer: Bool { kind == .object || kind == .array }
+    package var isContainer: Bool { kind == .object || kind == .array }
   }
 
-  let text: [UInt8]
+  package let text: [UInt8]
   /// The names of an object stand before their values, as strings.
-  let nodes: [Node]
+  package let nodes: [Node]
 
   /// Takes a text apart.
   /// - Parameters:
   ///   - mostNodes: how many values and names it may have.
+  ///   - mostDepth: how deep objects and arrays may be nested.
+  ///   - mostMembers: how many members an object may have.
   ///   - defaults: an object whose values stand in for what the text lacks; empty for none.
   package init(
-    _ text: [UInt8], mostNodes: Int = .max, defaults: [UInt8] = []
+    _ text: [UInt8], mostNodes: Int = .max, mostDepth: Int = JSONScanner.maximumDepth,
+    mostMembers: Int = .max, defaults: [UInt8] = []
   ) throws(JSONError) {
     let all = defaults.isEmpty ? text : text + [UInt8(ascii: " ")] + defaults
     guard all.count < UInt32.max else { throw JSONError(.tooDeep, at: 0) }
-    var builder = TapeBuilder(all.rawSpan, mostNodes: mostNodes)
+    var builder = TapeBuilder(
+      all.rawSpan, mostNodes: mostNodes, mostDepth: mostDepth, mostMembers: mostMembers)
     try builder.build(values: defaults.isEmpty ? 1 : 2)
     // The text must not be two values by itself.
     guard defaults.isEmpty || builder.nodes[Int(builder.nodes[0].next)].start > text.count else {
@@ -46,17 +49,19 @@ package struct JSONTape: Sendable {
     self.text = all
   }
 
+  /// The tape of no text.
+  package init() { (text, nodes) = ([], []) }
+
   package subscript(_ index: Int) -> Node { nodes[index] }
 
   /// The text of a value.
   package func bytes(of node: Node) -> ArraySlice<UInt8> { text[Int(node.start)..<Int(node.end)] }
 
-  /// The characters of a string.
-  func string(_ node: Node) -> String {
-    guard node.isPlain else {
-      return String(decoding: Self.unescaped(bytes(of: node)), as: UTF8.self)
-    }
-    return text.string(Int(node.start) + 1..<Int(node.end) - 1)
+  /// The UTF-8 bytes of a string.
+  package func characters(of index: Int) -> [UInt8] {
+    let node = nodes[index]
+    guard node.isPlain else { return Self.unescaped(bytes(of: node)) }
+    return Array(text[Int(node.start) + 1..<Int(node.end) - 1])
   }
 
   /// The UTF-8 bytes of a string that is known to be well-formed.
@@ -71,38 +76,24 @@ package struct JSONTape: Sendable {
     return Array(buffer[..<(end ?? 0)])
   }
 
-  /// The first name of an object, from one of its names on, that says these UTF-8 bytes.
-  /// - Parameters:
-  ///   - first: the node of a name.
-  ///   - end: the node behind the object, or of the name to stop at.
-  /// - Returns: its node; nil where there is none.
-  @inline(__always)
-  func name(_ name: RawSpan, from first: Int, upTo end: Int) -> Int? {
-    let nodes = nodes.span
-    let text = text.rawSpan
-    var index = first
-    while index < end {
-      let node = nodes[index]
-      let start = Int(node.start) + 1
-      if node.isPlain {
-        if Int(node.end) - 1 - start == name.byteCount,
-          text.extracting(start..<Int(node.end) - 1).isSame(as: name)
-        {
-          return index
-        }
-      } else if Self.unescaped(bytes(of: node)).rawSpan.isSame(as: name) {
-        return index
-      }
-      index = Int(nodes[index + 1].next)
-    }
-    return nil
+  /// The size of a whole number below 2^64; nil for any other value.
+  package func wholeNumber(_ index: Int) -> (size: UInt64, isNegative: Bool)? {
+    let node = nodes[index]
+    guard node.kind == .number else { return nil }
+    var scanner = JSONScanner(text.rawSpan, at: Int(node.start))
+    let isNegative = scanner.peek() == UInt8(ascii: "-")
+    let start = Int(node.start) + (isNegative ? 1 : 0)
+    guard let isWhole = try? scanner.skipNumber(), isWhole,
+      let size = scanner.wholeNumber(from: start, atMost: .max)
+    else { return nil }
+    return (size, isNegative)
   }
 
   /// The members of an object: the nodes of their names, whose values are next to them.
   package func members(of object: Int) -> [Int] { parts(of: object, valueAt: 1) }
 
   /// The nodes of an array's elements.
-  func elements(of array: Int) -> [Int] { parts(of: array, valueAt: 0) }
+  package func elements(of array: Int) -> [Int] { parts(of: array, valueAt: 0) }
 
   /// - Parameter offset: how many nodes stand in a part before its value.
   private func parts(of container: Int, valueAt offset: Int) -> [Int] {
@@ -115,41 +106,4 @@ package struct JSONTape: Sendable {
     }
     return parts
   }
-
-  /// The path from the whole text to a value, as codings name it.
-  func path(to target: Int) -> [JSONKey] {
-    var path: [JSONKey] = []
-    var index = 0
-    while index < target, target < nodes[index].next {
-      let isObject = nodes[index].kind == .object
-      index += isObject ? 2 : 1
-      var position = 0
-      while target >= nodes[index].next {
-        index = Int(nodes[index].next) + (isObject ? 1 : 0)
-        position += 1
-      }
-      path.append(isObject ? JSONKey(string(nodes[index - 1])) : JSONKey(position))
-    }
-    return path
-  }
-}
-
-/// A step of a path in a JSON text: a name or a position.
-struct JSONKey: CodingKey {
-  let stringValue: String
-  let intValue: Int?
-
-  init(_ name: String) {
-    stringValue = name
-    intValue = nil
-  }
-
-  init(_ position: Int) {
-    stringValue = "\(position)"
-    intValue = position
-  }
-
-  init?(stringValue: String) { self.init(stringValue) }
-
-  init?(intValue: Int) { self.init(intValue) }
 }

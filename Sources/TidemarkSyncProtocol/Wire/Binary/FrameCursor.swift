@@ -1,0 +1,293 @@
+internal import Tidemark
+internal import TidemarkEngine
+
+/// The bytes of a message in a frame, as they are written or read one after the other.
+///
+/// A message that is read is looked at strictly: what is taken would be written the same way, so
+/// every value has one coding. Every count is compared with the bytes that are left before anything
+/// is set aside for it. What takes more memory than bytes, such as keys that share their beginning,
+/// has a budget.
+struct FrameCursor {
+  enum Mode {
+    case read, write
+    /// Leaves the entries of a page out, which may be the same for many readers.
+    case writeHead
+    /// Neither reads nor writes.
+    case check
+  }
+
+  let mode: Mode
+  /// What was written.
+  var out: ByteWriter
+  /// What is read: from `offset` to `end`, which is the end of the message or of a field of it.
+  private let source: [UInt8]
+  private var offset = 0
+  private var end: Int
+  /// Whether fields that are not known are refused: nothing that a caller asks for is left undone
+  /// silently.
+  private let isRequest: Bool
+  /// The last position, from which the next is counted.
+  var last = Position.beginning
+  /// The last key, whose beginning the next may share.
+  private var lastKey: [UInt8] = []
+  /// How many bytes of keys may still come: a reader does not take more.
+  private var keyBudget: Int
+  /// The byte of flags that was read, or where it was written.
+  private var flagByte = 0
+  /// The optional fields that were written, or that nobody has read yet.
+  private var fields: [Field] = []
+
+  init(writing capacity: Int, budget: Int, isHead: Bool = false) {
+    (mode, source, end, isRequest) = (isHead ? .writeHead : .write, [], 0, false)
+    keyBudget = budget
+    out = ByteWriter(capacity: capacity)
+  }
+
+  init(reading bytes: [UInt8], isRequest: Bool, budget: Int) {
+    (mode, source, end, keyBudget) = (.read, bytes, bytes.count, budget)
+    self.isRequest = isRequest
+    out = ByteWriter()
+  }
+
+  /// For a check.
+  init() {
+    (mode, source, end, isRequest, keyBudget) = (.check, [], 0, false, .max)
+    out = ByteWriter()
+  }
+
+  var isReading: Bool { mode == .read }
+
+  /// How many bytes are left to be read; what is written has no end.
+  var remaining: Int { mode == .read ? end - offset : .max }
+
+  func finish() throws(FormatError) {
+    guard offset == end else { throw FormatError("bytes after the message") }
+  }
+
+  // MARK: Values
+
+  mutating func u8(_ value: inout UInt8) throws(FormatError) {
+    guard mode == .read else { return out.u8(value) }
+    guard remaining >= 1 else { throw FormatError("ends too early") }
+    value = try source.rawSpan.u8(at: offset)
+    offset += 1
+  }
+
+  mutating func u64(_ value: inout UInt64) throws(FormatError) {
+    guard mode == .read else { return out.u64(value) }
+    guard remaining >= 8 else { throw FormatError("ends too early") }
+    value = try source.rawSpan.u64(at: offset)
+    offset += 8
+  }
+
+  @inline(__always)
+  mutating func varint(_ value: inout UInt64) throws(FormatError) {
+    guard mode == .read else { return out.varint(value) }
+    var reader = ByteReader(source.rawSpan, at: offset)
+    value = try reader.varint()
+    guard reader.offset <= end else { throw FormatError("ends too early") }
+    offset = reader.offset
+  }
+
+  mutating func varint(_ value: inout Int, atMost limit: Int) throws(FormatError) {
+    var number = UInt64(truncatingIfNeeded: value)
+    try varint(&number)
+    guard number <= UInt64(max(limit, 0)) else { throw FormatError("number out of bounds") }
+    value = Int(number)
+  }
+
+  /// A count of rows of at least so many bytes each.
+  mutating func count(
+    _ count: inout Int, atMost limit: Int, each size: Int
+  ) throws(FormatError) {
+    try varint(&count, atMost: limit)
+    guard count <= remaining / size else { throw FormatError("ends too early") }
+  }
+
+  mutating func raw(_ bytes: inout [UInt8], count: Int) throws(FormatError) {
+    guard mode == .read else {
+      guard bytes.count == count else { throw FormatError("bytes of another length") }
+      if mode != .check { out.raw(bytes) }
+      return
+    }
+    guard count <= remaining else { throw FormatError("ends too early") }
+    bytes = [UInt8](copying: try source.rawSpan.slice(offset, count))
+    offset += count
+  }
+
+  mutating func bytes(_ bytes: inout [UInt8], atMost limit: Int) throws(FormatError) {
+    var count = bytes.count
+    try varint(&count, atMost: min(limit, remaining))
+    try raw(&bytes, count: count)
+  }
+
+  mutating func contents<T: WireBytes>(
+    _ contents: inout [T], atMost limit: Int, each size: Int
+  ) throws(FormatError) {
+    var count = contents.count
+    try self.count(&count, atMost: limit, each: size)
+    if isReading { contents.reserveCapacity(count) }
+    for index in 0..<count {
+      var content = isReading ? [] : contents[index].wireBytes
+      try bytes(&content, atMost: Limits.keyBytes)
+      if isReading { contents.append(T(content)) }
+    }
+  }
+
+  /// How far a number is from another one, in both directions around 2^64.
+  @inline(__always)
+  mutating func difference(_ number: inout UInt64, from other: UInt64) throws(FormatError) {
+    let distance = Int64(bitPattern: number &- other)
+    var code = UInt64(bitPattern: (distance << 1) ^ (distance >> 63))
+    try varint(&code)
+    number = other &+ (code >> 1 ^ (0 &- (code & 1)))
+  }
+
+  /// An epoch that stands there only where it is another one than the last.
+  mutating func epoch(
+    _ epoch: inout UInt64, isOther: Bool, than last: UInt64
+  ) throws(FormatError) {
+    guard isOther else { return epoch = last }
+    try u64(&epoch)
+    guard epoch != last else { throw FormatError("the same epoch again") }
+  }
+
+  /// A key that may share the beginning of the last one.
+  mutating func key(_ key: inout [UInt8]) throws(FormatError) {
+    guard mode == .read else {
+      try use(key.count)
+      let shared = key.rawSpan.commonPrefix(with: lastKey.rawSpan)
+      out.varint(shared)
+      out.varint(key.count - shared)
+      out.raw(key.rawSpan.extracting(shared..<key.count))
+      return lastKey = key
+    }
+    var (shared, rest) = (0, 0)
+    try varint(&shared, atMost: lastKey.count)
+    try varint(&rest, atMost: Limits.keyBytes - shared)
+    try use(shared + rest)
+    guard rest <= remaining else { throw FormatError("ends too early") }
+    let source = source
+    if rest > 0, shared < lastKey.count, source[offset] == lastKey[shared] {
+      throw FormatError("a key shares more with the last one than it says")
+    }
+    key = []
+    key.reserveCapacity(shared + rest)
+    key.append(contentsOf: lastKey[..<shared])
+    key.append(copying: try source.rawSpan.slice(offset, rest))
+    offset += rest
+    lastKey = key
+  }
+
+  private mutating func use(_ count: Int) throws(FormatError) {
+    keyBudget -= count
+    guard keyBudget >= 0 else { throw FormatError("keys are longer than a message may be") }
+  }
+
+  // MARK: Flags
+
+  /// The byte that the flags after it are in.
+  mutating func flags(_ known: UInt8) throws(FormatError) {
+    flagByte = out.count
+    var byte: UInt8 = 0
+    try u8(&byte)
+    guard mode == .read else { return }
+    guard byte & ~known == 0 else { throw FormatError("flags that are not known here") }
+    flagByte = Int(byte)
+  }
+
+  mutating func flag(_ bit: UInt8, _ flag: inout Bool) {
+    if mode == .read {
+      flag = flagByte & Int(bit) != 0
+    } else if flag {
+      out.bytes[flagByte] |= bit
+    }
+  }
+
+  // MARK: Optional fields
+
+  /// Begins a list of number, length and bytes. Answers may have fields of a later version, which
+  /// are passed over.
+  /// - Returns: the list around it, and where this one is written.
+  mutating func beginFields(
+    atLeast least: Int
+  ) throws(FormatError) -> (around: [Field], start: Int) {
+    let outer = (around: fields, start: out.count)
+    fields = []
+    guard mode == .read else {
+      // Mostly there are none, and the byte says so.
+      out.u8(0)
+      return outer
+    }
+    var length = 0
+    try varint(&length, atMost: WireLimits.optionalBytes)
+    guard length >= least else { throw FormatError("no optional fields where some should be") }
+    guard length <= remaining else { throw FormatError("ends too early") }
+    let listEnd = offset + length
+    var previous: UInt64 = 0
+    while offset < listEnd {
+      var (number, size): (UInt64, Int) = (0, 0)
+      try varint(&number)
+      guard number > previous else { throw FormatError("optional fields are not in order") }
+      previous = number
+      try varint(&size, atMost: length)
+      fields.append(Field(number: number, range: offset..<offset + size))
+      offset += size
+    }
+    guard offset == listEnd else { throw FormatError("optional fields end too late") }
+    return outer
+  }
+
+  mutating func endFields(_ outer: (around: [Field], start: Int)) throws(FormatError) {
+    defer { fields = outer.around }
+    guard !fields.isEmpty else { return }
+    guard mode != .read else {
+      if isRequest { throw FormatError("fields that are not known here") }
+      return
+    }
+    var list = ByteWriter()
+    for field in fields.sorted(by: { $0.number < $1.number }) {
+      list.varint(field.number)
+      list.blob(field.bytes)
+    }
+    guard list.count <= WireLimits.optionalBytes else {
+      throw FormatError("optional fields are longer than they may be")
+    }
+    var counted = ByteWriter(capacity: list.count + 3)
+    counted.blob(list.bytes)
+    out.bytes.replaceSubrange(outer.start..<outer.start + 1, with: counted.bytes)
+  }
+
+  /// Whether a field is in the list that is read.
+  func has(_ number: UInt64) -> Bool { fields.contains { $0.number == number } }
+
+  /// Goes to where a field is read.
+  /// - Returns: what to come back to: a place to read, or where the field begins to be written.
+  mutating func beginField(_ number: UInt64) -> Range<Int> {
+    guard mode == .read, let index = fields.firstIndex(where: { $0.number == number }) else {
+      return out.count..<out.count
+    }
+    let outer = offset..<end
+    let range = fields.remove(at: index).range
+    (offset, end) = (range.lowerBound, range.upperBound)
+    return outer
+  }
+
+  mutating func endField(_ number: UInt64, _ outer: Range<Int>) throws(FormatError) {
+    guard mode == .read else {
+      fields.append(Field(number: number, bytes: Array(out.bytes[outer.lowerBound...])))
+      return out.bytes.removeLast(out.count - outer.lowerBound)
+    }
+    guard remaining == 0 else {
+      throw FormatError("an optional field is longer than its content")
+    }
+    (offset, end) = (outer.lowerBound, outer.upperBound)
+  }
+
+  /// An optional field that was written, or the place of one to be read.
+  struct Field {
+    fileprivate var number: UInt64
+    fileprivate var bytes: [UInt8] = []
+    fileprivate var range = 0..<0
+  }
+}

@@ -1,0 +1,218 @@
+internal import Tidemark
+internal import TidemarkEngine
+
+// The parts that messages have in common.
+
+/// A message, or a part of one.
+protocol WirePart {
+  mutating func visit(_ v: inout WireVisitor) throws(FormatError)
+}
+
+extension WireVisitor {
+  /// Everything when there is none.
+  mutating func scope(_ scope: inout SyncScope) throws(FormatError) {
+    if has(!scope.isEverything) { try part("scope", &scope, isOptional: true) }
+  }
+
+  /// How far the authorization reaches.
+  mutating func reach(_ reach: inout UInt64?) throws(FormatError) {
+    try field(1, "reach", &reach, 0) { (reach, v) throws(FormatError) in
+      try v.value("reach", &reach)
+    }
+  }
+
+  mutating func attachment(
+    _ name: StaticString, _ attachment: inout AttachmentReference
+  ) throws(FormatError) {
+    if !isReading { try attachment.check() }
+    try value(name, &attachment)
+    if isReading { try attachment.check() }
+  }
+}
+
+extension SyncScope: WirePart {
+  mutating func visit(_ v: inout WireVisitor) throws(FormatError) {
+    var labels = labels
+    var prefixes = prefixBytes
+    if v.normalizes {
+      labels = labels.sorted().withoutRepeats()
+      prefixes = prefixes.sorted { $0.lexicographicallyPrecedes($1) }.withoutRepeats()
+    }
+    let most = WireLimits.scopeRows
+    try v.contents("labels", &labels, atMost: most, each: 2)
+    try v.contents("prefixes", &prefixes, atMost: most, each: 1)
+    try WireBounds.check(labels, atMost: most, 1...Limits.labelBytes, "labels")
+    try WireBounds.check(prefixes, atMost: most, 0...Limits.keyBytes, "prefixes")
+    // The scope makes a table of all of them, and that once.
+    if v.isReading || v.normalizes { self = SyncScope(labels: labels, prefixBytes: prefixes) }
+  }
+}
+
+extension Array where Element: Equatable {
+  /// Each once, if they are sorted.
+  fileprivate func withoutRepeats() -> [Element] {
+    var result: [Element] = []
+    for element in self where element != result.last { result.append(element) }
+    return result
+  }
+}
+
+extension SyncLimits: WirePart {
+  mutating func visit(_ v: inout WireVisitor) throws(FormatError) {
+    try v.number("changes", &changes, in: 1...WireLimits.statedLimit)
+    try v.number("bytes", &bytes, in: 1...WireLimits.statedLimit)
+  }
+}
+
+extension FeedRange: WirePart {
+  mutating func visit(_ v: inout WireVisitor) throws(FormatError) {
+    let blank = FeedEpoch(epoch: 0, firstOffset: 0)
+    // A frame counts an epoch's first offset from the one before.
+    var first: UInt64 = 0
+    try v.list("epochs", &epochs, blank, count: 0...Limits.epochs, each: 9) {
+      (row, v) throws(FormatError) in
+      try v.value("epoch", &row.epoch)
+      var offset = row.firstOffset
+      if !v.isJSON, !v.isReading {
+        guard offset >= first else { throw FormatError("epochs are not in order") }
+        offset -= first
+      }
+      try v.count("first", &offset)
+      row.firstOffset = v.isJSON ? offset : offset + first
+      // An epoch in which nothing was written begins where the next one does.
+      guard row.firstOffset >= max(first, 1) else { throw FormatError("epochs are not in order") }
+      first = row.firstOffset
+      try Position(epoch: 0, offset: first).check()
+    }
+    try v.count("head", &head)
+    try v.count("truncated_through", &truncatedThrough, isOptional: true)
+  }
+}
+
+extension ReplicaMark: WirePart {
+  mutating func visit(_ v: inout WireVisitor) throws(FormatError) {
+    if v.normalizes { cutTexts() }
+    try v.count("number", &number)
+    try v.value("batch", &batchID)
+    try v.verdicts(&verdicts)
+    try WireBounds.check(rows: verdicts.count)
+    for verdict in verdicts { try verdict.position?.check() }
+  }
+
+  private mutating func cutTexts() {
+    var left = WireLimits.markTextBytes
+    var last: Rejection?
+    for index in verdicts.indices {
+      guard case .rejected(var rejection) = verdicts[index] else { continue }
+      rejection.code.cut(to: WireLimits.codeBytes)
+      rejection.message.cut(to: WireLimits.textBytes)
+      // One that repeats the last travels once.
+      if rejection.message != last?.message {
+        if rejection.message.utf8.count > left { rejection.message = "" }
+        left -= rejection.message.utf8.count
+      }
+      last = rejection
+      verdicts[index] = .rejected(rejection)
+    }
+  }
+}
+
+extension Rejection: WirePart {
+  mutating func visit(_ v: inout WireVisitor) throws(FormatError) {
+    try v.text("code", &code, atMost: WireLimits.codeBytes)
+    try v.text("message", &message, atMost: WireLimits.textBytes, isOptional: true)
+  }
+}
+
+extension Verdict {
+  /// Their names in JSON, and their numbers in frames: `WireProtocol.md`, section "Mark".
+  enum Code: Int, CaseIterable, WireChoice {
+    case applied, duplicate, conflict, lost, rejected, aborted
+
+    static var wireOrder: [Self] { allCases }
+    static let wireNames: [StaticString] = [
+      "applied", "duplicate", "conflict", "lost", "rejected", "aborted",
+    ]
+  }
+
+  var code: Code {
+    switch self {
+    case .applied: .applied
+    case .duplicate: .duplicate
+    case .conflict: .conflict
+    case .lost: .lost
+    case .rejected: .rejected
+    case .aborted: .aborted
+    }
+  }
+
+  init(_ code: Code, at position: Position, _ rejection: Rejection? = nil) {
+    self =
+      switch code {
+      case .applied: .applied(position)
+      case .duplicate: .duplicate(position)
+      case .conflict: .conflict(position)
+      case .lost: .lost(position)
+      case .rejected: .rejected(rejection ?? Rejection(code: "", message: ""))
+      case .aborted: .aborted
+      }
+  }
+
+  /// The position in it.
+  package var position: Position? {
+    switch self {
+    case .applied(let position), .duplicate(let position), .conflict(let position),
+      .lost(let position):
+      position
+    case .rejected, .aborted: nil
+    }
+  }
+
+  /// The same of another position, if it is of one.
+  package func at(_ position: Position) -> Verdict {
+    self.position == nil ? self : Verdict(code, at: position)
+  }
+}
+
+extension DigestPart {
+  /// - Parameter rows: how many keys there may be in this part and those behind it.
+  mutating func visit(_ v: inout WireVisitor, _ rows: inout Int) throws(FormatError) {
+    try v.part("total", &total)
+    var hasKeys = if case .keys = content { true } else { false }
+    try v.flags(1)
+    try v.presence(of: "keys", or: "sums", &hasKeys)
+    guard hasKeys else {
+      var sums: [DigestSum] = if case .sums(let sums) = content { sums } else { [] }
+      let count = WireLimits.digestParts...WireLimits.digestParts
+      try v.list("sums", &sums, DigestSum(), count: count, each: 1) {
+        (sum, v) throws(FormatError) in try sum.visit(&v)
+      }
+      content = .sums(sums)
+      return
+    }
+    var keys: [DigestKey] = if case .keys(let keys) = content { keys } else { [] }
+    let blank = DigestKey(key: [], position: .beginning, low: 0, high: 0)
+    try v.list("keys", &keys, blank, count: 0...rows, each: 20) { (row, v) throws(FormatError) in
+      try v.key(&row.key)
+      try v.nextPosition("position", &row.position)
+      var print = WireFingerprint(low: row.low, high: row.high)
+      try v.value("sum", &print)
+      (row.low, row.high) = (print.low, print.high)
+    }
+    rows -= keys.count
+    content = .keys(keys)
+  }
+}
+
+extension DigestSum: WirePart {
+  mutating func visit(_ v: inout WireVisitor) throws(FormatError) {
+    try v.number("keys", &keys, in: 0...UInt64.max)
+    guard keys > 0 else {
+      guard low == 0, high == 0 else { throw FormatError("a sum over no keys") }
+      return
+    }
+    var print = WireFingerprint(low: low, high: high)
+    try v.value("sum", &print)
+    (low, high) = (print.low, print.high)
+  }
+}

@@ -1,0 +1,108 @@
+internal import TidemarkEngine
+
+extension WireVisitor {
+  mutating func verdicts(_ verdicts: inout [Verdict]) throws(FormatError) {
+    guard isJSON else { return try runs(of: &verdicts) }
+    try list("verdicts", &verdicts, .aborted, count: 0...WireLimits.rows, each: 1) {
+      (verdict, v) throws(FormatError) in
+      var code = verdict.code
+      try v.value("verdict", &code)
+      if v.isReading { verdict = Verdict(code, at: .beginning) }
+      if case .rejected(var rejection) = verdict {
+        try rejection.visit(&v)
+        verdict = .rejected(rejection)
+      } else if var position = verdict.position {
+        try v.value("position", &position)
+        verdict = verdict.at(position)
+      }
+    }
+  }
+
+  /// Verdicts in runs: those on changes in a row are mostly alike, at positions in a row.
+  mutating func runs(of verdicts: inout [Verdict]) throws(FormatError) {
+    var count = verdicts.count
+    try frame.varint(&count, atMost: WireLimits.rows)
+    var last = Position.beginning
+    var index = 0
+    while index < count {
+      var verdict = isReading ? .aborted : verdicts[index]
+      var length = isReading ? 0 : Self.run(verdicts, from: index)
+      try run(&verdict, &length, atMost: count - index, after: last)
+      if isReading {
+        if let previous = verdicts.last, verdict.continues(previous) {
+          throw FormatError("two runs of verdicts are one")
+        }
+        try Self.append(verdict, length, to: &verdicts)
+      }
+      index += length
+      last = verdicts[index - 1].position ?? last
+    }
+  }
+
+  /// How many verdicts are in a run.
+  private static func run(_ verdicts: [Verdict], from start: Int) -> Int {
+    var end = start + 1
+    while end < verdicts.count, verdicts[end].continues(verdicts[end - 1]) { end += 1 }
+    return end - start
+  }
+
+  /// The first verdict of a run, and the run's length.
+  private mutating func run(
+    _ first: inout Verdict, _ length: inout Int, atMost most: Int, after last: Position
+  ) throws(FormatError) {
+    var position = first.position ?? last
+    var tag =
+      length << WireFlags.verdictShift | first.code.rawValue
+      | (position.epoch != last.epoch ? WireFlags.verdictOtherEpoch : 0)
+    try frame.varint(&tag, atMost: WireLimits.rows << WireFlags.verdictShift | 15)
+    length = tag >> WireFlags.verdictShift
+    guard (1...most).contains(length) else {
+      throw FormatError("a run of verdicts is out of bounds")
+    }
+    let isOther = tag & WireFlags.verdictOtherEpoch != 0
+    let number = tag & (WireFlags.verdictOtherEpoch - 1)
+    guard let code = Verdict.Code(rawValue: number) else {
+      throw FormatError("verdict \(number) is not known here")
+    }
+    if isReading { first = Verdict(code, at: position) }
+    if case .rejected(var rejection) = first, !isOther {
+      try rejection.visit(&self)
+      first = .rejected(rejection)
+    } else if first.position != nil {
+      try frame.epoch(&position.epoch, isOther: isOther, than: last.epoch)
+      try frame.difference(&position.offset, from: last.offset &+ 1)
+      first = first.at(position)
+    } else if isOther {
+      throw FormatError("verdict \(number) is not known here")
+    }
+  }
+
+  private static func append(
+    _ first: Verdict, _ count: Int, to verdicts: inout [Verdict]
+  ) throws(FormatError) {
+    guard let position = first.position else {
+      verdicts.append(contentsOf: repeatElement(first, count: count))
+      return
+    }
+    guard position.offset <= .max - UInt64(count - 1) else {
+      throw FormatError("an offset is out of bounds")
+    }
+    for step in 0..<UInt64(count) {
+      verdicts.append(first.at(Position(epoch: position.epoch, offset: position.offset + step)))
+    }
+  }
+}
+
+extension Verdict {
+  /// Whether it is in one run with the one before: the same at the next offset.
+  fileprivate func continues(_ previous: Verdict) -> Bool {
+    guard code == previous.code else { return false }
+    if case .rejected(let a) = self, case .rejected(let b) = previous {
+      // Strings compare by characters, but travel as bytes.
+      return a.code.utf8.elementsEqual(b.code.utf8) && a.message.utf8.elementsEqual(b.message.utf8)
+    }
+    guard let position, let before = previous.position else { return self == previous }
+    return before.offset < .max && position.epoch == before.epoch
+      && position.offset == before.offset + 1
+  }
+}
