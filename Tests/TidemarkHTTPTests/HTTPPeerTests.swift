@@ -47,6 +47,21 @@ struct HTTPPeerTests {
     await line.close()
   }
 
+  @Test("a call that is cancelled as it begins tells so", arguments: Transports.all)
+  func cancelledAtTheBeginning(transport: Transports) async throws {
+    let line = transport.make()
+    let server = try server {}
+    defer { server.stop() }
+    for number in 0..<1000 {
+      let task = Task { try await ask(server, 0, line) }
+      let end = ContinuousClock.now + .microseconds(number % 50)
+      while ContinuousClock.now < end {}
+      task.cancel()
+      if case .failure(let error) = await task.result { #expect(error is CancellationError) }
+    }
+    await line.close()
+  }
+
   @Test("calls of a transport that is closed as answers come end once", arguments: Transports.all)
   func closedAtTheEnd(transport: Transports) async throws {
     let line = Lock<(any HTTPTransport)?>(nil)

@@ -42,9 +42,10 @@ final class SessionReception: NSObject, URLSessionDataDelegate {
     let id = task.taskIdentifier
     end(id, .failure(reason))
     session.delegateQueue.addOperation {
-      // A caller that was cancelled early has only begun to wait by now.
-      self.end(id, .failure(reason))
-      self.rows.withLock { $0[id]?.task }?.cancel()
+      // A caller that was cancelled early has only begun to wait by now. It goes on in the same
+      // step that finds the task: between two, it would begin to wait and be told of the session's
+      // error in place of the reason.
+      self.end(id, .failure(reason))?.cancel()
     }
   }
 
@@ -57,12 +58,16 @@ final class SessionReception: NSObject, URLSessionDataDelegate {
     }
   }
 
-  private func end(_ id: Int, _ result: Result<Void, any Error>) {
-    let continuation = rows.withLock { rows in
+  /// Lets whoever waits for a task go on.
+  /// - Returns: the task, unless it completed.
+  @discardableResult
+  private func end(_ id: Int, _ result: Result<Void, any Error>) -> URLSessionTask? {
+    let row = rows.withLock { rows in
       defer { rows[id]?.continuation = nil }
-      return rows[id]?.continuation
+      return rows[id]
     }
-    continuation?.resume(with: result)
+    row?.continuation?.resume(with: result)
+    return row?.task
   }
 
   /// Runs in the session's queue.
