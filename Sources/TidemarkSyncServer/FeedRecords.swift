@@ -1,5 +1,5 @@
 package import TidemarkEngine
-internal import TidemarkSyncProtocol
+package import TidemarkSyncProtocol
 
 /// The records of a feed's owner.
 extension RecordType {
@@ -62,28 +62,26 @@ enum MarkRecord {
 }
 
 /// For how long a feed waits for a replica, and where that replica stood.
-struct LeaseRecord: Sendable {
+package struct FeedLease: Sendable, Hashable {
   private static let version: UInt8 = 2
 
   /// When it ends, in milliseconds since 1970; the greatest number for never.
-  var expires: UInt64
+  package var expires: UInt64
   /// Until when deletes are kept: as long as it goes on for a replica that reads, not at all for
   /// one that has only pushed.
-  var readsUntil: UInt64
-  var cursor: Position
+  package var readsUntil: UInt64
+  package var cursor: Position
   /// A replica that held nothing then has not missed deletes up to here, wherever its cursor is.
-  var clearedThrough: UInt64
-  /// Whether the replica is known to have pushed. Its mark tells that, not this record.
-  var hasPushed: Bool
+  package var clearedThrough: UInt64
 
-  /// Whether the replica may hold what others delete. A page that it has not asked beyond may have
-  /// reached it; but what it does not hear of then, it finds out by its next pull.
-  var isActive: Bool { hasPushed || cursor.offset > 0 }
+  /// Whether deletes behind the cursor are kept for the replica. None are for a lease without end:
+  /// nobody may ever come back to take it further.
+  package func isReading(at time: UInt64) -> Bool {
+    let end = min(expires, readsUntil)
+    return end > time && end < .max
+  }
 
-  /// Whether deletes behind the cursor are kept for the replica.
-  func isReading(at time: UInt64) -> Bool { min(expires, readsUntil) > time }
-
-  var encoded: [UInt8] {
+  package var encoded: [UInt8] {
     var writer = ByteWriter()
     writer.u8(Self.version)
     writer.varint(expires)
@@ -94,8 +92,8 @@ struct LeaseRecord: Sendable {
   }
 }
 
-extension LeaseRecord {
-  init(decoding bytes: RawSpan, hasPushed: Bool) throws(FormatError) {
+extension FeedLease {
+  package init(decoding bytes: RawSpan) throws(FormatError) {
     var reader = ByteReader(bytes)
     guard try reader.u8() == Self.version else {
       throw FormatError("unknown version of a lease", isNewer: true)
@@ -104,7 +102,6 @@ extension LeaseRecord {
     cursor = try Position(from: &reader)
     clearedThrough = try reader.varint()
     readsUntil = try reader.varint()
-    self.hasPushed = hasPushed
     guard reader.remaining == 0 else { throw FormatError("bytes behind a lease") }
   }
 }

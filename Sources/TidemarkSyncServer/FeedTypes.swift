@@ -1,20 +1,58 @@
 internal import Tidemark
 package import TidemarkEngine
-internal import TidemarkSyncProtocol
+package import TidemarkSyncProtocol
 
-/// Where a feed begins and ends.
-package struct FeedBounds: Sendable, Hashable {
-  /// As far as it can be seen, on the disk or not.
+/// The questions that one look at a feed answers.
+package struct FeedQuestion: Sendable {
+  /// Whose mark and lease are wanted.
+  package var replica: ReplicaID?
+  /// The keys of which the states are wanted. A key may come more than once.
+  package var keys: [[UInt8]]
+
+  package init(of replica: ReplicaID? = nil, keys: [[UInt8]] = []) {
+    self.replica = replica
+    self.keys = keys
+  }
+}
+
+/// The answers to a ``FeedQuestion``.
+package struct FeedView: Sendable {
+  /// As far as the feed can be seen, on the disk or not.
   package var range: FeedRange
   /// Everything up to here is on the disk.
   package var durable: UInt64
   /// Entries that others up to this offset supersede may be gone; 0 where everything is kept.
   package var historyFrom: UInt64
+  /// The feed's time, in milliseconds since 1970: it does not depend on which server was asked.
+  package var now: UInt64
+  package var policies: PolicyTable
+  package var mark = FeedMark()
+  package var lease: FeedLease?
+  /// By key of the question; nil for those of which nothing is known, and for what is too short or
+  /// too long for a key.
+  package var states: [FeedState?] = []
 
-  package init(range: FeedRange, durable: UInt64, historyFrom: UInt64) {
+  package init(
+    range: FeedRange, durable: UInt64, historyFrom: UInt64, now: UInt64, policies: PolicyTable
+  ) {
     self.range = range
     self.durable = durable
     self.historyFrom = historyFrom
+    self.now = now
+    self.policies = policies
+  }
+
+  /// The epoch in which offsets are given out.
+  package var epoch: UInt64 { range.epochs.last?.epoch ?? 0 }
+
+  /// Whether everything that was read since an earlier view is as that has it: no end was lost, so
+  /// that an offset may be another entry's, and no delete was dropped.
+  func continues(_ earlier: FeedView) -> Bool {
+    if PlantedSyncBug.isOn(.pagesMixEpochs) {
+      return range.truncatedThrough == earlier.range.truncatedThrough
+    }
+    return range.epochs == earlier.range.epochs && range.head >= earlier.range.head
+      && range.truncatedThrough == earlier.range.truncatedThrough
   }
 }
 
@@ -35,15 +73,6 @@ package struct FeedMark: Sendable, Hashable {
         "the mark of a replica in the feed cannot be read: \(error.reason)", cause: error)
     }
   }
-}
-
-/// The outcome of an attempt to append a batch.
-package enum AppendOutcome: Sendable {
-  case appended(FeedMark)
-  /// It is not the batch's turn: the mark is another than that of the batch before.
-  case markIs(FeedMark)
-  /// A key, or a policy, is not any more what the batch was judged by.
-  case conflict
 }
 
 /// The entries that are wanted of a feed.
@@ -124,14 +153,6 @@ package struct FeedHead: Sendable, Hashable {
   }
 }
 
-/// A key in a scan.
-package typealias FeedKey = (
-  key: [UInt8], labels: [[UInt8]], attachment: AttachmentID?, offset: UInt64
-)
-
-/// A record of the handler's.
-package typealias FeedRecord = (value: [UInt8], position: Position)
-
 /// A batch with its verdicts, ready to be appended.
 package struct JudgedBatch: Sendable {
   /// One entry to append.
@@ -157,8 +178,6 @@ package struct JudgedBatch: Sendable {
   package var entries: [Entry] = []
   /// A verdict on what is about to be appended has its place in the batch.
   package var verdicts: [Verdict] = []
-  /// The revision of the policies that it was judged by.
-  package var policies: UInt64
 
   /// Whether readers have something to pull once it was appended.
   package var hasNews: Bool { entries.contains { $0.kind != .loses } }

@@ -12,16 +12,17 @@ package struct PolicyTable: Sendable {
 
   package init() {}
 
-  /// Reads them from their records.
-  package init(_ feed: any Feed) throws(TidemarkError) {
-    for prefix in feed.recordKeys(of: .feedPolicy) {
-      guard let record = try feed.record(.feedPolicy, key: prefix) else { continue }
-      guard let policy = Self.decode(record.value) else {
-        throw TidemarkError(
-          .formatTooNew, "a later version has set a policy for conflicts that is not known here")
-      }
-      set(policy, for: prefix, at: record.position.offset)
+  /// Takes a policy over from its record; an empty one takes it away.
+  /// - Throws: `formatTooNew` for a policy that is not known here.
+  package mutating func set(
+    _ record: [UInt8], for prefix: [UInt8], at offset: UInt64
+  ) throws(TidemarkError) {
+    let policy = Self.decode(record)
+    guard policy != nil || record.isEmpty else {
+      throw TidemarkError(
+        .formatTooNew, "a later version has set a policy for conflicts that is not known here")
     }
+    set(policy, for: prefix, at: offset)
   }
 
   /// The policy that counts for a key.
@@ -35,7 +36,7 @@ package struct PolicyTable: Sendable {
   }
 
   /// Takes a policy over; nil takes it away.
-  package mutating func set(_ policy: ConflictPolicy?, for prefix: [UInt8], at offset: UInt64) {
+  mutating func set(_ policy: ConflictPolicy?, for prefix: [UInt8], at offset: UInt64) {
     revision = max(revision, offset)
     rows.removeAll { $0.prefix.bytes == prefix }
     guard let policy else { return }
@@ -44,10 +45,12 @@ package struct PolicyTable: Sendable {
   }
 
   /// The content of a policy's record: u8 version, u8 policy.
-  static func encode(_ policy: ConflictPolicy) -> [UInt8] { [version, policy.rawValue] }
+  package static func encode(_ policy: ConflictPolicy?) -> [UInt8] {
+    policy.map { [version, $0.rawValue] } ?? []
+  }
 
   /// - Returns: nil for what this version does not know.
-  package static func decode(_ value: [UInt8]) -> ConflictPolicy? {
+  private static func decode(_ value: [UInt8]) -> ConflictPolicy? {
     guard value.count == 2, value[0] == version else { return nil }
     return ConflictPolicy(rawValue: value[1])
   }

@@ -89,8 +89,8 @@ extension SyncHandler {
 
   /// Whether an answer may go out.
   public func isSettled(_ answer: StagedAnswer) -> Bool {
-    guard let bounds = try? feed.bounds() else { return false }
-    return answer.through.offset <= bounds.durable && bounds.range.contains(answer.through)
+    guard let view = try? feed.look(FeedQuestion()) else { return false }
+    return answer.through.offset <= view.durable && view.range.contains(answer.through)
   }
 
   /// Returns once an answer may go out. Callers on several threads share a sync.

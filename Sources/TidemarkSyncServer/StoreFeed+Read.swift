@@ -1,10 +1,10 @@
 package import TidemarkEngine
-internal import TidemarkSyncProtocol
+package import TidemarkSyncProtocol
 
 extension StoreFeed {
   // MARK: Keys
 
-  package func states(of keys: [[UInt8]]) throws(TidemarkError) -> [FeedState?] {
+  func states(of keys: [[UInt8]]) throws(TidemarkError) -> [FeedState?] {
     var states: [FeedState?] = []
     states.reserveCapacity(keys.count)
     while states.count < keys.count {
@@ -126,7 +126,7 @@ extension StoreFeed {
     guard head.previous > 0 else { return FormerLabels() }
     guard let entry = try engine.reader.entryIfKept(at: head.previous) else {
       // Above where history is kept from, only deletes can be gone.
-      return try bounds().historyFrom < head.offset
+      return try engine.reader.bounds().historyFrom < head.offset
         ? FormerLabels() : FormerLabels(forgottenThrough: head.offset)
     }
     let info = try engine.reader.info(entry)
@@ -143,15 +143,16 @@ extension StoreFeed {
   // MARK: All keys
 
   package func scan(
-    wants: ([UInt8]) -> Bool, _ body: (FeedKey, RawSpan) throws(TidemarkError) -> Void
+    into table: inout DigestTable, wants: (_ key: [UInt8], _ labels: [[UInt8]]) -> Bool
   ) throws(TidemarkError) -> UInt64 {
     let view = try engine.reader.view()
-    try view.scanOwned(wants: wants) { (key, info, value) throws(TidemarkError) in
-      let found = (
-        key: key, labels: info.labels, attachment: info.attributes.attachment,
-        offset: info.valueSequence
-      )
-      try body(found, value)
+    try view.scanOwned(
+      wants: { table.covers(hash: ContentFingerprint.keyHash($0.rawSpan)) }
+    ) { (key, info, value) throws(TidemarkError) in
+      guard wants(key, info.labels) else { return }
+      table.add(
+        key: key, value, labels: info.labels, attachment: info.attributes.attachment,
+        offset: info.valueSequence)
     }
     return view.sequence
   }

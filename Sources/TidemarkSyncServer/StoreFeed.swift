@@ -1,24 +1,31 @@
 package import Tidemark
 package import TidemarkEngine
-internal import TidemarkSyncProtocol
+package import TidemarkSyncProtocol
 
 /// A feed that is the log of a store: an offset is a sequence, an epoch is the store's.
 ///
 /// Entries of class `cache` and touches are no part of the feed; records are passed over. What
 /// the store's own program writes is, with the store's replica as its writer.
-package final class StoreFeed: Feed {
+package final class StoreFeed: Feed, FeedUpkeep {
   let engine: Engine
   /// Kept so that it stays open; nil where the engine is all there is.
   private let store: Store?
   let records: Lock<RecordTable>
-  package let leases = Lock(FeedLeases())
-  package let arriving: Lock<ArrivingAttachments>
-  /// Held while something is appended; what appending needs to know, decoded.
-  let appending = Lock(Known())
+  /// May be held while records are appended, not the other way round.
+  let leases: Lock<FeedLeases>
+  let uploads: StoreContents
+  /// Held while something is appended; the marks of replicas, decoded.
+  private let marks = Lock<[ReplicaID: FeedMark]>([:])
+  /// Changes while something is appended.
+  private let policies: Lock<PolicyTable>
   /// Readers that go on where they stopped before.
   let readers = Lock<[FeedReader]>([])
   /// Told of entries by this feed itself; nil where the store's own program may write, too.
-  let news: Observers?
+  private let news: Observers?
+
+  /// Most marks that are kept decoded, and most verdicts of one.
+  private static let mostMarks = 1_024
+  private static let mostVerdicts = 64
 
   /// Opens the store in a directory.
   package convenience init(
@@ -35,65 +42,82 @@ package final class StoreFeed: Feed {
     self.engine = engine
     self.store = store
     self.news = news
-    records = Lock(try RecordTable(engine.reader))
-    arriving = Lock(try ArrivingAttachments(engine))
+    let table = try RecordTable(engine.reader)
+    records = Lock(table)
+    leases = Lock(try FeedLeases(table))
+    var policies = PolicyTable()
+    for prefix in table.keys(of: .feedPolicy) {
+      guard let value = try table.value(of: .feedPolicy, key: prefix),
+        let sequence = table.sequence(of: .feedPolicy, key: prefix)
+      else { continue }
+      try policies.set(value, for: prefix, at: sequence)
+    }
+    self.policies = Lock(policies)
+    uploads = try StoreContents(engine)
     try writeCheckpointIfDue()
-  }
-
-  /// Records that are decoded already.
-  struct Known: Sendable {
-    /// Most marks, and most verdicts of one.
-    private static let mostMarks = 1_024
-    private static let mostVerdicts = 64
-
-    var marks: [ReplicaID: FeedMark] = [:]
-    var policies: PolicyTable?
-
-    mutating func keep(_ mark: FeedMark, of replica: ReplicaID) {
-      marks[replica] = nil
-      guard mark.mark.verdicts.count <= Self.mostVerdicts else { return }
-      if marks.count >= Self.mostMarks { marks = [:] }
-      marks[replica] = mark
-    }
-  }
-
-  package func mark(of replica: ReplicaID) throws(TidemarkError) -> FeedMark {
-    try appending.withLock { (known: inout Known) throws(TidemarkError) in
-      try mark(of: replica, &known)
-    }
-  }
-
-  package func policies() throws(TidemarkError) -> PolicyTable {
-    try appending.withLock { (known: inout Known) throws(TidemarkError) in try policies(&known) }
-  }
-
-  func policies(_ known: inout Known) throws(TidemarkError) -> PolicyTable {
-    if let policies = known.policies { return policies }
-    let policies = try PolicyTable(self)
-    known.policies = policies
-    return policies
-  }
-
-  func mark(of replica: ReplicaID, _ known: inout Known) throws(TidemarkError) -> FeedMark {
-    // It may be gone if the store was suspended and resumed.
-    if let mark = known.marks[replica], try position(of: mark.position.offset) == mark.position {
-      return mark
-    }
-    guard let record = try record(.feedMark, key: replica.bytes) else { return FeedMark() }
-    let mark = try FeedMark(record.value, at: record.position)
-    known.keep(mark, of: replica)
-    return mark
+    leases.withLock { $0.keepDeletes(self) }
   }
 
   package var id: ReplicaID { ReplicaID(padding: engine.reader.storeID) }
-  package var contents: Engine? { engine }
-  package var now: Timestamp { engine.environment.clock.now() }
+  package var contents: (any FeedContents)? { uploads }
+  package var judgesInTurn: Bool { true }
+  package var unreadableUploads: [TidemarkError] { uploads.unreadable }
+  /// In milliseconds since 1970.
+  var now: UInt64 { engine.environment.clock.now().sinceEpoch }
 
-  package func bounds() throws(TidemarkError) -> FeedBounds {
+  package func look(_ question: FeedQuestion) throws(TidemarkError) -> FeedView {
+    let epochs = try engine.reader.bounds().epochs
+    var mark = FeedMark()
+    var lease: FeedLease?
+    if let replica = question.replica {
+      mark = try marks.withLock { (known) throws(TidemarkError) in
+        try self.mark(of: replica, &known)
+      }
+      lease = leases.withLock { $0.lease(of: replica) }
+    }
+    let policies = policies.withLock { $0 }
+    let states = try states(of: question.keys)
+    // Read last, so that everything in the view lies in its range.
     let bounds = try engine.reader.bounds()
-    return FeedBounds(
+    // A suspended store was resumed, which begins a new epoch: positions may be of both.
+    guard bounds.epochs == epochs else { return try look(question) }
+    var view = FeedView(
       range: Self.range(bounds), durable: bounds.durable,
-      historyFrom: bounds.historyFrom > 1 ? bounds.historyFrom : 0)
+      historyFrom: bounds.historyFrom > 1 ? bounds.historyFrom : 0, now: now, policies: policies)
+    (view.mark, view.lease, view.states) = (mark, lease, states)
+    return view
+  }
+
+  /// The mark of a replica, which may be gone if the store was suspended and resumed.
+  private func mark(
+    of replica: ReplicaID, _ known: inout [ReplicaID: FeedMark]
+  ) throws(TidemarkError) -> FeedMark {
+    if let mark = known[replica], try position(of: mark.position.offset) == mark.position {
+      return mark
+    }
+    let found = try records.withLock {
+      (table: inout RecordTable) throws(TidemarkError) -> FeedMark? in
+      guard let value = try table.value(of: .feedMark, key: replica.bytes),
+        let sequence = table.sequence(of: .feedMark, key: replica.bytes)
+      else { return nil }
+      return try FeedMark(value, at: try position(of: sequence))
+    }
+    guard let found else { return FeedMark() }
+    keep(found, of: replica, &known)
+    return found
+  }
+
+  private func keep(
+    _ mark: FeedMark, of replica: ReplicaID, _ known: inout [ReplicaID: FeedMark]
+  ) {
+    known[replica] = nil
+    guard mark.mark.verdicts.count <= Self.mostVerdicts else { return }
+    if known.count >= Self.mostMarks { known = [:] }
+    known[replica] = mark
+  }
+
+  func hasMark(of replica: ReplicaID) -> Bool {
+    records.withLock { $0.sequence(of: .feedMark, key: replica.bytes) != nil }
   }
 
   package func settle(through position: Position) throws(TidemarkError) {
@@ -132,11 +156,6 @@ package final class StoreFeed: Feed {
     return Self.range(bounds).position(ofOffset: sequence)
   }
 
-  package func keepDeletes(behind offset: UInt64?) throws(TidemarkError) {
-    if PlantedSyncBug.isOn(.deletesNotKept) { return }
-    engine.reader.keepDeletes(above: offset)
-  }
-
   package func observe(_ body: @escaping @Sendable () -> Void) -> Int {
     news?.observe(body) ?? engine.observe(body)
   }
@@ -157,14 +176,28 @@ package final class StoreFeed: Feed {
 
 extension StoreFeed {
   package func space(from minimum: Int) throws(TidemarkError) -> LogSpace {
-    try engine.compactor.space(from: minimum)
+    var space = try engine.compactor.space(from: minimum)
+    // It goes at the next compaction, and nothing else might ever make that worth while.
+    let old = uploads.oldBytes
+    space.log += old
+    if old >= minimum { space.reclaimable += old }
+    return space
   }
 
   private static let ownRecords: Set<RecordType> = [.feedMark, .feedLease, .feedPolicy]
 
   package func compact(
-    unless shouldStop: @escaping @Sendable () -> Bool
+    leaseSeconds: UInt32?, unless shouldStop: @escaping @Sendable () -> Bool
   ) throws(TidemarkError) -> CompactionSummary {
+    do throws(TidemarkError) {
+      try leases.withLock { (leases: inout FeedLeases) throws(TidemarkError) in
+        try leases.prepareCompaction(leaseSeconds: leaseSeconds, self)
+      }
+    } catch {
+      // A full disk is what a compaction is to help with.
+      guard error.code == .noSpace else { throw error }
+    }
+    uploads.dropOld()
     let (engine, records) = (engine, records)
     return CompactionSummary(
       try engine.compact(
@@ -187,21 +220,10 @@ extension StoreFeed {
 extension StoreFeed {
   // MARK: Records
 
-  package func record(_ type: RecordType, key: [UInt8]) throws(TidemarkError) -> FeedRecord? {
-    try records.withLock { (table: inout RecordTable) throws(TidemarkError) -> FeedRecord? in
-      guard let value = try table.value(of: type, key: key),
-        let sequence = table.sequence(of: type, key: key)
-      else { return nil }
-      return (value, try position(of: sequence))
-    }
-  }
-
-  package func recordKeys(of type: RecordType) -> [[UInt8]] {
-    records.withLock { $0.keys(of: type) }
-  }
-
+  /// Appends records, in one step; an empty value takes the name away.
+  /// - Returns: the position of the last.
   @discardableResult
-  package func append(
+  func append(
     _ type: RecordType, _ records: [(key: [UInt8], value: [UInt8])]
   ) throws(TidemarkError) -> Position {
     var batch = OperationBatch()
@@ -209,14 +231,30 @@ extension StoreFeed {
       try RecordTable.add(type, key: record.key, value: record.value, to: &batch)
     }
     let commits = batch
-    return try appending.withLock { (known: inout Known) throws(TidemarkError) in
+    return try marks.withLock { _ throws(TidemarkError) in
       let position = end(of: try commit(commits))
       for record in records where type == .feedPolicy {
-        let policy = PolicyTable.decode(record.value)
-        known.policies?.set(policy, for: record.key, at: position.offset)
+        try policies.withLock { (policies) throws(TidemarkError) in
+          try policies.set(record.value, for: record.key, at: position.offset)
+        }
       }
       return position
     }
+  }
+
+  package func setLease(
+    _ lease: FeedLease?, of replica: ReplicaID, after view: FeedView, most: Int, writes: Bool
+  ) throws(TidemarkError) {
+    try leases.withLock { (leases: inout FeedLeases) throws(TidemarkError) in
+      guard leases.rows[replica]?.lease == view.lease else { return }
+      try leases.set(lease, of: replica, most: most, writes: writes, self)
+    }
+  }
+
+  package func setPolicy(
+    _ policy: ConflictPolicy?, prefix: [UInt8]
+  ) throws(TidemarkError) -> Position {
+    try append(.feedPolicy, [(prefix, PolicyTable.encode(policy))])
   }
 
   /// Lists the newest records. Buffered: it says nothing that the log would not say, too.
@@ -247,25 +285,29 @@ extension StoreFeed {
 
   // MARK: Batches
 
-  package func append(_ judged: JudgedBatch) throws(TidemarkError) -> AppendOutcome {
-    let outcome = try appending.withLock {
-      (known: inout Known) throws(TidemarkError) -> AppendOutcome in
-      let mark = try mark(of: judged.request.replica, &known)
-      guard mark.mark.precedes(judged.request) || PlantedSyncBug.isOn(.markNotChecked) else {
-        return .markIs(mark)
-      }
-      guard try policies(&known).revision == judged.policies else { return .conflict }
-      do throws(TidemarkError) { return .appended(try commit(judged, &known)) } catch {
-        if error.code == .conflict { return .conflict }
-        throw error
+  package func append(
+    _ judged: JudgedBatch, after view: FeedView
+  ) throws(TidemarkError) -> FeedMark? {
+    let replica = judged.request.replica
+    let appended = try marks.withLock { (known) throws(TidemarkError) -> FeedMark? in
+      let mark = try mark(of: replica, &known).mark
+      guard mark.precedes(judged.request) || PlantedSyncBug.isOn(.markNotChecked),
+        policies.withLock({ $0.revision }) == view.policies.revision,
+        try engine.reader.bounds().epochs.last?.epoch ?? 0 == view.epoch
+      else { return nil }
+      do throws(TidemarkError) { return try commit(judged, &known) } catch {
+        guard error.code == .conflict else { throw error }
+        return nil
       }
     }
-    if case .appended = outcome, judged.hasNews { news?.notify() }
-    return outcome
+    guard appended != nil else { return nil }
+    if judged.hasNews { news?.notify() }
+    try leases.withLock { (leases) throws(TidemarkError) in try leases.notePush(of: replica, self) }
+    return appended
   }
 
   private func commit(
-    _ judged: JudgedBatch, _ known: inout Known
+    _ judged: JudgedBatch, _ known: inout [ReplicaID: FeedMark]
   ) throws(TidemarkError) -> FeedMark {
     var batch = OperationBatch()
     for entry in judged.entries { try add(entry, of: judged, to: &batch) }
@@ -283,7 +325,7 @@ extension StoreFeed {
         .unknownOutcome, "the log took another number of entries than the batch has")
     }
     let mark = try FeedMark(record, at: end(of: result))
-    known.keep(mark, of: replica)
+    keep(mark, of: replica, &known)
     return mark
   }
 

@@ -28,24 +28,33 @@ extension SyncHandler {
         .malformed, "a part has at most \(DigestTable.pathBytes) bytes of a key's hash")
     }
     let name = DigestCache.Name(scope: request.scope, reach: access.scope)
-    let row = try digests.withLock { (cache: inout DigestCache) throws(TidemarkError) in
-      try gathered(name, request.paths, access, &cache)
+    let ((head, parts), end) = try reading(FeedQuestion(of: request.replica)) { view in
+      let row = try digests.withLock { (cache: inout DigestCache) throws(TidemarkError) in
+        try gathered(name, request.paths, access, view, &cache)
+      }
+      return (row.head, try self.parts(request.paths, of: row.table, view.range))
     }
-    let range = try range(for: request.replica)
-    var answer = DigestAnswer(
-      position: range.position(ofOffset: row.head), range: range, parts: [], reach: access.reach)
+    let range = range(end)
+    return DigestAnswer(
+      position: range.position(ofOffset: head), range: range, parts: parts, reach: access.reach)
+  }
+
+  private func parts(
+    _ paths: [[UInt8]], of table: DigestTable, _ range: FeedRange
+  ) throws -> [DigestPart] {
+    var parts: [DigestPart] = []
     var bytes = 0
     var keys = 0
-    for path in request.paths {
-      guard row.table.answers(path) else { break }
-      let part = try part(path, of: row.table, range)
+    for path in paths {
+      guard table.answers(path) else { break }
+      let part = try part(path, of: table, range)
       bytes += part.size
       if case .keys(let found) = part.content { keys += found.count }
       let isTooMuch = bytes > Self.answerBytes || keys > Self.mostKeys
-      if isTooMuch, !answer.parts.isEmpty { break }
-      answer.parts.append(part)
+      if isTooMuch, !parts.isEmpty { break }
+      parts.append(part)
     }
-    return answer
+    return parts
   }
 
   private func part(
@@ -73,42 +82,41 @@ extension SyncHandler {
 
   /// A table that can tell of the first of some parts of what the feed holds now.
   private func gathered(
-    _ name: DigestCache.Name, _ paths: [[UInt8]], _ access: SyncAccess, _ cache: inout DigestCache
+    _ name: DigestCache.Name, _ paths: [[UInt8]], _ access: SyncAccess, _ view: FeedView,
+    _ cache: inout DigestCache
   ) throws(TidemarkError) -> DigestCache.Row {
-    if var row = cache.take(name, paths[0]), let now = try unchangedHead(since: row.head) {
-      row.head = now
+    if var row = cache.take(name, paths[0]), try isUnchanged(since: row, view) {
+      row.head = view.range.head
       cache.insert(row)
       return row
     }
     var table = DigestTable(paths: paths)
-    let head = try feed.scan(
-      wants: { table.covers(hash: ContentFingerprint.keyHash($0.rawSpan)) }
-    ) { (found, value) throws(TidemarkError) in
-      guard name.scope.contains(key: found.key, labels: found.labels),
-        access.reaches(key: found.key, labels: found.labels)
-      else { return }
-      table.add(
-        key: found.key, value, labels: found.labels, attachment: found.attachment,
-        offset: found.offset)
+    let head = try feed.scan(into: &table) { key, labels in
+      name.scope.contains(key: key, labels: labels) && access.reaches(key: key, labels: labels)
     }
     table.finish()
-    let row = DigestCache.Row(name: name, head: head, table: table)
+    let row = DigestCache.Row(name: name, epoch: view.epoch, head: head, table: table)
     cache.insert(row)
     return row
   }
 
-  /// Where the feed ends, if nothing but records has come behind an offset; else nil.
-  private func unchangedHead(since head: UInt64) throws(TidemarkError) -> UInt64? {
-    let end = try feed.range().head
-    var offset = head
-    while offset < end {
-      let found = try feed.read(FeedQuery(after: offset, through: end, limit: 1))
-      guard found.rows.isEmpty else { return nil }
+  /// Whether nothing but records has come since a table was gathered.
+  private func isUnchanged(
+    since row: DigestCache.Row, _ view: FeedView
+  ) throws(TidemarkError) -> Bool {
+    // In another epoch the same offsets may have other entries. A delete that has come and gone
+    // again leaves nothing to be found.
+    let isOfEpoch = row.epoch == view.epoch && row.head <= view.range.head
+    guard isOfEpoch || PlantedSyncBug.isOn(.digestsOverEpochs),
+      view.range.truncatedThrough <= row.head
+    else { return false }
+    var offset = row.head
+    while offset < view.range.head {
+      let found = try feed.read(FeedQuery(after: offset, through: view.range.head, limit: 1))
+      guard found.rows.isEmpty else { return false }
       offset = found.through
     }
-    // A delete that has come and gone again since leaves nothing to be found there.
-    guard try feed.range().truncatedThrough <= head else { return nil }
-    return end
+    return true
   }
 }
 
@@ -131,6 +139,7 @@ struct DigestCache: Sendable {
 
   struct Row {
     var name: Name
+    var epoch: UInt64
     /// Up to here the feed was looked at for the table.
     var head: UInt64
     var table: DigestTable

@@ -3,9 +3,6 @@ internal import TidemarkEngine
 internal import TidemarkSyncProtocol
 
 extension SyncHandler {
-  /// How often a page is read anew because a compaction went on meanwhile.
-  private static let attempts = 4
-
   /// Answers with the entries behind a cursor, at once: also with none, when there is none. A
   /// caller who is to wait asks again after ``observe(_:)`` has told.
   ///
@@ -28,16 +25,14 @@ extension SyncHandler {
     _ request: PullRequest, _ access: SyncAccess, _ lookedThrough: Position = .beginning,
     sharing other: SharedPage? = nil
   ) throws -> (answer: PullAnswer, page: SharedPage?, isShared: Bool) {
-    for _ in 0..<Self.attempts {
-      let bounds = try feed.bounds()
-      let range = bounds.range
+    let ((page, shared), end) = try reading(FeedQuestion(of: request.replica)) { view in
+      let range = view.range
       guard range.contains(request.after) else {
         throw PeerError(.cursorGone, "the feed did not give the cursor out, or lists it no more")
       }
-      let lease = feed.leases.withLock { $0[request.replica] }
-      let holdsNothing =
-        try request.after == .beginning && feed.mark(of: request.replica).mark.number == 0
-      let isBehind = !holdsNothing && request.after.offset < cleared(range, lease).truncatedThrough
+      let holdsNothing = request.after == .beginning && view.mark.mark.number == 0
+      let isBehind =
+        !holdsNothing && request.after.offset < self.range(view).truncatedThrough
       guard !isBehind || request.ownOnly else {
         throw PeerError(.cursorGone, "deletes behind the cursor may be gone")
       }
@@ -45,23 +40,31 @@ extension SyncHandler {
       let start = max(request.after.offset, looked)
       // Where others may have deleted something it ends.
       var page = PageReader(
-        self, request, access, bounds, from: isBehind ? request.after.offset : start)
+        self, request, access, view, from: isBehind ? request.after.offset : start)
       let shared = other.flatMap { $0.isPage(of: page) ? $0 : nil }
       if let shared { page = shared.page } else if !isBehind { try page.read() }
-      let mark = try feed.mark(of: request.replica)
-      var now = try feed.range()
-      // A delete that was dropped meanwhile may be missing in the page.
-      guard now.truncatedThrough == range.truncatedThrough else { continue }
-      feed.leases.withLock { $0.notePull(of: request.replica, to: request.after, feed) }
-      // The answer tells of nothing that came since it was begun, but for the mark: nobody waits
-      // for a sync of the rest, and a reader who has got everything is told so.
-      now.head = min(now.head, max(range.head, mark.position.offset))
-      let answer = PullAnswer(
-        entries: page.entries, cursor: range.position(ofOffset: page.through),
-        range: cleared(now, lease), mark: mark.mark, reach: access.reach)
-      return (answer, shared ?? SharedPage(page), shared != nil)
+      return (page, shared)
     }
-    throw PeerError(.busy, "the feed is being compacted", retryAfter: .seconds(1))
+    noteCursor(of: request, end)
+    var range = range(end)
+    // The answer tells of nothing that came since it was begun, but for the mark: nobody waits for
+    // a sync of the rest, and a reader who has got everything is told so.
+    range.head = min(range.head, max(page.range.head, end.mark.position.offset))
+    let answer = PullAnswer(
+      entries: page.entries, cursor: page.range.position(ofOffset: page.through), range: range,
+      mark: end.mark.mark, reach: access.reach)
+    return (answer, shared ?? SharedPage(page), shared != nil)
+  }
+
+  /// Takes note of how far a replica has read: it needs no deletes from before. That it has begun
+  /// to read is written down, so that deletes are kept for it from then on.
+  private func noteCursor(of request: PullRequest, _ view: FeedView) {
+    guard var lease = view.lease, lease.cursor.offset < request.after.offset else { return }
+    let writes = lease.cursor.offset == 0
+    lease.cursor = request.after
+    // A replica that only reads is answered on a full disk, too.
+    try? feed.setLease(
+      lease, of: request.replica, after: view, most: options.mostLeases, writes: writes)
   }
 }
 
@@ -96,11 +99,11 @@ struct PageReader: Sendable {
   private var isThere: [[UInt8]: Bool] = [:]
 
   init(
-    _ handler: SyncHandler, _ request: PullRequest, _ access: SyncAccess, _ bounds: FeedBounds,
+    _ handler: SyncHandler, _ request: PullRequest, _ access: SyncAccess, _ view: FeedView,
     from start: UInt64
   ) {
     (self.handler, self.request, self.access) = (handler, request, access)
-    (range, historyFrom) = (bounds.range, bounds.historyFrom)
+    (range, historyFrom) = (view.range, view.historyFrom)
     (self.start, through) = (start, start)
   }
 
@@ -160,7 +163,7 @@ struct PageReader: Sendable {
     let needsBounds = rows.contains { $0.former?.isEmpty == false }
     hasFormerLabels = hasFormerLabels || needsBounds
     first = min(first, rows.first?.head.offset ?? .max)
-    droppedThrough = needsBounds ? try handler.feed.bounds().historyFrom : 0
+    droppedThrough = needsBounds ? try handler.feed.look(FeedQuestion()).historyFrom : 0
     var last: ReplicaID?
     return rows.map { row in
       if last != row.head.operation.replica { writers.insert(row.head.operation.replica) }

@@ -3,9 +3,6 @@ internal import TidemarkEngine
 internal import TidemarkSyncProtocol
 
 extension SyncHandler {
-  /// How often a batch is judged anew because the store's own program has written in between.
-  private static let attempts = 16
-
   /// Takes a numbered batch, if it is the next one of its replica, and answers with the mark.
   ///
   /// A batch that was taken before is answered as it was then. With another id in its place, or
@@ -31,33 +28,32 @@ extension SyncHandler {
     let large = request.changes.reduce(0) { $0 + ($1.content.blob?.length ?? 0) }
     let namesContent = large > 0 || request.changes.contains { $0.content.attachment != nil }
     // Content is worth looking for if it may be the turn of the batch.
-    let mayBeTaken =
-      try namesContent && isTurn(of: request, feed.mark(of: replica))
-      && hasLease(replica)
-    let mark = try LargeValues.shared.withRoom(for: mayBeTaken ? large : 0) {
+    var mayBeTaken = false
+    if namesContent {
+      let view = try feed.look(FeedQuestion(of: replica))
+      mayBeTaken = isTurn(of: request, view.mark) && hasLease(view)
+    }
+    let (mark, view) = try LargeValues.shared.withRoom(for: mayBeTaken ? large : 0) {
       var whole = request
       var content = PushedContent()
-      if mayBeTaken {
-        content.owner = ArrivingAttachments.owner(replica, access)
-        try findContent(of: &whole, &content, access)
-      }
+      if mayBeTaken { try findContent(of: &whole, &content, access) }
+      guard feed.judgesInTurn else { return try take(whole, &content, access) }
       return try turn.withLock { _ throws(any Error) in try take(whole, &content, access) }
     }
-    if mark.mark.number > 0 { try feed.leases.withLock { try $0.notePush(of: replica, feed) } }
+    var end = try feed.look(FeedQuestion())
+    guard end.range.contains(mark.position) else {
+      throw PeerError(
+        .unavailable, "the batch was lost with the end of the feed", retryAfter: .seconds(0))
+    }
+    end.lease = view.lease
     // Also a batch that was taken before may not be on the disk yet.
     return PushAnswer(
-      mark: mark.mark, range: try range(for: replica, through: mark.position.offset),
-      current: try current(of: request, mark.mark, through: mark.position.offset, access))
+      mark: mark.mark, range: range(end, through: mark.position.offset),
+      current: try current(of: request, mark.mark, view, access))
   }
 
   private func isTurn(of request: PushRequest, _ mark: FeedMark) -> Bool {
     mark.mark.precedes(request) || PlantedSyncBug.isOn(.markNotChecked)
-  }
-
-  /// Whether a replica may push, as far as leases say.
-  private func hasLease(_ replica: ReplicaID) -> Bool {
-    guard let seconds = options.leaseSeconds, seconds > 0 else { return true }
-    return feed.leases.withLock { $0[replica] }?.expires ?? 0 > feed.now.sinceEpoch
   }
 
   /// Refuses what is no batch.
@@ -87,42 +83,42 @@ extension SyncHandler {
   }
 
   /// Appends the batch, unless the mark says that it is not its turn.
-  /// - Returns: the replica's mark then.
+  /// - Returns: the replica's mark then, and what was known before.
   private func take(
     _ request: PushRequest, _ content: inout PushedContent, _ access: SyncAccess
-  ) throws -> FeedMark {
-    let mark = try feed.mark(of: request.replica)
-    guard isTurn(of: request, mark) else { return mark }
-    guard hasLease(request.replica) else {
-      throw PeerError(
-        .leaseExpired, "the lease has run out: compare everything, then say hello, then push")
-    }
-    try checkHello(of: request, access)
-    try checkContent(of: request, content, access)
+  ) throws -> (mark: FeedMark, before: FeedView) {
     // The holds must last until the entries are there.
     defer { withExtendedLifetime(content) {} }
-    for _ in 0..<Self.attempts {
-      var judge = Judge(
-        request, feed: feed, access: access, policies: try feed.policies(),
-        validators: options.validators)
-      let judged = try judge.run()
+    let question = FeedQuestion(of: request.replica, keys: request.changes.map(\.key))
+    for attempt in 0..<Self.attempts {
+      let view = try feed.look(question)
+      guard isTurn(of: request, view.mark) else { return (view.mark, view) }
+      guard hasLease(view) else {
+        throw PeerError(
+          .leaseExpired, "the lease has run out: compare everything, then say hello, then push")
+      }
+      // The feed may lose its end while a batch is judged.
+      if attempt == 0 || !PlantedSyncBug.isOn(.helloCheckedOnce) {
+        try checkHello(of: request, view.range, access)
+      }
+      try checkContent(of: request, content, access)
+      var detector = ConflictDetector(
+        request, feed: feed, view: view, access: access, validators: options.validators)
+      let judged = try detector.run()
       try adoptContent(of: judged, &content)
-      switch try feed.append(judged) {
-      case .appended(let mark):
-        dropValues(content)
-        return mark
-      case .markIs(let mark): return mark
-      case .conflict: break
+      if let mark = try feed.append(judged, after: view) {
+        for upload in content.values.values { upload.drop() }
+        return (mark, view)
       }
     }
     throw TidemarkError(.conflict, "the keys of the batch change too fast to be judged; try again")
   }
 
   /// Refuses a batch that was formed by what another hello has told.
-  private func checkHello(of request: PushRequest, _ access: SyncAccess) throws {
-    guard
-      try feed.range().contains(request.knownHead) || PlantedSyncBug.isOn(.lateBatchForgotten)
-    else {
+  private func checkHello(
+    of request: PushRequest, _ range: FeedRange, _ access: SyncAccess
+  ) throws {
+    guard range.contains(request.knownHead) || PlantedSyncBug.isOn(.lateBatchForgotten) else {
       throw PeerError(.busy, "the feed was restored from an older copy since: say hello again")
     }
     // No comparison would look for a change that is taken here and out of reach at the next hello.
@@ -137,14 +133,12 @@ extension SyncHandler {
 
 /// The content that a batch names and that has come ahead of it.
 struct PushedContent {
-  /// The owner under which the uploads of the batch are filed.
-  fileprivate(set) var owner: [UInt8] = []
-  /// Content that the store has as attachments, kept until the entries name it.
-  fileprivate(set) var holds: [AttachmentID: AttachmentHold] = [:]
+  /// What keeps attachments that the store has, until the entries name them.
+  fileprivate var holds: [AttachmentID: any Sendable] = [:]
   /// Attachments that have come and are no attachments of the store yet.
-  fileprivate var attachments: [AttachmentID: AttachmentPartFile] = [:]
-  /// Values that are in their places; their files are of no use once the batch is in the feed.
-  fileprivate var values: [AttachmentID: AttachmentPartFile] = [:]
+  fileprivate var attachments: [AttachmentID: any FeedUpload] = [:]
+  /// Values that are in their places; they are of no use once the batch is in the feed.
+  fileprivate var values: [AttachmentID: any FeedUpload] = [:]
   /// Bytes of what an earlier opening has left that may still be read again.
   fileprivate var bytesToLook = SyncHandler.bytesPerLook
 }
@@ -155,18 +149,22 @@ extension SyncHandler {
   func findContent(
     of request: inout PushRequest, _ found: inout PushedContent, _ access: SyncAccess
   ) throws {
-    guard let engine = feed.contents else { return }
+    guard let contents = feed.contents else { return }
+    func whole(_ id: AttachmentID) throws -> (any FeedUpload)? {
+      try contents.whole(
+        access.upload(of: id, by: request.replica), reading: &found.bytesToLook)
+    }
     var values: [AttachmentID: [UInt8]] = [:]
     for index in request.changes.indices {
       let (key, content) = (request.changes[index].key, request.changes[index].content)
       if let id = content.blob?.engineID {
-        if values[id] == nil, let part = try whole(id, &found) {
-          values[id] = try part.content()
-          found.values[id] = part
+        if values[id] == nil, let upload = try whole(id) {
+          values[id] = try upload.content()
+          found.values[id] = upload
         }
         // An answer to its upload was that the store has it.
         if values[id] == nil, try mayName(id, for: key, access) {
-          values[id] = try engine.openAttachment(id)?.content()
+          values[id] = try contents.read(id, from: 0, count: Int(id.length))
         }
         if let value = values[id] {
           request.changes[index].content.value = value
@@ -175,32 +173,12 @@ extension SyncHandler {
       }
       if let id = content.attachment?.engineID, found.holds[id] == nil, options.attachmentBytes > 0
       {
-        if try mayName(id, for: key, access) { found.holds[id] = try engine.holdContent(of: id) }
+        if try mayName(id, for: key, access) { found.holds[id] = try contents.hold(id) }
         if found.holds[id] == nil, id.length <= UInt64(options.attachmentBytes) {
-          found.attachments[id] = try whole(id, &found)
+          found.attachments[id] = try whole(id)
         }
       }
     }
-  }
-
-  /// The part file of content that the caller has sent, if all of it is there.
-  private func whole(
-    _ id: AttachmentID, _ found: inout PushedContent
-  ) throws -> AttachmentPartFile? {
-    let name = ArrivingAttachments.Name(id: id, owner: found.owner)
-    guard let part = feed.arriving.withLock({ $0[name] }) else { return nil }
-    do throws(TidemarkError) {
-      let before = part.received
-      if try part.verifyStored(most: found.bytesToLook) {
-        found.bytesToLook -= part.received - before
-        return part.isWhole ? part : nil
-      }
-    } catch {
-      // It is sent again.
-      guard [.damaged, .closed].contains(error.code) else { throw error }
-      return nil
-    }
-    throw Self.isBeingRead
   }
 
   /// Makes sure that the content of everything that a batch names has come.
@@ -226,26 +204,16 @@ extension SyncHandler {
   private func adoptContent(of judged: JudgedBatch, _ found: inout PushedContent) throws {
     for entry in judged.entries where entry.kind != .loses {
       guard let id = judged.request.changes[entry.change].content.attachment?.engineID,
-        found.holds[id] == nil, let part = found.attachments[id]
+        found.holds[id] == nil, let upload = found.attachments[id]
       else { continue }
-      do throws(TidemarkError) { found.holds[id] = try part.finish() } catch {
+      do throws(TidemarkError) { found.holds[id] = try upload.adopt() } catch {
         // Somebody else needed the room meanwhile.
         guard error.code == .closed else { throw error }
         throw Self.lacksContent
       }
-      let owner = found.owner
-      feed.arriving.withLock { $0.forget(part, of: owner) }
     }
   }
 
   private static let lacksContent = PeerError(
     .busy, "the content of an attachment has not been uploaded", retryAfter: .seconds(0))
-
-  /// Lets go of the files of values that are in the feed.
-  func dropValues(_ found: PushedContent) {
-    for part in found.values.values {
-      part.cancel()
-      feed.arriving.withLock { $0.forget(part, of: found.owner) }
-    }
-  }
 }

@@ -14,12 +14,13 @@ extension SyncHandler {
 
   func stageValues(_ request: ValuesRequest, _ access: SyncAccess) throws -> ValuesAnswer {
     let keys = Array(request.keys.prefix(options.limits.changes))
-    let (entries, answered) = try entries(
-      ofKeys: keys, try feed.states(of: keys), most: options.limits.bytes, access,
-      takesBlobs: request.takesBlobs)
+    let ((entries, answered), end) = try reading(FeedQuestion(of: request.replica, keys: keys)) {
+      try self.entries(
+        ofKeys: keys, $0.states, most: options.limits.bytes, access,
+        takesBlobs: request.takesBlobs)
+    }
     return ValuesAnswer(
-      entries: entries, answered: answered, range: try range(for: request.replica),
-      reach: access.reach)
+      entries: entries, answered: answered, range: range(end), reach: access.reach)
   }
 
   /// The entries at keys, from the first key on, as many as go into so many bytes.
@@ -66,30 +67,26 @@ extension SyncHandler {
   /// Most bytes of them in an answer.
   private static let bytesWithVerdicts = 256 << 10
 
-  /// The entries at the keys of a batch's changes that have come to a conflict, as far as they are
-  /// small.
-  /// - Parameter last: what stands behind this offset may not be on the disk yet.
+  /// The entries that a batch's changes have come to a conflict with, as far as they are small, and
+  /// are the states of their keys in a view.
   func current(
-    of request: PushRequest, _ mark: ReplicaMark, through last: UInt64, _ access: SyncAccess
+    of request: PushRequest, _ mark: ReplicaMark, _ view: FeedView, _ access: SyncAccess
   ) throws -> [FeedEntry] {
     guard mark.number == request.number, mark.batchID == request.batchID else { return [] }
     var keys: [[UInt8]] = []
+    var states: [FeedState?] = []
     var seen: Set<[UInt8]> = []
-    for (change, verdict) in zip(request.changes, mark.verdicts) {
-      switch verdict {
-      case .conflict, .lost: if seen.insert(change.key).inserted { keys.append(change.key) }
-      case .applied, .duplicate, .rejected, .aborted: break
-      }
-    }
-    guard !keys.isEmpty else { return [] }
-    let small = try feed.states(of: keys).map { state in
-      state.flatMap { $0.head.valueLength <= Self.bytesWithVerdict ? $0 : nil }
+    for (index, verdict) in mark.verdicts.enumerated() where index < view.states.count {
+      guard let state = view.states[index], state.head.valueLength <= Self.bytesWithVerdict,
+        verdict == .conflict(state.position) || verdict == .lost(state.position),
+        seen.insert(request.changes[index].key).inserted
+      else { continue }
+      keys.append(request.changes[index].key)
+      states.append(state)
     }
     return try entries(
-      ofKeys: keys, small, most: Self.bytesWithVerdicts, access, takesBlobs: false
-    ).entries.filter {
-      $0.position.offset <= last && $0.content.value.count <= Self.bytesWithVerdict
-    }
+      ofKeys: keys, states, most: Self.bytesWithVerdicts, access, takesBlobs: false
+    ).entries
   }
 
   private func entry(
@@ -135,21 +132,21 @@ extension SyncHandler {
   ///   place: the page that has named it is to be pulled again.
   func stageDownload(_ request: DownloadRequest, _ access: SyncAccess) throws -> DownloadAnswer {
     let offset = request.position.offset
-    guard try feed.range().contains(request.position),
-      let head = try feed.heads(at: [offset])[offset], head.kind == .put,
-      access.reaches(key: head.key, labels: head.labels)
-    else { throw Self.noValue }
-    // As it is unpacked, and a copy of it.
-    return try LargeValues.shared.withRoom(for: 2 * head.valueLength) {
-      guard let value = try feed.values(at: [offset])[offset] else {
-        throw Self.noValue
+    return try reading(FeedQuestion()) { view in
+      guard view.range.contains(request.position),
+        let head = try feed.heads(at: [offset])[offset], head.kind == .put,
+        access.reaches(key: head.key, labels: head.labels)
+      else { throw Self.noValue }
+      // As it is unpacked, and a copy of it.
+      return try LargeValues.shared.withRoom(for: 2 * head.valueLength) {
+        guard let value = try feed.values(at: [offset])[offset] else { throw Self.noValue }
+        let first = min(max(request.offset, 0), value.count)
+        // Every call reads the value as a whole: those that want next to nothing get more.
+        let wanted = max(request.limit, DownloadRequest.leastBytes)
+        let count = min(wanted, DownloadRequest.mostBytes, value.count - first)
+        return DownloadAnswer(length: value.count, bytes: Array(value[first..<first + count]))
       }
-      let first = min(max(request.offset, 0), value.count)
-      // Every call reads the value as a whole: those that want next to nothing get more.
-      let wanted = max(request.limit, DownloadRequest.leastBytes)
-      let count = min(wanted, DownloadRequest.mostBytes, value.count - first)
-      return DownloadAnswer(length: value.count, bytes: Array(value[first..<first + count]))
-    }
+    }.0
   }
 
   private static let noValue = PeerError(

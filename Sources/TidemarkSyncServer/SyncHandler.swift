@@ -58,6 +58,7 @@ public final class SyncHandler: Sendable {
   }
 
   package let feed: any Feed
+  private let upkeep: any FeedUpkeep
   /// With limits that make sense.
   let options: Options
   /// Held while a batch is judged and appended, so that few are judged twice.
@@ -87,8 +88,11 @@ public final class SyncHandler: Sendable {
   }
 
   /// Serves a feed.
-  package init(feed: any Feed, options: Options = Options()) throws(TidemarkError) {
+  package init(
+    feed: any Feed & FeedUpkeep, options: Options = Options()
+  ) throws(TidemarkError) {
     self.feed = feed
+    upkeep = feed
     var options = options
     options.limits.changes = min(max(options.limits.changes, 1), Self.mostChanges)
     options.limits.bytes = min(max(options.limits.bytes, 1), Self.mostBytes)
@@ -98,11 +102,6 @@ public final class SyncHandler: Sendable {
     options.attachmentUploadBytes = max(options.attachmentUploadBytes, most + most / 64)
     options.attachmentUploads = max(options.attachmentUploads, 1)
     self.options = options
-    // A policy that is not known here is said at once.
-    _ = try PolicyTable(feed)
-    try feed.leases.withLock { (leases: inout FeedLeases) throws(TidemarkError) in
-      try leases.begin(feed, seconds: options.leaseSeconds, most: options.mostLeases)
-    }
   }
 
   /// Bounds of what options may allow.
@@ -119,10 +118,10 @@ public final class SyncHandler: Sendable {
 
   /// The errors of uploads that an earlier opening has left and that cannot be read, for a log.
   /// They are passed over: their senders begin anew.
-  public var unreadableUploads: [TidemarkError] { feed.arriving.withLock { $0.unreadable } }
+  public var unreadableUploads: [TidemarkError] { upkeep.unreadableUploads }
 
   /// The policies that were set.
-  public var policies: [CollectionPolicy] { (try? PolicyTable(feed).rows) ?? [] }
+  public var policies: [CollectionPolicy] { (try? feed.look(FeedQuestion()).policies.rows) ?? [] }
 
   /// Says what becomes of conflicting changes of a collection. It counts for what is pushed from
   /// now on, and stands in the feed. Clients hear of it with their next hello.
@@ -136,35 +135,36 @@ public final class SyncHandler: Sendable {
     _ policy: ConflictPolicy?, forKeysWithPrefix prefix: some BytesConvertible
   ) throws(TidemarkError) {
     if policy != nil {
-      var table = try feed.policies()
+      var table = try feed.look(FeedQuestion()).policies
       table.set(policy, for: Key(prefix).bytes, at: 0)
       do throws(FormatError) { try table.rows.check() } catch {
         throw TidemarkError(.limitExceeded, error.reason)
       }
     }
-    let position = try feed.append(
-      .feedPolicy, key: Key(prefix).bytes, value: policy.map(PolicyTable.encode) ?? [])
-    try feed.settle(through: position)
+    try feed.settle(through: feed.setPolicy(policy, prefix: Key(prefix).bytes))
   }
 
   /// Ends the lease of a replica that will not come back, so that nothing is kept for it. If it
   /// comes back all the same, it has to compare everything before it may push.
   public func forget(_ replica: ReplicaID) throws(TidemarkError) {
-    try feed.leases.withLock { (leases: inout FeedLeases) throws(TidemarkError) in
-      try leases.end(replica, feed)
+    var view = try feed.look(FeedQuestion(of: replica))
+    // Calls of the replica may change its lease meanwhile.
+    while view.lease != nil {
+      try feed.setLease(nil, of: replica, after: view, most: options.mostLeases, writes: true)
+      view = try feed.look(FeedQuestion(of: replica))
     }
-    try feed.settle(through: feed.range().headPosition)
+    try feed.settle(through: view.range.headPosition)
   }
 
   /// Calls `body` whenever something new can be pulled, on whichever thread has appended it.
   /// - Returns: what to pass to ``stopObserving(_:)``.
-  public func observe(_ body: @escaping @Sendable () -> Void) -> Int { feed.observe(body) }
+  public func observe(_ body: @escaping @Sendable () -> Void) -> Int { upkeep.observe(body) }
 
   /// Ends what ``observe(_:)`` began.
-  public func stopObserving(_ token: Int) { feed.stopObserving(token) }
+  public func stopObserving(_ token: Int) { upkeep.stopObserving(token) }
 
   /// Closes the database. Further calls are answered with ``PeerError/Kind/unavailable``.
-  public func close() throws(TidemarkError) { try feed.close() }
+  public func close() throws(TidemarkError) { try upkeep.close() }
 
   // MARK: What all calls share
 
@@ -181,26 +181,38 @@ public final class SyncHandler: Sendable {
     }
   }
 
-  /// The range of the feed, as far as it matters to a replica: one that held nothing when deletes
-  /// were dropped has not missed them.
-  ///
-  /// An answer takes it after everything else: what it tells of lies in the range then, and is on
-  /// the disk when the range is.
-  /// - Parameter offset: where to end, unless more is on the disk, or less can be seen.
-  func range(
-    for replica: ReplicaID, through offset: UInt64 = .max
-  ) throws(TidemarkError) -> FeedRange {
-    let bounds = try feed.bounds()
-    var range = bounds.range
-    range.head = min(max(bounds.durable, offset), range.head)
-    return cleared(range, feed.leases.withLock { $0[replica] })
+  /// How often a call begins anew because the feed has changed beneath it.
+  static let attempts = 16
+
+  /// Reads upon a view of the feed, and anew where what was read may not be what the view tells of.
+  /// - Returns: with what was read, the view in the end. An answer takes its range from it: what it
+  ///   tells of lies in that range then, and is on the disk when the range is.
+  func reading<R>(
+    _ question: FeedQuestion, _ body: (FeedView) throws -> R
+  ) throws -> (R, end: FeedView) {
+    for _ in 0..<Self.attempts {
+      let view = try feed.look(question)
+      let result = try body(view)
+      let end = try feed.look(FeedQuestion(of: question.replica))
+      if end.continues(view) { return (result, end) }
+    }
+    throw PeerError(.busy, "the feed is being compacted or restored", retryAfter: .seconds(1))
   }
 
-  /// The range for a replica with a lease.
-  func cleared(_ range: FeedRange, _ lease: LeaseRecord?) -> FeedRange {
-    var range = range
-    if lease?.clearedThrough ?? 0 >= range.truncatedThrough { range.truncatedThrough = 0 }
+  /// The range of the feed, as far as it matters to the replica of a view: one that held nothing
+  /// when deletes were dropped has not missed them.
+  /// - Parameter offset: where to end, unless more is on the disk, or less can be seen.
+  func range(_ view: FeedView, through offset: UInt64 = .max) -> FeedRange {
+    var range = view.range
+    range.head = min(max(view.durable, offset), range.head)
+    if view.lease?.clearedThrough ?? 0 >= range.truncatedThrough { range.truncatedThrough = 0 }
     return range
+  }
+
+  /// Whether a replica may push, as far as leases say.
+  func hasLease(_ view: FeedView) -> Bool {
+    guard let seconds = options.leaseSeconds, seconds > 0 else { return true }
+    return view.lease?.expires ?? 0 > view.now
   }
 }
 
@@ -230,13 +242,7 @@ extension SyncHandler {
   /// Estimates what a compaction would free.
   /// - Parameter minimum: when fewer bytes are superseded, nobody asks how many of them may go.
   public func space(from minimum: Int = 0) throws(TidemarkError) -> LogSpace {
-    var space = try feed.space(from: minimum)
-    // It goes at the next compaction, and nothing else might ever make that worth while.
-    let time = feed.time(before: Self.millisecondsKept)
-    let old = feed.arriving.withLock { $0.bytes(untouchedSince: time) }
-    space.log += old
-    if old >= minimum { space.reclaimable += old }
-    return space
+    try upkeep.space(from: minimum)
   }
 
   /// Rewrites the log without what nobody needs: versions that the store's retention lets go, but
@@ -250,17 +256,7 @@ extension SyncHandler {
   public func compact(
     unless shouldStop: @escaping @Sendable () -> Bool = { false }
   ) throws(TidemarkError) -> CompactionSummary {
-    do throws(TidemarkError) {
-      // Replicas that have not called for so long may hold nothing of what is kept.
-      try feed.leases.withLock { (leases: inout FeedLeases) throws(TidemarkError) in
-        try leases.prepareCompaction(feed)
-      }
-      feed.arriving.withLock { dropOldContent(&$0) }
-    } catch {
-      // A full disk is what a compaction is to help with.
-      guard error.code == .noSpace else { throw error }
-    }
-    return try feed.compact(unless: shouldStop)
+    try upkeep.compact(leaseSeconds: options.leaseSeconds, unless: shouldStop)
   }
 }
 
@@ -277,86 +273,69 @@ extension SyncHandler {
   }
 
   func stageHello(_ request: HelloRequest, _ access: SyncAccess) throws -> HelloAnswer {
-    let mark = try feed.mark(of: request.replica)
-    let lease = try renew(request, mark.mark)
-    let now = feed.now.sinceEpoch
+    let replica = request.replica
+    let isAlive = try renew(request, try feed.look(FeedQuestion(of: replica)))
+    let view = try feed.look(FeedQuestion(of: replica))
     // Up to the mark at least; nobody waits for the record of a lease. But for the first one of a
     // feed: a position before everything is in every feed, and a late batch that was formed by it
     // would be taken by any.
-    let bounds = try feed.bounds()
-    let end = bounds.durable > 0 ? mark.position.offset : bounds.range.head
-    let range = try range(for: request.replica, through: end)
+    let end = view.durable > 0 ? view.mark.position.offset : view.range.head
     var answer = HelloAnswer(
-      feed: feed.id, range: range, mark: mark.mark, time: now,
+      feed: feed.id, range: range(view, through: end), mark: view.mark.mark, time: view.now,
       limits: options.limits, reach: access.reach,
       attachmentBytes: feed.contents == nil || options.attachmentBytes == 0
         ? nil : options.attachmentBytes,
-      policies: try feed.policies().rows(within: access))
+      policies: view.policies.rows(within: access))
     if options.leaseSeconds != nil {
-      answer.isLeaseExpired = lease == nil
-      answer.leaseSeconds = UInt32(clamping: (max(lease?.expires ?? 0, now) - now) / 1000)
+      let expires = isAlive && hasLease(view) ? view.lease?.expires : nil
+      answer.isLeaseExpired = expires == nil
+      answer.leaseSeconds = UInt32(clamping: (max(expires ?? 0, view.now) - view.now) / 1000)
     }
     return answer
   }
 
-  /// - Returns: the lease; nil when it has run out.
+  /// - Returns: whether the replica may go on without comparing everything.
   private func renew(
-    _ request: HelloRequest, _ mark: ReplicaMark
-  ) throws(TidemarkError) -> LeaseRecord? {
-    let range = try feed.range()
-    let now = feed.now.sinceEpoch
+    _ request: HelloRequest, _ view: FeedView
+  ) throws(TidemarkError) -> Bool {
+    let (range, known) = (view.range, view.lease)
     let period = options.leaseSeconds.map { UInt64($0) * 1000 }
-    let expires = period.map { now + $0 } ?? .max
-    return try feed.leases.withLock {
-      (leases: inout FeedLeases) throws(TidemarkError) -> LeaseRecord? in
-      let known = leases[request.replica]
-      // A replica that has pushed holds something, whatever it has read.
-      let holdsNothing = request.cursor == .beginning && mark.number == 0
-      // A replica that has been here and has no lease was forgotten.
-      let isNew = known == nil && holdsNothing
-      var isAlive = isNew || (known?.expires ?? 0) > now || options.leaseSeconds == nil
-      // Deletes that were dropped since it compared have to be compared, too.
-      let hasAll = request.hasResynced && request.cursor.offset >= range.truncatedThrough
-      // The lease of a replica that has read further says nothing of a copy of it: deletes that one
-      // has seen, or found out by comparing, may be gone before the copy has read them.
-      let isBehind = request.cursor.offset < min(known?.cursor.offset ?? 0, range.truncatedThrough)
-      if isBehind, !holdsNothing { isAlive = false }
-      if PlantedSyncBug.isOn(.leaseIgnored) { isAlive = true }
-      guard isAlive || hasAll else { return nil }
-      let common = range.lastCommonOffset(with: request.cursor) ?? 0
-      var lease = LeaseRecord(
-        expires: expires, readsUntil: request.reads ? expires : known?.readsUntil ?? 0,
-        cursor: range.position(ofOffset: common), clearedThrough: known?.clearedThrough ?? 0,
-        hasPushed: mark.number > 0 || known?.hasPushed ?? false)
-      // A replica that holds nothing, or has just compared everything, has missed no delete.
-      if holdsNothing || hasAll {
-        lease.clearedThrough = range.truncatedThrough
-      }
-      if PlantedSyncBug.isOn(.leaseIgnored) { lease.clearedThrough = range.truncatedThrough }
-      if let known, leases.isRecorded(request.replica),
-        !needsWriting(lease, after: known, period: period)
-      {
-        // The end in the record still stands.
-        lease.expires = known.expires
-        lease.readsUntil = known.readsUntil
-        leases.note(lease, of: request.replica)
-      } else {
-        try leases.record(lease, of: request.replica, feed)
-      }
-      try leases.keepDeletes(feed, for: lease)
-      return lease
+    let expires = period.map { view.now + $0 } ?? .max
+    // A replica that has pushed holds something, whatever it has read.
+    let holdsNothing = request.cursor == .beginning && view.mark.mark.number == 0
+    // A replica that has been here and has no lease was forgotten.
+    let isNew = known == nil && holdsNothing
+    var isAlive = isNew || (known?.expires ?? 0) > view.now || options.leaseSeconds == nil
+    // Deletes that were dropped since it compared have to be compared, too.
+    let hasAll = request.hasResynced && request.cursor.offset >= range.truncatedThrough
+    // The lease of a replica that has read further says nothing of a copy of it: deletes that one
+    // has seen, or found out by comparing, may be gone before the copy has read them.
+    let isBehind = request.cursor.offset < min(known?.cursor.offset ?? 0, range.truncatedThrough)
+    if isBehind, !holdsNothing { isAlive = false }
+    if PlantedSyncBug.isOn(.leaseIgnored) { isAlive = true }
+    guard isAlive || hasAll else { return false }
+    let common = range.lastCommonOffset(with: request.cursor) ?? 0
+    var lease = FeedLease(
+      expires: expires, readsUntil: request.reads ? expires : known?.readsUntil ?? 0,
+      cursor: range.position(ofOffset: common), clearedThrough: known?.clearedThrough ?? 0)
+    // A replica that holds nothing, or has just compared everything, has missed no delete.
+    if holdsNothing || hasAll || PlantedSyncBug.isOn(.leaseIgnored) {
+      lease.clearedThrough = range.truncatedThrough
     }
-  }
-
-  /// A lease is not written anew at every hello, but when a sixteenth of it has passed.
-  private func needsWriting(
-    _ lease: LeaseRecord, after known: LeaseRecord, period: UInt64?
-  ) -> Bool {
-    guard known.clearedThrough == lease.clearedThrough else { return true }
-    guard let period else { return known.expires != .max || known.readsUntil != lease.readsUntil }
+    // The end that was written down still stands until a sixteenth of a lease has passed.
     func isOld(_ end: UInt64, _ known: UInt64) -> Bool {
-      end < known || end - known > period / 16
+      period.map { end < known || end - known > $0 / 16 } ?? (end != known)
     }
-    return isOld(lease.expires, known.expires) || isOld(lease.readsUntil, known.readsUntil)
+    var writes = true
+    if let known, known.clearedThrough == lease.clearedThrough,
+      !isOld(lease.expires, known.expires), !isOld(lease.readsUntil, known.readsUntil)
+    {
+      lease.expires = known.expires
+      lease.readsUntil = known.readsUntil
+      writes = false
+    }
+    try feed.setLease(
+      lease, of: request.replica, after: view, most: options.mostLeases, writes: writes)
+    return true
   }
 }

@@ -66,6 +66,31 @@ package enum PlantedSyncBug: String, Sendable, CaseIterable {
   /// An entry lends its attachment also to who does not reach it.
   case attachmentLent
 
+  /// A handler looks only once whether a batch was formed by what this feed had told.
+  case helloCheckedOnce
+  /// A page goes on where the feed has lost its end since it was begun.
+  case pagesMixEpochs
+  /// Sums are given again of a feed that has lost its end since.
+  case digestsOverEpochs
+  /// A feed appends a batch without a look at the mark of its replica.
+  case markNotCompared
+  /// A feed appends a batch without a look at the revisions that it names.
+  case revisionNotCompared
+  /// A feed appends a batch that was judged by other policies.
+  case policyNotCompared
+  /// A feed appends a batch that was judged in another epoch.
+  case epochNotCompared
+  /// A feed that was restored begins no new epoch.
+  case incarnationNotCompared
+  /// A connection goes on by the incarnation that it has met first.
+  case incarnationRemembered
+  /// A restored feed begins its new epoch behind what it appends.
+  case epochDrawnLate
+  /// Offsets are given out before the commit, so that a later one can be seen before.
+  case offsetsFromSequence
+  /// Deletes are dropped before the feed says so.
+  case deletesDroppedUnsaid
+
   /// Members of an atomic group are sent one by one.
   case groupSentInParts
   /// A change that is sent again after a conflict has the idempotency key of before.
@@ -89,6 +114,13 @@ package enum PlantedSyncBug: String, Sendable, CaseIterable {
   package static let ofRequests: [PlantedSyncBug] = [
     .groupSentInParts, .conflictKeyKept, .aliasForgotten, .boxBelieved, .sequenceAsKey,
     .expiryIgnored, .faultEndsBatch, .orderIgnored, .outboxKept,
+  ]
+
+  /// The mistakes of servers that share a database.
+  package static let ofClusters: [PlantedSyncBug] = [
+    .helloCheckedOnce, .pagesMixEpochs, .digestsOverEpochs, .markNotCompared,
+    .revisionNotCompared, .policyNotCompared, .epochNotCompared, .incarnationNotCompared,
+    .incarnationRemembered, .epochDrawnLate, .offsetsFromSequence, .deletesDroppedUnsaid,
   ]
 
   #if TIDEMARK_PLANTED

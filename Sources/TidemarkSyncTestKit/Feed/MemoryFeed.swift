@@ -7,7 +7,7 @@ package import TidemarkSyncServer
 ///
 /// It shows what a ``Feed`` has to do and no more, and the simulator runs it in the place of a
 /// store's log. What a key held before is kept with the entry that changed it.
-package final class MemoryFeed: Feed {
+package final class MemoryFeed: Feed, FeedUpkeep {
   /// The calls to whatever keeps the log: one with each commit and one for each sync.
   package struct Medium: Sendable {
     package var append: (@Sendable () throws(TidemarkError) -> Void)?
@@ -16,28 +16,27 @@ package final class MemoryFeed: Feed {
     package init() {}
   }
 
-  struct State {
+  private struct State {
     var log: MemoryFeedLog
     var index: MemoryFeedIndex
-    var keptDeletes: UInt64?
     var lastTime: UInt64 = 0
     var failure: TidemarkError?
   }
 
-  package let leases = Lock(FeedLeases())
-  package let arriving = Lock(ArrivingAttachments())
-  let state: Lock<State>
+  private let state: Lock<State>
   private let medium: Medium
   private let clock: any WallClock
   private let observers = Observers()
 
-  /// Opens a feed on a log, under an epoch that was never used.
+  /// Opens a feed on a log.
+  /// - Parameter epoch: begins, and was never used; nil goes on in the last one, as an engine does
+  ///   that has lost nothing.
   package init(
-    _ log: MemoryFeedLog, epoch: UInt64, clock: any WallClock, medium: Medium = Medium()
+    _ log: MemoryFeedLog, epoch: UInt64?, clock: any WallClock, medium: Medium = Medium()
   ) throws(TidemarkError) {
     var log = log
-    log.begin(epoch)
-    state = Lock(State(log: log, index: MemoryFeedIndex(log)))
+    if let epoch { log.begin(epoch) }
+    state = Lock(State(log: log, index: try MemoryFeedIndex(log)))
     self.clock = clock
     self.medium = medium
   }
@@ -45,20 +44,30 @@ package final class MemoryFeed: Feed {
   /// The log as it is now.
   package var log: MemoryFeedLog { state.withLock { $0.log } }
   package var id: ReplicaID { state.withLock { $0.log.id } }
-  package var now: Timestamp { clock.now() }
-  package var contents: Engine? { nil }
+  package var contents: (any FeedContents)? { nil }
+  package var judgesInTurn: Bool { true }
+  package var unreadableUploads: [TidemarkError] { [] }
 
-  func reading<R>(_ body: (inout State) throws(TidemarkError) -> R) throws(TidemarkError) -> R {
+  private func reading<R>(
+    _ body: (inout State) throws(TidemarkError) -> R
+  ) throws(TidemarkError) -> R {
     try state.withLock { (state: inout State) throws(TidemarkError) in
       if let failure = state.failure { throw failure }
       return try body(&state)
     }
   }
 
-  package func bounds() throws(TidemarkError) -> FeedBounds {
+  package func look(_ question: FeedQuestion) throws(TidemarkError) -> FeedView {
     try reading { (state) throws(TidemarkError) in
-      FeedBounds(
-        range: state.log.range, durable: state.log.durable, historyFrom: state.log.droppedThrough)
+      var view = FeedView(
+        range: state.log.range, durable: state.log.durable, historyFrom: state.log.droppedThrough,
+        now: clock.now().sinceEpoch, policies: state.index.policies)
+      if let replica = question.replica {
+        view.mark = state.index.marks[replica] ?? FeedMark()
+        view.lease = state.index.leases[replica]
+      }
+      view.states = question.keys.map { state.index.states[$0] }
+      return view
     }
   }
 
@@ -80,23 +89,76 @@ package final class MemoryFeed: Feed {
     state.withLock { $0.log.durable = max($0.log.durable, head) }
   }
 
+  // MARK: Reading
+
+  package func heads(at offsets: [UInt64]) throws(TidemarkError) -> [UInt64: FeedHead] {
+    try changes(at: offsets).mapValues(\.head)
+  }
+
+  package func values(at offsets: [UInt64]) throws(TidemarkError) -> [UInt64: [UInt8]] {
+    try changes(at: offsets).filter { $1.head.kind == .put }.mapValues(\.value)
+  }
+
+  private func changes(
+    at offsets: [UInt64]
+  ) throws(TidemarkError) -> [UInt64: MemoryFeedLog.Change] {
+    try reading { (state) throws(TidemarkError) in
+      var changes: [UInt64: MemoryFeedLog.Change] = [:]
+      for offset in offsets { changes[offset] = state.log.change(at: offset) }
+      return changes
+    }
+  }
+
+  package func read(_ query: FeedQuery) throws(TidemarkError) -> FeedPage {
+    try reading { (state) throws(TidemarkError) in
+      let last = min(query.through, state.log.head)
+      var page: FeedPage = ([], query.after)
+      while page.through < last, page.through - query.after < UInt64(query.limit) {
+        page.through += 1
+        guard let change = state.log.change(at: page.through) else { continue }
+        var row = FeedRow(head: change.head)
+        if query.wantsFormer(change.head) {
+          row.former = change.head.attributes.former?.placed(at: page.through)
+        }
+        if query.wantsLater(change.head), let held = state.index.states[change.head.key],
+          held.position.offset > page.through, held.position.offset <= last
+        {
+          row.later = held
+        }
+        page.rows.append(row)
+      }
+      return page
+    }
+  }
+
+  package func scan(
+    into table: inout DigestTable, wants: (_ key: [UInt8], _ labels: [[UInt8]]) -> Bool
+  ) throws(TidemarkError) -> UInt64 {
+    let (log, states) = try reading { (state) throws(TidemarkError) in
+      (state.log, state.index.states)
+    }
+    for (key, held) in states where !held.isDeleted && wants(key, held.head.labels) {
+      guard let change = log.change(at: held.position.offset) else { continue }
+      table.add(
+        key: key, change.value.rawSpan, labels: held.head.labels, attachment: nil,
+        offset: held.head.offset)
+    }
+    return log.head
+  }
+
   // MARK: Appending
 
-  package func append(_ batch: JudgedBatch) throws(TidemarkError) -> AppendOutcome {
-    let outcome = try reading { (state) throws(TidemarkError) -> AppendOutcome in
-      let mark = try state.index.mark(of: batch.request.replica)
-      guard mark.mark.precedes(batch.request) else { return .markIs(mark) }
-      guard state.index.policies.revision == batch.policies else { return .conflict }
-      for entry in batch.entries {
-        guard case .applies(let revision?) = entry.kind else { continue }
-        let held = state.index.states[batch.request.changes[entry.change].key]
-        let isThere = held?.isDeleted == false
-        guard revision == (isThere ? held?.revision : 0) else { return .conflict }
-      }
-      return .appended(try commit(batch, &state))
+  package func append(
+    _ batch: JudgedBatch, after view: FeedView
+  ) throws(TidemarkError) -> FeedMark? {
+    let mark = try reading { (state) throws(TidemarkError) -> FeedMark? in
+      guard state.index.stands(batch, after: view),
+        state.log.range.epochs.last?.epoch == view.epoch || PlantedSyncBug.isOn(.epochNotCompared)
+      else { return nil }
+      return try commit(batch, &state)
     }
-    if case .appended = outcome, batch.hasNews { observers.notify() }
-    return outcome
+    if mark != nil, batch.hasNews { observers.notify() }
+    return mark
   }
 
   private func commit(
@@ -104,35 +166,50 @@ package final class MemoryFeed: Feed {
   ) throws(TidemarkError) -> FeedMark {
     var entries: [MemoryFeedLog.Entry] = []
     let first = state.log.head + 1
-    let time = stamp(&state)
+    // A commit time later than every one before.
+    state.lastTime = max(
+      state.lastTime + 1, UInt64(clamping: max(0, clock.now().milliseconds)) << 16)
     for entry in batch.entries {
       let change = batch.request.changes[entry.change]
       let offset = first + UInt64(entries.count)
-      let held = state.index.states[change.key]
       let row = MemoryFeedLog.Change(
         head: batch.head(
-          of: entry, at: offset, previous: held?.revision ?? 0, received: time),
+          of: entry, at: offset, previous: state.index.states[change.key]?.revision ?? 0,
+          received: state.lastTime),
         value: change.content.value)
       guard case .applies = entry.kind else {
         entries.append(.loser(row))
         continue
       }
       entries.append(.change(row))
-      state.index.apply(row, at: state.log.position(of: offset))
+      // A later entry of the batch may follow upon it.
+      try state.index.note(.change(row), at: state.log.position(of: offset))
     }
-    let position = state.log.position(of: first + UInt64(entries.count))
-    let record = batch.markRecord
-    entries.append(.record(.feedMark, key: batch.request.replica.bytes, value: record))
+    let replica = batch.request.replica
+    entries.append(.record(.feedMark, key: replica.bytes, value: batch.markRecord))
     try write(entries, &state)
-    return try FeedMark(record, at: position)
+    return state.index.marks[replica] ?? FeedMark()
   }
 
-  @discardableResult
-  package func append(
-    _ type: RecordType, _ records: [(key: [UInt8], value: [UInt8])]
+  package func setLease(
+    _ lease: FeedLease?, of replica: ReplicaID, after view: FeedView, most: Int, writes: Bool
+  ) throws(TidemarkError) {
+    try reading { (state) throws(TidemarkError) in
+      guard state.index.leases[replica] == view.lease else { return }
+      if !writes, view.lease != nil {
+        state.index.leases[replica] = lease
+      } else {
+        try write([.record(.feedLease, key: replica.bytes, value: lease?.encoded ?? [])], &state)
+      }
+    }
+  }
+
+  package func setPolicy(
+    _ policy: ConflictPolicy?, prefix: [UInt8]
   ) throws(TidemarkError) -> Position {
     try reading { (state) throws(TidemarkError) in
-      try write(records.map { .record(type, key: $0.key, value: $0.value) }, &state)
+      try write(
+        [.record(.feedPolicy, key: prefix, value: PolicyTable.encode(policy))], &state)
       return state.log.position(of: state.log.head)
     }
   }
@@ -143,7 +220,7 @@ package final class MemoryFeed: Feed {
   ) throws(TidemarkError) {
     for entry in entries {
       state.log.append(entry)
-      state.index.note(entry, at: state.log.position(of: state.log.head))
+      try state.index.note(entry, at: state.log.position(of: state.log.head))
     }
     state.log.commits.append(state.log.head)
     do throws(TidemarkError) { try medium.append?() } catch {
@@ -153,16 +230,12 @@ package final class MemoryFeed: Feed {
     }
   }
 
-  /// A commit time later than every one before.
-  private func stamp(_ state: inout State) -> UInt64 {
-    let now = UInt64(clamping: max(0, clock.now().milliseconds)) << 16
-    state.lastTime = max(state.lastTime + 1, now)
-    return state.lastTime
+  /// Begins a new epoch, as an engine does before it gives lost offsets out again.
+  package func begin(_ epoch: UInt64) throws(TidemarkError) {
+    try reading { (state) throws(TidemarkError) in state.log.begin(epoch) }
   }
 
   // MARK: Upkeep
-
-  package func keepDeletes(behind offset: UInt64?) { state.withLock { $0.keptDeletes = offset } }
 
   package func space(from minimum: Int) -> LogSpace {
     LogSpace(log: state.withLock { Int($0.log.head) }, appended: 0, reclaimable: 0)
@@ -170,15 +243,17 @@ package final class MemoryFeed: Feed {
 
   /// Drops all that later entries have replaced, and deletes that nobody has yet to read.
   package func compact(
-    unless shouldStop: @escaping @Sendable () -> Bool
+    leaseSeconds: UInt32?, unless shouldStop: @escaping @Sendable () -> Bool
   ) throws(TidemarkError) -> CompactionSummary {
     try reading { (state) throws(TidemarkError) in
       var report = CompactionReport()
-      let dropped = state.log.compact(
-        state.index, keepingDeletesBehind: state.keptDeletes ?? .max)
+      let limit = state.index.earliestCursor(at: clock.now().sinceEpoch)
+      let dropped = state.log.compact(state.index, keepingDeletesBehind: limit ?? .max)
       report.droppedEntries = dropped.entries
       report.droppedTombstones = dropped.deletes
-      state.index = MemoryFeedIndex(state.log)
+      let leases = state.index.leases
+      state.index = try MemoryFeedIndex(state.log)
+      state.index.leases = leases
       return CompactionSummary(report)
     }
   }
@@ -186,8 +261,6 @@ package final class MemoryFeed: Feed {
   package func close() {
     state.withLock { $0.failure = TidemarkError(.closed, "the feed is closed") }
   }
-
-  // MARK: News
 
   package func observe(_ body: @escaping @Sendable () -> Void) -> Int { observers.observe(body) }
 

@@ -89,7 +89,7 @@ package struct MemoryFeedLog: Sendable {
         }
       case .loser: break
       case .record(let type, let key, let value):
-        let newest = index.records[type]?[key]?.position.offset
+        let newest = index.records[type]?[key]
         guard newest.map({ $0 > offset && $0 <= durable }) ?? value.isEmpty else { continue }
       case nil: continue
       }
@@ -100,38 +100,57 @@ package struct MemoryFeedLog: Sendable {
   }
 }
 
-/// The state of keys and records at the end of a log.
+/// The state of keys, replicas and policies at the end of a log.
 struct MemoryFeedIndex: Sendable {
-  var states: [[UInt8]: FeedState] = [:]
-  private(set) var records: [RecordType: [[UInt8]: FeedRecord]] = [:]
+  private(set) var states: [[UInt8]: FeedState] = [:]
+  private(set) var marks: [ReplicaID: FeedMark] = [:]
+  var leases: [ReplicaID: FeedLease] = [:]
   private(set) var policies = PolicyTable()
+  /// The offset of the newest record of a name; none where that took the name away.
+  private(set) var records: [RecordType: [[UInt8]: UInt64]] = [:]
 
-  init(_ log: MemoryFeedLog) {
+  init(_ log: MemoryFeedLog) throws(TidemarkError) {
     for (place, entry) in log.entries.enumerated() {
-      guard let entry else { continue }
-      let position = log.position(of: UInt64(place + 1))
-      if case .change(let change) = entry { apply(change, at: position) }
-      note(entry, at: position)
+      if let entry { try note(entry, at: log.position(of: UInt64(place + 1))) }
     }
   }
 
-  mutating func apply(_ change: MemoryFeedLog.Change, at position: Position) {
-    let head = change.head
-    states[head.key] = FeedState(
-      head: head, position: position, revision: head.offset)
-  }
-
-  mutating func note(_ entry: MemoryFeedLog.Entry, at position: Position) {
-    guard case .record(let type, let key, let value) = entry else { return }
-    records[type, default: [:]][key] = value.isEmpty ? nil : (value: value, position: position)
-    if type == .feedPolicy {
-      policies.set(PolicyTable.decode(value), for: key, at: position.offset)
+  mutating func note(
+    _ entry: MemoryFeedLog.Entry, at position: Position
+  ) throws(TidemarkError) {
+    switch entry {
+    case .loser: return
+    case .change(let change):
+      states[change.head.key] = FeedState(
+        head: change.head, position: position, revision: change.head.offset)
+    case .record(let type, let key, let value):
+      records[type, default: [:]][key] = value.isEmpty ? nil : position.offset
+      switch type {
+      case .feedPolicy: try policies.set(value, for: key, at: position.offset)
+      case .feedMark: marks[ReplicaID(padding: key)] = try FeedMark(value, at: position)
+      default: leases[ReplicaID(padding: key)] = try? FeedLease(decoding: value.rawSpan)
+      }
     }
   }
 
-  func mark(of replica: ReplicaID) throws(TidemarkError) -> FeedMark {
-    try records[.feedMark]?[replica.bytes].map { (found) throws(TidemarkError) in
-      try FeedMark(found.value, at: found.position)
-    } ?? FeedMark()
+  /// Whether mark, policies and revisions are as a batch was judged by.
+  func stands(_ batch: JudgedBatch, after view: FeedView) -> Bool {
+    let mark = marks[batch.request.replica] ?? FeedMark()
+    guard mark.mark.precedes(batch.request) || PlantedSyncBug.isOn(.markNotCompared),
+      policies.revision == view.policies.revision || PlantedSyncBug.isOn(.policyNotCompared)
+    else { return false }
+    return batch.entries.allSatisfy { entry in
+      guard case .applies(let revision?) = entry.kind else { return true }
+      let held = states[batch.request.changes[entry.change].key]
+      return revision == (held?.isDeleted == false ? held?.revision : 0)
+        || PlantedSyncBug.isOn(.revisionNotCompared)
+    }
+  }
+
+  /// The least offset behind which some replica with a live lease has yet to read deletes.
+  func earliestCursor(at time: UInt64) -> UInt64? {
+    leases.lazy.filter { replica, lease in
+      lease.isReading(at: time) && (lease.cursor.offset > 0 || marks[replica] != nil)
+    }.map(\.value.cursor.offset).min()
   }
 }

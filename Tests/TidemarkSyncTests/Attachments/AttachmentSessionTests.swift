@@ -11,7 +11,7 @@ struct AttachmentSessionTests {
   private let film = content(2_000_000)
 
   private func serverContent(_ world: SyncWorld, _ id: AttachmentID) throws -> [UInt8]? {
-    let engine = try #require(try world.server.handler().feed.contents)
+    let engine = try world.server.feed().engine
     return try SyncWorld.content(engine, id)
   }
 

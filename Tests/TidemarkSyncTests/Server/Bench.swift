@@ -45,6 +45,14 @@ final class Bench {
     return handler
   }
 
+  /// The feed of the handler.
+  func feed() throws -> StoreFeed { try #require(try handler().feed as? StoreFeed) }
+
+  /// A look at the feed.
+  func look(at replica: ReplicaID? = nil) throws -> FeedView {
+    try handler().feed.look(FeedQuestion(of: replica))
+  }
+
   /// Opens the handler anew, with a configuration of its own.
   func use(_ configuration: Store.Configuration) throws {
     try close()

@@ -292,7 +292,7 @@ struct BlobTests {
     let bench = Bench(restarts: true)
     let a = Device(1)
     let value = content(300_000)
-    func parts() throws -> Int { try bench.handler().feed.arriving.withLock { $0.count } }
+    func parts() throws -> Int { try bench.feed().uploads.uploads.withLock { $0.count } }
     _ = try bench.attach(a, value, 0..<piece)
     bench.clock.advance(by: .seconds(6 * 86_400))
     _ = try bench.attach(a, value, piece..<300_000)

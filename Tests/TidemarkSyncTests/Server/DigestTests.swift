@@ -141,9 +141,8 @@ struct DigestTests {
     _ = try bench.push(&a, a.delete("k", base: .operation(sequence: 1)))
     try bench.handler().forget(a.id)
     // The handler goes on, with what it remembers.
-    let feed = try #require(try bench.handler().feed as? StoreFeed)
-    try feed.engine.compact(CompactionOptions(dropHistory: true))
-    #expect(try feed.range().truncatedThrough > 0)
+    try bench.feed().engine.compact(CompactionOptions(dropHistory: true))
+    #expect(try bench.look().range.truncatedThrough > 0)
     #expect(try digest(bench).total.keys == 1)
   }
 
@@ -205,16 +204,7 @@ struct DigestTests {
 
   private func gathered(_ bench: Bench, _ paths: [[UInt8]], _ limit: Int) throws -> DigestTable {
     var table = DigestTable(paths: paths, limit: limit)
-    _ = try bench.handler().feed.scan(wants: { _ in true }) {
-      (found, value) throws(TidemarkError) in
-      let hash = ContentFingerprint.keyHash(found.key.rawSpan)
-      guard table.covers(hash: hash) else { return }
-      table.add(
-        DigestTable.Row(
-          hash: hash,
-          fingerprint: ContentFingerprint(
-            key: found.key.rawSpan, value: value, labels: found.labels), offset: found.offset))
-    }
+    _ = try bench.handler().feed.scan(into: &table) { _, _ in true }
     table.finish()
     return table
   }

@@ -11,7 +11,7 @@ import TidemarkTestKit
 struct FeedTests {
   enum Kind: CaseIterable { case store, memory }
 
-  private func feed(_ kind: Kind) throws -> any Feed {
+  private func feed(_ kind: Kind) throws -> any Feed & FeedUpkeep {
     switch kind {
     case .store: try StoreFeed(at: "feed", configuration: Bench().configuration())
     case .memory:
@@ -20,7 +20,7 @@ struct FeedTests {
   }
 
   private func handlers(
-    _ feed: any Feed, _ options: SyncHandler.Options = SyncHandler.Options()
+    _ feed: any Feed & FeedUpkeep, _ options: SyncHandler.Options = SyncHandler.Options()
   ) throws -> (SyncHandler, SyncHandler) {
     (try SyncHandler(feed: feed, options: options), try SyncHandler(feed: feed, options: options))
   }
@@ -128,6 +128,78 @@ struct FeedTests {
     #expect(failure { try staged[0].0.settle(staged[0].1) } == .unavailable)
   }
 
+  // MARK: A primary that changes beneath a handler
+
+  /// A feed in memory over which a handler lives on while its last entries are lost.
+  private struct Failover {
+    let feed: RivalFeed
+    let handler: SyncHandler
+    private let copy: MemoryFeedLog
+    var (a, b) = (Device(1), Device(2))
+    let known: Position
+
+    init(_ device: inout Device) throws {
+      let memory = try MemoryFeed(
+        MemoryFeedLog(id: Device(77).id), epoch: 5, clock: ManualClock())
+      feed = RivalFeed(memory)
+      handler = try SyncHandler(feed: feed, options: SyncHandler.Options(lease: nil))
+      for id in [a.id, b.id] { _ = try handler.hello(HelloRequest(replica: id)) }
+      device.number += 1
+      _ = try handler.push(device.batch([device.put("k", "1")]))
+      copy = memory.log
+      b.number += 1
+      known = try handler.push(b.batch([b.put("lost", "1")])).range.headPosition
+      a = device
+    }
+
+    /// What was pushed last is lost, and something else may take its offsets.
+    func failOver(giving key: String? = nil) throws {
+      feed.failOver(to: try MemoryFeed(copy, epoch: 6, clock: ManualClock()))
+      guard let key else { return }
+      var c = Device(2)
+      c.number += 1
+      _ = try handler.push(c.batch([c.put(key, "1")]))
+    }
+  }
+
+  @Test("a batch that names a lost end is refused, also where the end is lost while it is judged")
+  func lateBatch() throws {
+    var a = Device(1)
+    let world = try Failover(&a)
+    a.number += 1
+    var batch = a.batch([a.put("l", "1")])
+    batch.knownHead = world.known
+    let late = batch
+    world.feed.beforeNextAppend { try? world.failOver() }
+    #expect(failure { _ = try world.handler.push(late) } == .busy)
+    let page = try world.handler.pull(PullRequest(replica: Device(9).id, after: .beginning))
+    #expect(page.entries.map(\.key) == [Array("k".utf8)])
+  }
+
+  @Test("a page has no entry under a position that another entry was lost from meanwhile")
+  func pageOverFailover() throws {
+    var a = Device(1)
+    let world = try Failover(&a)
+    world.feed.beforeNextRead { try? world.failOver(giving: "new") }
+    let page = try world.handler.pull(PullRequest(replica: Device(9).id, after: .beginning))
+    #expect(page.entries.map(\.key) == ["k", "new"].map { Array($0.utf8) })
+    #expect(page.entries.allSatisfy { page.range.contains($0.position) })
+    #expect(page.range.contains(page.cursor))
+  }
+
+  @Test("sums are not answered from what was there before the end was lost")
+  func digestOverFailover() throws {
+    var a = Device(1)
+    let world = try Failover(&a)
+    let request = DigestRequest(replica: Device(9).id)
+    _ = try world.handler.digest(request)
+    try world.failOver(giving: "new")
+    let fresh = try SyncHandler(
+      feed: world.feed, options: SyncHandler.Options(lease: nil)
+    ).digest(request)
+    #expect(try world.handler.digest(request).parts == fresh.parts)
+  }
+
   // MARK: One beside the other
 
   /// A store's log and a list in memory, which are asked the same.
@@ -136,7 +208,7 @@ struct FeedTests {
     var devices = (1...3).map { Device(UInt8($0)) }
     var cursors: [[Position]]
 
-    init(_ feeds: [any Feed]) throws {
+    init(_ feeds: [any Feed & FeedUpkeep]) throws {
       handlers = try feeds.map { try SyncHandler(feed: $0) }
       cursors = feeds.map { _ in Array(repeating: .beginning, count: 3) }
     }
@@ -221,41 +293,48 @@ struct FeedTests {
   }
 }
 
-/// A feed before whose next append of a batch something else happens.
-final class RivalFeed: Feed {
-  private let feed: any Feed
-  private let rival = Lock<(() -> Void)?>(nil)
+/// A feed before whose next append or read something else happens; another one may take its place,
+/// as at a failover.
+final class RivalFeed: Feed, FeedUpkeep {
+  private let current: Lock<any Feed & FeedUpkeep>
+  private let beforeAppend = Lock<(() -> Void)?>(nil)
+  private let beforeRead = Lock<(() -> Void)?>(nil)
 
-  init(_ feed: any Feed) { self.feed = feed }
+  init(_ feed: any Feed & FeedUpkeep) { current = Lock(feed) }
 
-  func beforeNextAppend(_ body: @escaping () -> Void) {
-    rival.withLock { $0 = body }
-  }
+  private var feed: any Feed & FeedUpkeep { current.withLock { $0 } }
 
-  func append(_ batch: JudgedBatch) throws(TidemarkError) -> AppendOutcome {
-    let body = rival.withLock { rival in
-      defer { rival = nil }
-      return rival
+  func failOver(to other: any Feed & FeedUpkeep) { current.withLock { $0 = other } }
+  func beforeNextAppend(_ body: @escaping () -> Void) { beforeAppend.withLock { $0 = body } }
+  func beforeNextRead(_ body: @escaping () -> Void) { beforeRead.withLock { $0 = body } }
+
+  private func run(_ hook: Lock<(() -> Void)?>) {
+    let body = hook.withLock { hook in
+      defer { hook = nil }
+      return hook
     }
     body?()
-    return try feed.append(batch)
+  }
+
+  func append(
+    _ batch: JudgedBatch, after view: FeedView
+  ) throws(TidemarkError) -> FeedMark? {
+    run(beforeAppend)
+    return try feed.append(batch, after: view)
+  }
+  func read(_ query: FeedQuery) throws(TidemarkError) -> FeedPage {
+    run(beforeRead)
+    return try feed.read(query)
   }
 
   var id: ReplicaID { feed.id }
-  var now: Timestamp { feed.now }
-  var leases: Lock<FeedLeases> { feed.leases }
-  var arriving: Lock<ArrivingAttachments> { feed.arriving }
-  var contents: Engine? { feed.contents }
-  func bounds() throws(TidemarkError) -> FeedBounds { try feed.bounds() }
+  var contents: (any FeedContents)? { feed.contents }
+  /// What happens before an append may be another handler's batch, or one of the same handler.
+  var judgesInTurn: Bool { false }
+  var unreadableUploads: [TidemarkError] { feed.unreadableUploads }
+  func look(_ question: FeedQuestion) throws(TidemarkError) -> FeedView { try feed.look(question) }
   func settle(through position: Position) throws(TidemarkError) {
     try feed.settle(through: position)
-  }
-  func mark(of replica: ReplicaID) throws(TidemarkError) -> FeedMark {
-    try feed.mark(of: replica)
-  }
-  func policies() throws(TidemarkError) -> PolicyTable { try feed.policies() }
-  func states(of keys: [[UInt8]]) throws(TidemarkError) -> [FeedState?] {
-    try feed.states(of: keys)
   }
   func heads(at offsets: [UInt64]) throws(TidemarkError) -> [UInt64: FeedHead] {
     try feed.heads(at: offsets)
@@ -263,27 +342,26 @@ final class RivalFeed: Feed {
   func values(at offsets: [UInt64]) throws(TidemarkError) -> [UInt64: [UInt8]] {
     try feed.values(at: offsets)
   }
-  func read(_ query: FeedQuery) throws(TidemarkError) -> FeedPage { try feed.read(query) }
   func scan(
-    wants: ([UInt8]) -> Bool, _ body: (FeedKey, RawSpan) throws(TidemarkError) -> Void
-  ) throws(TidemarkError) -> UInt64 { try feed.scan(wants: wants, body) }
-  func record(_ type: RecordType, key: [UInt8]) throws(TidemarkError) -> FeedRecord? {
-    try feed.record(type, key: key)
+    into table: inout DigestTable, wants: ([UInt8], [[UInt8]]) -> Bool
+  ) throws(TidemarkError) -> UInt64 { try feed.scan(into: &table, wants: wants) }
+  func setLease(
+    _ lease: FeedLease?, of replica: ReplicaID, after view: FeedView, most: Int, writes: Bool
+  ) throws(TidemarkError) {
+    try feed.setLease(lease, of: replica, after: view, most: most, writes: writes)
   }
-  func recordKeys(of type: RecordType) -> [[UInt8]] { feed.recordKeys(of: type) }
-  func append(
-    _ type: RecordType, _ records: [(key: [UInt8], value: [UInt8])]
-  ) throws(TidemarkError) -> Position { try feed.append(type, records) }
+  func setPolicy(_ policy: ConflictPolicy?, prefix: [UInt8]) throws(TidemarkError) -> Position {
+    try feed.setPolicy(policy, prefix: prefix)
+  }
   func observe(_ body: @escaping @Sendable () -> Void) -> Int { feed.observe(body) }
   func stopObserving(_ token: Int) { feed.stopObserving(token) }
-  func keepDeletes(behind offset: UInt64?) throws(TidemarkError) {
-    try feed.keepDeletes(behind: offset)
-  }
   func space(from minimum: Int) throws(TidemarkError) -> LogSpace {
     try feed.space(from: minimum)
   }
   func compact(
-    unless shouldStop: @escaping @Sendable () -> Bool
-  ) throws(TidemarkError) -> CompactionSummary { try feed.compact(unless: shouldStop) }
+    leaseSeconds: UInt32?, unless shouldStop: @escaping @Sendable () -> Bool
+  ) throws(TidemarkError) -> CompactionSummary {
+    try feed.compact(leaseSeconds: leaseSeconds, unless: shouldStop)
+  }
   func close() throws(TidemarkError) { try feed.close() }
 }

@@ -19,7 +19,7 @@ struct LeaseBoundTests {
   }
 
   private func recorded(_ bench: Bench) throws -> Int {
-    try bench.handler().feed.recordKeys(of: .feedLease).count
+    try bench.feed().records.withLock { $0.keys(of: .feedLease).count }
   }
 
   /// Says hello under many names.
@@ -34,12 +34,13 @@ struct LeaseBoundTests {
   func flood() throws {
     let bench = bench()
     try flood(bench, 0..<FeedLeases.mostIdle)
-    let head = try bench.handler().feed.range().head
+    let head = try bench.look().range.head
     try flood(bench, 10_000..<13_000)
-    #expect(try bench.handler().feed.range().head == head)
+    #expect(try bench.look().range.head == head)
     #expect(try recorded(bench) == FeedLeases.mostIdle)
-    let counts = try bench.handler().feed.leases.withLock { $0.counts }
-    #expect(counts == (FeedLeases.mostIdle, FeedLeases.mostUnrecorded))
+    let rows = try bench.feed().leases.withLock { $0.rows.values.map(\.isRecorded) }
+    #expect(rows.count { $0 } == FeedLeases.mostIdle)
+    #expect(rows.count { !$0 } == FeedLeases.mostUnrecorded)
   }
 
   @Test("a flood of names takes nobody's lease, and who comes then gets one by what it does")
@@ -56,8 +57,8 @@ struct LeaseBoundTests {
     try flood(bench, 0..<2_500)
     #expect(try bench.push(&b, b.put("m", "1")).map(\.name) == ["applied"])
     #expect(
-      try bench.handler().feed.leases.withLock { leases in
-        [a.id, b.id, late.id].allSatisfy { leases.isRecorded($0) }
+      try bench.feed().leases.withLock { leases in
+        [a.id, b.id, late.id].allSatisfy { leases.rows[$0]?.isRecorded == true }
       })
     _ = try bench.push(&a, a.delete("k", base: .operation(sequence: 1)))
     for device in [a, b] {
@@ -66,7 +67,7 @@ struct LeaseBoundTests {
     bench.clock.advance(by: .seconds(2))
     try bench.handler().compact()
     // The put of what was deleted has gone, and would take the delete with it.
-    #expect(try bench.handler().feed.bounds().historyFrom > 0)
+    #expect(try bench.look().historyFrom > 0)
     #expect(try bench.pullAll(late, after: seen).entries.map(\.kind) == [.put, .delete])
   }
 
@@ -85,9 +86,9 @@ struct LeaseBoundTests {
       _ = try bench.push(&a, a.put("m", "\(sequence)"))
       bench.clock.advance(by: .seconds(2))
       try bench.use(bench.configuration(retention: Retention(age: .seconds(0))))
-      let before = try bench.handler().feed.range().truncatedThrough
+      let before = try bench.look().range.truncatedThrough
       try bench.handler().compact()
-      return try bench.handler().feed.range().truncatedThrough == before
+      return try bench.look().range.truncatedThrough == before
     }
     #expect(try !deletesAreKept("k", 1))
     _ = try bench.handler().hello(HelloRequest(replica: reader.id))
@@ -111,7 +112,7 @@ struct LeaseBoundTests {
     _ = try bench.push(&b, b.put("l", "1"))
     bench.clock.advance(by: .seconds(10))
     try bench.handler().compact()
-    #expect(try bench.handler().feed.range().truncatedThrough > 0)
+    #expect(try bench.look().range.truncatedThrough > 0)
     #expect(failure { _ = try bench.pullAll(a) } == .cursorGone)
     #expect(try bench.pullAll(Device(3)).entries.map(\.key) == [Array("l".utf8)])
     _ = try bench.handler().hello(HelloRequest(replica: a.id))
@@ -161,10 +162,10 @@ struct LeaseBoundTests {
     _ = try bench.push(&a, a.delete("k", base: .operation(sequence: 1)))
     bench.clock.advance(by: .seconds(10))
     try bench.handler().compact()
-    #expect(try bench.handler().feed.range().truncatedThrough == 0)
+    #expect(try bench.look().range.truncatedThrough == 0)
     bench.clock.advance(by: .seconds(1000))
     try bench.handler().compact()
-    #expect(try bench.handler().feed.range().truncatedThrough > 0)
+    #expect(try bench.look().range.truncatedThrough > 0)
   }
 
   @Test("leases that have run out go with a compaction, and who comes back has to compare")

@@ -76,7 +76,7 @@ struct LeaseTests {
       bench.clock.advance(by: .seconds(1))
     }
     _ = try bench.handler().hello(HelloRequest(replica: a.id))
-    #expect(try bench.handler().feed.range().head == 1)
+    #expect(try bench.look().range.head == 1)
   }
 
   @Test("for a replica that says it reads nothing no deletes are kept, and it may push")
@@ -93,7 +93,7 @@ struct LeaseTests {
     let end = try bench.pullAll(b).cursor
     _ = try bench.handler().hello(HelloRequest(replica: b.id, cursor: end))
     _ = try bench.handler().hello(pushing)
-    let feed = try #require(try bench.handler().feed as? StoreFeed)
+    let feed = try bench.feed()
     #expect(
       try feed.engine.compact(CompactionOptions(dropHistory: true)).droppedTombstones == 1)
     try bench.close()
@@ -117,8 +117,8 @@ struct LeaseTests {
     for _ in 0..<3 {
       bench.clock.advance(by: .seconds(400))
       _ = try bench.handler().hello(HelloRequest(replica: a.id, reads: false))
-      let feed = try bench.handler().feed
-      let isKept = feed.leases.withLock { $0.earliestCursor(at: feed.now.sinceEpoch) } != nil
+      let feed = try bench.feed()
+      let isKept = feed.leases.withLock { $0.earliestCursor(at: feed.now) } != nil
       #expect(isKept == (bench.clock.now().seconds < 1000 + Self.start))
     }
   }
@@ -135,7 +135,7 @@ struct LeaseTests {
     _ = try bench.push(&a, a.delete("k", base: .operation(sequence: 1)))
     let aCursor = try bench.pullAll(a).cursor
     _ = try bench.handler().hello(HelloRequest(replica: a.id, cursor: aCursor))
-    let feed = try #require(try bench.handler().feed as? StoreFeed)
+    let feed = try bench.feed()
     try feed.engine.compact(CompactionOptions(dropHistory: true))
     #expect(try bench.pullAll(b, after: cursor).entries.map(\.kind) == [.delete])
     // Once all have seen it, it may go.
@@ -166,7 +166,7 @@ struct LeaseTests {
     let end = try bench.pullAll(a).cursor
     hello.cursor = end
     _ = try bench.handler().hello(hello)
-    let feed = try #require(try bench.handler().feed as? StoreFeed)
+    let feed = try bench.feed()
     try feed.engine.compact(CompactionOptions(dropHistory: true))
     #expect(
       try bench.handler().hello(HelloRequest(replica: b.id, cursor: former)).isLeaseExpired)
@@ -190,7 +190,7 @@ struct LeaseTests {
       try bench.push(&b, b.delete("k", base: .position(put.position))).map(\.name) == ["applied"])
     let end = try bench.pullAll(b).cursor
     _ = try bench.handler().hello(HelloRequest(replica: b.id, cursor: end))
-    let feed = try #require(try bench.handler().feed as? StoreFeed)
+    let feed = try bench.feed()
     try feed.engine.compact(CompactionOptions(dropHistory: true))
     #expect(try bench.pullAll(a).entries.last?.kind == .delete)
   }

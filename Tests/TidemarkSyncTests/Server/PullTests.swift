@@ -52,8 +52,7 @@ struct PullTests {
       return page.entries.map { String(decoding: $0.key, as: UTF8.self) }
     }
     #expect(try keys(lookedThrough: empty.cursor) == ["mine/1"])
-    let lease = handler.feed.leases.withLock { $0[reader.id] }
-    #expect(lease?.cursor == .beginning)
+    #expect(try bench.look(at: reader.id).lease?.cursor == .beginning)
     let strange = Position(epoch: empty.cursor.epoch ^ 1, offset: empty.cursor.offset)
     #expect(try keys(lookedThrough: strange) == ["theirs/1", "theirs/2", "mine/1"])
   }

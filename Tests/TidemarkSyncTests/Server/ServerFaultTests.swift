@@ -31,7 +31,7 @@ struct ServerFaultTests {
     #expect(try bench.push(&b, b.put("k", attachment: other)).map(\.name) == ["applied"])
     #expect(try bench.attach(lost, film, 0..<0).received == 0)
     // A sweep passes it over as well.
-    #expect(throws: Never.self) { try bench.handler().feed.contents?.sweepAttachments() }
+    #expect(throws: Never.self) { try bench.feed().engine.sweepAttachments() }
     bench.disk.plan = .none
     var received = 0
     while received < film.count {

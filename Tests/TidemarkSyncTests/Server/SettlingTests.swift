@@ -56,7 +56,7 @@ struct SettlingTests {
       }
     #expect(isTold)
     cutPower(bench)
-    let kept = try bench.handler().feed.mark(of: writer.id).mark
+    let kept = try bench.look(at: writer.id).mark.mark
     #expect(kept.number == 1, "\(call) told of a lost batch")
     #expect(try bench.value("k") == "v")
   }

@@ -121,8 +121,7 @@ struct SharedPageTests {
     #expect(try keys(one) == ["y"] && one.page != nil)
     request.replica = Device(3).id
     #expect(try stage(request, sharing: one).page === one.page)
-    let engine = try #require(try bench.handler().feed.contents)
-    _ = try engine.compact(CompactionOptions(dropHistory: true))
+    _ = try bench.feed().engine.compact(CompactionOptions(dropHistory: true))
     let two = try stage(request, sharing: one)
     #expect(try keys(two) == ["k", "y"])
     #expect(two.page !== one.page)

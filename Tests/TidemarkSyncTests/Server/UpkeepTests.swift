@@ -48,9 +48,7 @@ struct UpkeepTests {
     try bench.close()
     bench.options.lease = .seconds(1000)
     let end = bench.clock.now().sinceEpoch + 1_000_000
-    func expires() throws -> UInt64? {
-      try bench.handler().feed.leases.withLock { $0[a.id] }?.expires
-    }
+    func expires() throws -> UInt64? { try bench.look(at: a.id).lease?.expires }
     #expect(try expires() == .max)
     try bench.handler().compact()
     #expect(try expires() == end)
@@ -69,7 +67,7 @@ struct UpkeepTests {
       _ = try bench.push(&a, all: (0..<100).map { a.put("k\((37 * $0) % 100) \(round)", "1") })
     }
     try bench.withEngine { try $0.compact(CompactionOptions(dropHistory: true)) }
-    let feed = try #require(try bench.handler().feed as? StoreFeed)
+    let feed = try bench.feed()
     var cursor = Position.beginning
     var keys: [[UInt8]] = []
     while true {
@@ -117,10 +115,10 @@ struct UpkeepTests {
     #expect(try upload(bench) == 3 * AttachRequest.partBytes)
     bench.clock.jump(by: .seconds(-400 * 86_400))
     try bench.close()
-    #expect(try bench.handler().feed.arriving.withLock { $0.count } == 1)
+    #expect(try bench.feed().uploads.uploads.withLock { $0.count } == 1)
     bench.clock.advance(by: .seconds(8 * 86_400))
     try bench.handler().compact()
-    #expect(try bench.handler().feed.arriving.withLock { $0.count } == 0)
+    #expect(try bench.feed().uploads.uploads.withLock { $0.count } == 0)
   }
 
   @Test("an abandoned upload makes a compaction worth while")
@@ -139,8 +137,8 @@ struct UpkeepTests {
     let bench = Bench()
     var a = Device(1)
     _ = try bench.push(&a, all: (0..<60).map { a.put("k\($0)", "1") })
-    let feed = try #require(try bench.handler().feed as? StoreFeed)
-    let end = try feed.range().head
+    let feed = try bench.feed()
+    let end = try bench.look().range.head
     let first = try feed.read(FeedQuery(after: 1, through: end, limit: 10))
     #expect(first.through < 30)
     var through: UInt64 = 1

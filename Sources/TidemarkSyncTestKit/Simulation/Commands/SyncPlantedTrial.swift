@@ -30,16 +30,19 @@ internal import TidemarkSync
   #endif
 
   /// Whether a mistake that is planted is noticed: one that tells callers what their tokens do not
-  /// reach by an intruder, others by the simulator.
+  /// reach by an intruder, one of servers that share a database by their simulation, others by the
+  /// simulator.
   /// - Parameters:
   ///   - name: the mistake; nil for none, which nobody is to notice.
   ///   - seed: of the trial.
   public static func isNoticed(_ name: String?, seed: UInt64) -> Bool {
     let bug = name.flatMap(PlantedSyncBug.init(rawValue:))
     let tells = [.waitingContentShared, .attachmentLent].contains(bug)
+    let isOfClusters = bug.map(PlantedSyncBug.ofClusters.contains) ?? false
     do {
       if tells || name == nil { _ = try ReachTrial(seed: seed).run() }
-      if !tells { try SyncSimulation(seed: seed).run() }
+      if isOfClusters || name == nil { try ClusterSimulation(seed: seed).run() }
+      if !tells, !isOfClusters { try SyncSimulation(seed: seed).run() }
       return false
     } catch { return true }
   }

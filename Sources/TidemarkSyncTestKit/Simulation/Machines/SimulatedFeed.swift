@@ -4,20 +4,32 @@ internal import TidemarkSync
 internal import TidemarkSyncServer
 internal import TidemarkTestKit
 
-/// The feed below a simulated server: the log of a store, or one in memory.
+/// The feed below a simulated server: the log of a store, one in memory, or that of a database of
+/// SQL, whose primary may be another one from call to call.
 enum SimulatedFeed {
   case store(Engine, StoreFeed)
   case memory(MemoryFeed)
+  case sql(SimulatedDatabase, DatabaseFeed)
 
-  var feed: any Feed {
+  var feed: any Feed & FeedUpkeep {
     switch self {
     case .store(_, let feed): feed
     case .memory(let feed): feed
+    case .sql(_, let feed): feed
+    }
+  }
+
+  /// The log of a feed in memory, or of a database.
+  private var log: MemoryFeedLog? {
+    switch self {
+    case .store: nil
+    case .memory(let feed): feed.log
+    case .sql(let database, _): database.primary.feed.log
     }
   }
 
   /// Opens what a disk has.
-  /// - Parameter former: of a feed in memory, which no disk holds.
+  /// - Parameter former: of a feed in memory or a database, which no disk holds.
   static func open(
     _ former: SimulatedFeed?, _ kind: SimulatedServer.Kind, _ disk: SimulatedFileSystem,
     _ clock: ManualClock, _ random: UInt64
@@ -34,16 +46,25 @@ enum SimulatedFeed {
       if case .memory(let feed)? = former { log = feed.log }
       return .memory(
         try MemoryFeed(log, epoch: random | 1, clock: clock, medium: .file(on: disk)))
+    case .sql:
+      if case .sql(let database, _)? = former { return .sql(database, DatabaseFeed(database)) }
+      let database = try SimulatedDatabase(seed: random, clock: clock, id: ReplicaID(of: random))
+      return .sql(database, DatabaseFeed(database))
     }
   }
 
   /// A copy of what is in memory and would be on a disk.
   func copy() throws(TidemarkError) -> SimulatedFeed {
-    switch self {
-    case .store: return self
-    case .memory(let feed):
-      return .memory(try MemoryFeed(feed.log, epoch: 1, clock: ManualClock()))
-    }
+    guard let log else { return self }
+    return .memory(try MemoryFeed(log, epoch: nil, clock: ManualClock()))
+  }
+
+  /// Puts a copy in the place of a database, beneath the servers that use it.
+  /// - Returns: false for other feeds, which have to be opened anew.
+  func restore(_ copy: SimulatedFeed) throws(TidemarkError) -> Bool {
+    guard case .sql(let database, _) = self, let log = copy.log else { return false }
+    try database.restore(log)
+    return true
   }
 
   /// The part of a feed in memory that a cut of the power leaves.
@@ -51,70 +72,61 @@ enum SimulatedFeed {
     guard case .memory(let feed) = self else { return self }
     var log = feed.log
     log.cutPower(keeping: random)
-    return .memory(try MemoryFeed(log, epoch: 1, clock: ManualClock()))
+    return .memory(try MemoryFeed(log, epoch: nil, clock: ManualClock()))
   }
 
   // MARK: What an oracle sees
 
   /// The last offset.
-  var head: UInt64 {
-    switch self {
-    case .store(let engine, _): engine.reader.lastSequence
-    case .memory(let feed): feed.log.head
-    }
-  }
+  var head: UInt64 { log?.head ?? engine?.reader.lastSequence ?? 0 }
 
   var isClosed: Bool {
-    switch self {
-    case .store(let engine, _): engine.reader.isClosed
-    case .memory(let feed): (try? feed.bounds()) == nil
-    }
+    engine?.reader.isClosed ?? ((try? feed.look(FeedQuestion())) == nil)
+  }
+
+  /// The store below; nil for others.
+  var engine: Engine? {
+    if case .store(let engine, _) = self { engine } else { nil }
   }
 
   /// The changes and losers behind an offset.
   func entries(after offset: UInt64) throws(TidemarkError) -> [ObservedEntry] {
-    switch self {
-    case .store(let engine, _):
+    if let engine {
       return try ObservedEntry.all(in: engine, after: offset, includesLosers: true)
-    case .memory(let feed):
-      let entries = feed.log.entries
-      guard offset < entries.count else { return [] }
-      return entries[Int(offset)...].compactMap { entry in
-        switch entry {
-        case .change(let change): ObservedEntry(change)
-        case .loser(let change): ObservedEntry(change, isLoser: true)
-        case .record, nil: nil
-        }
+    }
+    guard let entries = log?.entries, offset < entries.count else { return [] }
+    return entries[Int(offset)...].compactMap { entry in
+      switch entry {
+      case .change(let change): ObservedEntry(change)
+      case .loser(let change): ObservedEntry(change, isLoser: true)
+      case .record, nil: nil
       }
     }
   }
 
   /// Everything that it holds.
   func state() throws(TidemarkError) -> [[UInt8]: Seen] {
-    switch self {
-    case .store(let engine, _): return try Seen.state(engine)
-    case .memory(let feed):
-      var state: [[UInt8]: Seen] = [:]
-      _ = try feed.scan(wants: { _ in true }) { (found, value) throws(TidemarkError) in
-        state[found.key] = Seen(
-          sequence: found.offset, content: Content([UInt8](copying: value), found.labels),
-          labels: found.labels, attachment: nil)
-      }
-      return state
+    if let engine { return try Seen.state(engine) }
+    var state: [[UInt8]: Seen] = [:]
+    for case .change(let change)? in log?.entries ?? [] {
+      let head = change.head
+      let seen = Seen(
+        sequence: head.offset, content: Content(change.value, head.labels), labels: head.labels,
+        attachment: nil)
+      state[head.key] = head.kind == .put ? seen : nil
     }
+    return state
   }
 
   /// Drops what nobody needs.
   func compact(dropHistory: Bool) throws(TidemarkError) -> (entries: Int, tombstones: Int) {
-    switch self {
-    case .store(let engine, _):
+    if let engine {
       let result = try engine.compact(CompactionOptions(dropHistory: dropHistory))
       return (result.droppedEntries, result.droppedTombstones)
-    case .memory(let feed):
-      guard dropHistory else { return (0, 0) }
-      let result = try feed.compact { false }
-      return (result.droppedEntries, result.droppedTombstones)
     }
+    guard dropHistory else { return (0, 0) }
+    let result = try feed.compact(leaseSeconds: nil) { false }
+    return (result.droppedEntries, result.droppedTombstones)
   }
 }
 

@@ -12,7 +12,7 @@ final class SimulatedServer {
   static let leaseSeconds: UInt32 = 30 * 86_400
 
   /// The feed of a run.
-  enum Kind { case store, memory }
+  enum Kind { case store, memory, sql }
 
   let kind: Kind
   let clock: ManualClock
@@ -123,7 +123,7 @@ final class SimulatedServer {
     guard message == staged.answer.message.normalized else {
       throw BrokenPromise("the frame of an answer holds another one")
     }
-    let durable = try feed.feed.bounds().durable
+    let durable = try feed.feed.look(FeedQuestion()).durable
     guard let range = message.range else { return .success(message) }
     guard range.head <= durable else {
       throw BrokenPromise(

@@ -11,10 +11,10 @@ extension SyncOracle {
     guard entry.kind == .put, let id = entry.attachment else { return }
     attachedInFeed.insert(id)
     // A sweep takes what a later entry of the key has made superfluous.
-    guard let slot = try server.feed.feed.contents?.reader.slot(ofKey: entry.key.rawSpan),
+    guard let slot = try server.feed.engine?.reader.slot(ofKey: entry.key.rawSpan),
       slot.sequence == entry.sequence
     else { return }
-    guard let reader = try server.feed.feed.contents?.openAttachment(id) else {
+    guard let reader = try server.feed.engine?.openAttachment(id) else {
       throw BrokenPromise("\(name(entry.key)) is in the feed without the content it names")
     }
     reader.close()
@@ -40,7 +40,7 @@ extension SyncOracle {
   func checkContent(_ devices: [SimulatedDevice], _ server: SimulatedServer) throws {
     for (key, seen) in try server.feed.state() {
       guard let id = seen.attachment else { continue }
-      guard let reader = try server.feed.feed.contents?.openAttachment(id) else {
+      guard let reader = try server.feed.engine?.openAttachment(id) else {
         throw BrokenPromise("the server lacks the content of \(name(key)) at the end")
       }
       try reader.verify()

@@ -131,7 +131,9 @@ final class SyncOracle {
     for case let operation? in entries.lazy.map(\.origin) {
       guard let first = firstBatch[operation] else { continue }
       let replica = operation.replica
-      let number = try marks[replica] ?? server.handler.feed.mark(of: replica).mark.number
+      let number =
+        try marks[replica]
+        ?? server.handler.feed.look(FeedQuestion(of: replica)).mark.mark.number
       marks[operation.replica] = number
       guard first <= number else {
         throw BrokenPromise("the feed has \(operation), and no mark of its batch")

@@ -10,8 +10,9 @@ public struct SyncScript: Sendable, Hashable {
   public var batch: Int
   /// About how many bytes a batch or page may have.
   public var batchBytes: Int
-  /// The server: 1 has its feed in memory and not in a store, 2 makes half of its answers before it
-  /// has synced, 3 does both.
+  /// The sum of the server's peculiarities: 1 has its feed in memory and not in a store, 2 makes
+  /// half of its answers before it has synced, 4 has its feed in a database of SQL that others
+  /// restore beneath it.
   public var server: Int
   /// The events, in order.
   public var events: [SyncEvent]
@@ -21,7 +22,7 @@ public struct SyncScript: Sendable, Hashable {
     seed: UInt64, devices: Int = 3, batch: Int = 4000, batchBytes: Int = 256 << 10, server: Int = 0,
     events: [SyncEvent]
   ) {
-    self.server = server & 3
+    self.server = server & 7
     self.seed = seed
     self.devices = min(max(devices, 1), 8)
     self.batch = batch

@@ -40,7 +40,9 @@ struct SyncScriptGenerator {
     }
     events.removeLast(events.count - max(0, count))
     // A seed picks its profile by the remainder; every profile meets every server.
-    var server = Int(seed / UInt64(SyncProfile.everyKind.count) % 4)
+    let kinds = seed / UInt64(SyncProfile.everyKind.count)
+    var server = Int(kinds % 4)
+    if server & 1 == 1, kinds / 4 % 2 == 1 { server |= 4 }
     // A feed in memory keeps no content of attachments.
     if profile.attachments > 0 { server &= 2 }
     return SyncScript(

@@ -61,7 +61,7 @@ extension SyncWorld {
 
   private func settle() throws {
     for _ in 0..<Self.mostRounds {
-      let durable = try server.feed.feed.bounds().durable
+      let durable = try server.feed.feed.look(FeedQuestion()).durable
       var isIdle = true
       for device in devices {
         device.hangUp()
@@ -83,7 +83,7 @@ extension SyncWorld {
         if calls > 1 { isIdle = false }
       }
       // A hello alone may make durable, and so show to others, what a batch had brought before.
-      if isIdle, try server.feed.feed.bounds().durable == durable { return }
+      if isIdle, try server.feed.feed.look(FeedQuestion()).durable == durable { return }
     }
     throw BrokenPromise("the devices do not come to rest")
   }

@@ -79,8 +79,12 @@ extension SyncWorld {
       guard !server.copies.isEmpty else { return }
       report.count("restored servers")
       let copy = server.copies[event.index(below: server.copies.count)]
-      server.disk = SimulatedFileSystem(killedAt: copy.disk, seed: random())
-      try server.open(after: copy.feed, random: random())
+      let seed = random()
+      // The servers of a database go on as if nothing had happened.
+      if try !server.feed.restore(copy.feed) {
+        server.disk = SimulatedFileSystem(killedAt: copy.disk, seed: seed)
+        try server.open(after: copy.feed, random: random())
+      }
       oracle.serverReplaced(by: copy.line, devices)
     case .anew:
       report.count("servers made anew")

@@ -21,7 +21,8 @@ final class SyncWorld {
   init(_ script: SyncScript) throws(TidemarkError) {
     var generator = SeededGenerator(seed: script.seed &* 31 &+ 7)
     server = try SimulatedServer(
-      script.server & 1 == 1 ? .memory : .store, clock: ManualClock(),
+      script.server & 4 == 4 ? .sql : script.server & 1 == 1 ? .memory : .store,
+      clock: ManualClock(),
       disk: SimulatedFileSystem(seed: script.seed),
       limits: SyncLimits(changes: script.batch, bytes: script.batchBytes),
       random: generator.next())

@@ -1,4 +1,5 @@
 import ArgumentParser
+@_spi(Campaigns) import TidemarkSyncTestKit
 @_spi(Campaigns) import TidemarkTestKit
 
 @main
@@ -13,7 +14,7 @@ struct Torture: AsyncParsableCommand {
   @Argument(
     help: """
       One of crash, recover, errors, reads, bits, model, soak, manifest, indexes, versions, \
-      collection, kill, sync, reach, rest, caches, planted, planted-sync, planted-rest.
+      collection, kill, sync, reach, cluster, rest, caches, planted, planted-sync, planted-rest.
       """)
   var campaign: String
 
@@ -62,7 +63,7 @@ struct Torture: AsyncParsableCommand {
     }
     let others = [
       "kill", "kill-child", "collection", "collection-child", "caches", "planted", "sync",
-      "planted-sync", "reach", "rest", "planted-rest",
+      "planted-sync", "reach", "cluster", "rest", "planted-rest",
     ]
     guard others.contains(campaign) || Campaign(rawValue: campaign) != nil else {
       throw ValidationError("there is no campaign \(campaign)")
@@ -87,8 +88,10 @@ struct Torture: AsyncParsableCommand {
         minutes: minutes, workers: workers ?? Cores.count, bug: bug, directory: directory,
         showsTrace: trace)
       if isPlanted { try await run.runPlanted() } else { try await run.run(replay: replay) }
-    case "reach":
-      try await ReachRun(
+    case "reach", "cluster":
+      let isReach = campaign == "reach"
+      try await TrialRun(
+        trial: { isReach ? try ReachTrial(seed: $0).run() : try ClusterSimulation(seed: $0).run() },
         firstSeed: seed, runs: runs ?? 100, workers: workers ?? Cores.count, bug: bug
       ).run()
     case "caches":

@@ -7,22 +7,21 @@ internal import TidemarkSyncProtocol
 /// A change applies if it was made upon what its key holds: upon the entry that gave it, upon
 /// nothing where there is nothing, or after an own change that is the key's state still. Of the
 /// others the key's policy decides. What earlier changes of the batch did counts for later ones.
-struct Judge {
+struct ConflictDetector {
   /// How often as many changes are looked at as there are, when atomic groups fail.
   private static let rounds = 64
 
   private let feed: any Feed
   private let request: PushRequest
   private let access: SyncAccess
-  private let policies: PolicyTable
+  private let view: FeedView
   /// The feed's time, as a commit time.
   private let feedTime: UInt64
   /// By change; nil for those that can be judged.
   private let refused: [Rejection?]
 
-  /// The feed's part: by change, the state of its key; by offset, values that changes may be equal
-  /// to, and entries that they were made upon.
-  private var states: [FeedState?] = []
+  /// By offset, values of the feed that changes may be equal to, and entries that they were made
+  /// upon.
   private var values: [UInt64: [UInt8]] = [:]
   private var bases: [UInt64: FeedHead] = [:]
   /// The batch as far as it is judged.
@@ -35,14 +34,14 @@ struct Judge {
   private var failed: Set<UInt64> = []
 
   init(
-    _ request: PushRequest, feed: any Feed, access: SyncAccess, policies: PolicyTable,
+    _ request: PushRequest, feed: any Feed, view: FeedView, access: SyncAccess,
     validators: [SyncValidator]
   ) {
     self.request = request
     self.feed = feed
     self.access = access
-    self.policies = policies
-    feedTime = min(feed.now.sinceEpoch, (1 << 48) - 1) << 16 | 0xffff
+    self.view = view
+    feedTime = min(view.now, (1 << 48) - 1) << 16 | 0xffff
     let labelSets = request.changes.map { $0.kind == .put ? $0.content.labelSet : [] }
     refused = zip(request.changes, labelSets).map { change, labels in
       // The key's content does not matter here: what a verdict says must not depend on that.
@@ -52,7 +51,7 @@ struct Judge {
       return isWithin
         ? ChangeCheck.rejection(of: change, by: request.replica, validators) : Self.outOfScope
     }
-    judged = JudgedBatch(request: request, labelSets: labelSets, policies: policies.revision)
+    judged = JudgedBatch(request: request, labelSets: labelSets)
   }
 
   /// Judges the batch upon the feed as it is now.
@@ -77,7 +76,7 @@ struct Judge {
       let index = judged.verdicts.count
       let group = request.changes[index].atomicGroup
       before.append((judged.entries.count, latest[request.changes[index].key]))
-      let verdict = try judge(index)
+      let verdict = judge(index)
       if group != 0, !verdict.isTaken, !failed.contains(group) {
         // None of the group may apply: everything since its first change is judged anew.
         failed.insert(group)
@@ -89,17 +88,13 @@ struct Judge {
     return judged
   }
 
-  /// Asks the feed for everything that the batch is judged upon, in three calls. A change is judged
-  /// and put down by one such look: somebody else may write in between.
+  /// Asks the feed for what the batch is judged upon beside the states of its keys. A change is
+  /// judged and put down by one such look: somebody else may write in between.
   private mutating func look() throws(TidemarkError) {
-    let changes = request.changes.indices.filter { refused[$0] == nil }
-    let found = try feed.states(of: changes.map { request.changes[$0].key })
-    states = [FeedState?](repeating: nil, count: request.changes.count)
     var same: Set<UInt64> = []
     var bases: Set<UInt64> = []
-    for (index, state) in zip(changes, found) {
+    for (index, state) in view.states.enumerated() where refused[index] == nil {
       let change = request.changes[index]
-      states[index] = state
       if let state, !state.isDeleted, change.kind == .put,
         state.head.valueLength == change.content.value.count,
         state.head.labels == judged.labelSets[index]
@@ -126,7 +121,7 @@ struct Judge {
 
   // MARK: One change
 
-  private mutating func judge(_ index: Int) throws(TidemarkError) -> Verdict {
+  private mutating func judge(_ index: Int) -> Verdict {
     if let rejection = refused[index] { return .rejected(rejection) }
     let change = request.changes[index]
     let held = held(before: index)
@@ -140,7 +135,7 @@ struct Judge {
       if let held, !held.isDeleted, isEqual(index, to: held) { return .duplicate(held.position) }
     }
     let plans = !failed.contains(change.atomicGroup)
-    if try !applies(index, upon: held), let verdict = contest(index, held, plans: plans) {
+    if !applies(index, upon: held), let verdict = contest(index, held, plans: plans) {
       return verdict
     }
     return plans ? plan(index, upon: held) : .aborted
@@ -149,7 +144,7 @@ struct Judge {
   /// The state that a change finds at its key: what the batch itself has made of it, or what the
   /// feed has; nil for none.
   private func held(before index: Int) -> FeedState? {
-    guard let latest = before[index].latest else { return states[index] }
+    guard let latest = before[index].latest else { return view.states[index] }
     // An entry of the batch has no offset yet.
     let head = judged.head(
       of: judged.entries[latest], at: 0, previous: 0, received: feedTime)
@@ -169,7 +164,7 @@ struct Judge {
   }
 
   /// Whether a change was made upon what its key holds.
-  private func applies(_ index: Int, upon held: FeedState?) throws(TidemarkError) -> Bool {
+  private func applies(_ index: Int, upon held: FeedState?) -> Bool {
     if PlantedSyncBug.isOn(.baseIgnored) { return true }
     let change = request.changes[index]
     if let operation = held?.head.operation, operation.replica == request.replica,
@@ -189,7 +184,7 @@ struct Judge {
       guard let head = bases[base.offset], head.kind == .delete, head.key == change.key else {
         return false
       }
-      return try feed.range().position(ofOffset: base.offset) == base
+      return view.range.position(ofOffset: base.offset) == base
     }
   }
 
@@ -198,7 +193,7 @@ struct Judge {
     let change = request.changes[index]
     // Nothing is known of what was deleted so long ago that its delete is gone, not even when.
     guard let held else { return .conflict(.beginning) }
-    switch policies.policy(for: change.key) {
+    switch view.policies.policy(for: change.key) {
     case .detect: return .conflict(held.position)
     case .lastWriterWins:
       let time = min(change.commitTime, feedTime)

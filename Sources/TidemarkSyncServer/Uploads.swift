@@ -1,16 +1,17 @@
 internal import Tidemark
-internal import TidemarkEngine
+package import TidemarkEngine
 internal import TidemarkSyncProtocol
 
-/// The content that comes, or has come, for changes that a feed does not have yet: attachments, and
-/// values that are too large to travel with their changes.
+/// The name of a content that comes ahead of its change: its hash and length, and its owner.
+package typealias UploadName = AttachmentFiles.PartName
+
+/// The contents that come, or have come, for changes that a feed does not have yet: attachments,
+/// and values that are too large to travel with their changes.
 ///
 /// A content is filed under its hash, its length, the replica that sends it and the reach of that
 /// one's authorization. Replicas and hashes are no secrets, so nobody who reaches other entries may
 /// see by them what waits, or take it for an entry of its own.
-package struct ArrivingAttachments: Sendable {
-  typealias Name = AttachmentFiles.PartName
-
+struct Uploads: Sendable {
   private struct Row {
     var part: AttachmentPartFile
     /// The order in which uploads began.
@@ -20,36 +21,11 @@ package struct ArrivingAttachments: Sendable {
   }
 
   /// Bytes of a content that count as progress. One that comes more slowly than so many in
-  /// ``SyncHandler/millisecondsUndisturbed`` only keeps room from others.
+  /// ``StoreContents/millisecondsUndisturbed`` only keeps room from others.
   private static let leastProgress = 256 << 10
 
-  private var rows: [Name: Row] = [:]
+  private var rows: [UploadName: Row] = [:]
   private var begun = 0
-  /// Errors of content that an earlier opening has left and that cannot be read.
-  private(set) var unreadable: [TidemarkError] = []
-
-  package init() {}
-
-  /// Finds the partial uploads that are on the disk.
-  init(_ engine: Engine) throws(TidemarkError) {
-    guard engine.configuration.access != .readOnly else { return }
-    let parts = try engine.attachments.parts { unreadable.append($0) }
-    // Contents that this store fetches itself come for nobody.
-    for (name, part) in parts.sorted(by: { $0.part.touched < $1.part.touched })
-    where name.owner.count == 2 * ReplicaID.byteCount {
-      part.capTouched(at: engine.environment.clock.now().sinceEpoch)
-      self[name] = part
-    }
-  }
-
-  /// The owner of what a replica sends, and may name, with an authorization: 16 bytes of a hash of
-  /// what it reaches, none for everything, and the replica.
-  static func owner(_ replica: ReplicaID, _ access: SyncAccess) -> [UInt8] {
-    guard let scope = access.scope, !PlantedSyncBug.isOn(.waitingContentShared) else {
-      return ReplicaID.none.bytes + replica.bytes
-    }
-    return SHA256.hash(scope.canonicalBytes.rawSpan).prefix(ReplicaID.byteCount) + replica.bytes
-  }
 
   /// The owners that share room with one: those of the same reach, since a token can be used under
   /// ever new replicas. Where it reaches everything, replicas are all that tells callers apart.
@@ -59,31 +35,27 @@ package struct ArrivingAttachments: Sendable {
   }
 
   /// How many there are.
-  var count: Int { rows.count }
-
-  /// The same of those that nobody has gone on with since, in bytes on the disk.
-  func bytes(untouchedSince time: UInt64) -> Int {
-    total { $0.touched < time ? $0.storedBytes : 0 }
-  }
+  var count: Int { total { $0.isOver ? 0 : 1 } }
 
   /// The sum of something over all contents.
   func total(_ measure: (AttachmentPartFile) -> Int) -> Int {
     rows.values.reduce(0) { $0 + measure($1.part) }
   }
 
-  subscript(name: Name) -> AttachmentPartFile? {
-    get { rows[name].flatMap { $0.part.isOver ? nil : $0.part } }
-    set {
-      guard let newValue else { return rows[name] = nil }
-      guard rows[name]?.part !== newValue else { return }
-      begun += 1
-      rows[name] = Row(
-        part: newValue, number: begun, progress: (newValue.touched, newValue.storedBytes))
-    }
+  /// The upload of a name, unless it is over: it was given up, or has become an attachment.
+  subscript(name: UploadName) -> AttachmentPartFile? {
+    rows[name].flatMap { $0.part.isOver ? nil : $0.part }
+  }
+
+  mutating func insert(_ part: AttachmentPartFile, _ name: UploadName) {
+    guard rows[name]?.part !== part else { return }
+    rows = rows.filter { !$0.value.part.isOver }
+    begun += 1
+    rows[name] = Row(part: part, number: begun, progress: (part.touched, part.storedBytes))
   }
 
   /// Takes note of what has come of a content.
-  mutating func notePart(of name: Name, at now: UInt64) {
+  mutating func notePart(of name: UploadName, at now: UInt64) {
     guard let row = rows[name] else { return }
     let more = row.part.storedBytes - row.progress.bytes
     guard more >= Self.leastProgress || (more > 0 && row.part.mayBeWhole) else { return }
@@ -92,8 +64,32 @@ package struct ArrivingAttachments: Sendable {
 
   // MARK: Making room
 
+  /// Gives up others so that more bytes of a content fit within bounds.
+  /// - Parameter idle: an upload that has made some progress since then stays.
+  mutating func makeRoom(
+    for more: Int, of name: UploadName, within options: SyncHandler.Options, idleSince idle: UInt64
+  ) throws(PeerError) {
+    let isNew = self[name] == nil ? 1 : 0
+    // Whole contents wait for their batch, which may name as many.
+    let bounds: [(most: Int, more: Int, measure: (AttachmentPartFile) -> Int)] = [
+      (options.attachmentUploads, isNew, { $0.mayBeWhole ? 0 : 1 }),
+      (options.attachmentUploads + options.limits.changes, isNew, { $0.isOver ? 0 : 1 }),
+      (options.attachmentUploadBytes, more, { $0.storedBytes }),
+    ]
+    for bound in bounds where bound.more > 0 {
+      while total(bound.measure) + bound.more > bound.most {
+        guard
+          dropSlow(since: idle, but: name, bound.measure)
+            || dropSurplus(for: name.owner, bound.more, bound.measure)
+        else {
+          throw PeerError(.busy, "too many contents are on their way", retryAfter: .seconds(10))
+        }
+      }
+    }
+  }
+
   /// Gives up contents that nobody has gone on with since.
-  mutating func dropUntouched(since time: UInt64, but name: Name?) {
+  mutating func dropUntouched(since time: UInt64, but name: UploadName? = nil) {
     let old = rows.filter { $1.part.touched < time && $0 != name }
     for (name, _) in old.sorted(by: { $0.value.number < $1.value.number }) { drop(name) }
   }
@@ -104,8 +100,8 @@ package struct ArrivingAttachments: Sendable {
   ///   - name: stays, too.
   ///   - measure: what is to become less.
   /// - Returns: false when there is none.
-  mutating func dropSlow(
-    since time: UInt64, but name: Name, _ measure: (AttachmentPartFile) -> Int
+  private mutating func dropSlow(
+    since time: UInt64, but name: UploadName, _ measure: (AttachmentPartFile) -> Int
   ) -> Bool {
     let slow = rows.filter { $1.progress.time < time && $0 != name && measure($1.part) > 0 }
     let oldest = slow.min {
@@ -124,7 +120,7 @@ package struct ArrivingAttachments: Sendable {
   ///   - more: how much.
   ///   - measure: of what.
   /// - Returns: false when there is none.
-  mutating func dropSurplus(
+  private mutating func dropSurplus(
     for owner: [UInt8], _ more: Int, _ measure: (AttachmentPartFile) -> Int
   ) -> Bool {
     var shares: [[UInt8]: (size: Int, newest: Int, contents: Int)] = [:]
@@ -145,11 +141,5 @@ package struct ArrivingAttachments: Sendable {
   }
 
   /// Deletes an upload.
-  private mutating func drop(_ name: Name) { rows.removeValue(forKey: name)?.part.cancel() }
-
-  /// Forgets a part file that is over, unless another one has begun under its name.
-  mutating func forget(_ part: AttachmentPartFile, of owner: [UInt8]) {
-    let name = Name(id: part.id, owner: owner)
-    if rows[name]?.part === part { rows[name] = nil }
-  }
+  private mutating func drop(_ name: UploadName) { rows.removeValue(forKey: name)?.part.cancel() }
 }

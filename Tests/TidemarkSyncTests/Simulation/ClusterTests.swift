@@ -1,0 +1,25 @@
+import Testing
+@_spi(Campaigns) import TidemarkSyncTestKit
+
+@Suite("Servers that share a database of SQL")
+struct ClusterTests {
+  @Test(
+    "a batch counts once and nobody reads wrongly, whatever calls interleave and primaries fail",
+    arguments: 1...60 as ClosedRange<UInt64>)
+  func holds(seed: UInt64) throws { try ClusterSimulation(seed: seed).run() }
+
+  @Test("everything that may befall a database happens")
+  func happens() throws {
+    let report = try (1...5).reduce(SyncSimulationReport()) {
+      try $0 + ClusterSimulation(seed: $1).run()
+    }
+    for name in ["calls", "failovers", "late batches", "compactions", "deaths of servers"] {
+      #expect(report.counts[name, default: 0] > 0, "\(name)")
+    }
+  }
+
+  @Test("the same seed interleaves in the same order", arguments: [1, 2, 3] as [UInt64])
+  func repeats(seed: UInt64) throws {
+    #expect(try ClusterSimulation(seed: seed).run() == ClusterSimulation(seed: seed).run())
+  }
+}
