@@ -60,20 +60,25 @@ package struct JSONTape: Sendable {
   /// The UTF-8 bytes of a string.
   package func characters(of index: Int) -> [UInt8] {
     let node = nodes[index]
-    guard node.isPlain else { return Self.unescaped(bytes(of: node)) }
-    return Array(text[Int(node.start) + 1..<Int(node.end) - 1])
+    let (start, end) = (Int(node.start), Int(node.end))
+    guard node.isPlain else { return Self.unescaped(text.rawSpan.extracting(start..<end)) }
+    return Array(text[start + 1..<end - 1])
   }
 
   /// The UTF-8 bytes of a string that is known to be well-formed.
   /// - Parameter string: its text, with the quotes.
   package static func unescaped(_ string: ArraySlice<UInt8>) -> [UInt8] {
-    let text = Array(string)
-    var buffer = text
+    unescaped(string.span.bytes)
+  }
+
+  private static func unescaped(_ string: RawSpan) -> [UInt8] {
+    var buffer = [UInt8](repeating: 0, count: string.byteCount)
     let end = try? buffer.withMutableRawSpan { (bytes) throws(JSONError) in
-      var scanner = JSONScanner(text.rawSpan)
+      var scanner = JSONScanner(string)
       return try scanner.string(into: &bytes, at: 0)
     }
-    return Array(buffer[..<(end ?? 0)])
+    buffer.removeLast(buffer.count - (end ?? 0))
+    return buffer
   }
 
   /// The size of a whole number below 2^64; nil for any other value.

@@ -58,23 +58,32 @@ struct JSONFields {
   ) throws(FormatError) -> Int? {
     var found: Int?
     var bit: UInt64 = 0
-    var member = object + 1
-    let end = Int(tape.nodes[object].next)
-    var index: UInt64 = 0
-    while member < end {
-      let value = member + 1
-      if isName(member, name, isBase64) {
-        guard bit == 0 else { throw FormatError("the field \(name) is given twice") }
-        bit = 1 << index
-        found = tape.nodes[value].kind == .null ? nil : value
-      }
-      member = Int(tape.nodes[value].next)
-      index += 1
+    try members { (member, index) throws(FormatError) in
+      guard isName(member, name, isBase64) else { return }
+      guard bit == 0 else { throw FormatError("the field \(name) is given twice") }
+      bit = 1 << index
+      found = tape.nodes[member + 1].kind == .null ? nil : member + 1
     }
     taken |= bit
     return found
   }
 
+  @inline(__always)
+  private func members(
+    _ body: (_ member: Int, _ index: UInt64) throws(FormatError) -> Void
+  ) throws(FormatError) {
+    let nodes = tape.nodes
+    let end = Int(nodes[object].next)
+    var member = object + 1
+    var index: UInt64 = 0
+    while member < end {
+      try body(member, index)
+      member = Int(nodes[member + 1].next)
+      index += 1
+    }
+  }
+
+  @inline(__always)
   private func isName(_ member: Int, _ name: StaticString, _ isBase64: Bool) -> Bool {
     let suffix: StaticString = "_base64"
     let node = tape.nodes[member]
@@ -85,7 +94,7 @@ struct JSONFields {
     let (start, end) = (Int(node.start) + 1, Int(node.end) - 1)
     let middle = start + name.utf8CodeUnitCount
     guard end == middle + (isBase64 ? suffix.utf8CodeUnitCount : 0) else { return false }
-    let text = tape.text.rawSpan
+    let text = tape.text.span.bytes
     return text.extracting(start..<middle).holds(name)
       && (!isBase64 || text.extracting(middle..<end).holds(suffix))
   }
@@ -98,8 +107,14 @@ struct JSONFields {
 
   /// Whether a field is there, as text or as base64.
   mutating func has(_ name: StaticString) throws(FormatError) -> Bool {
-    if try take(name) != nil { return true }
-    return try take(name, isBase64: true) != nil
+    var (isThere, bits): (Bool, UInt64) = (false, 0)
+    try members { (member, index) throws(FormatError) in
+      guard isName(member, name, false) || isName(member, name, true) else { return }
+      bits |= 1 << index
+      isThere = isThere || tape.nodes[member + 1].kind != .null
+    }
+    taken |= bits
+    return isThere
   }
 
   // MARK: Values
