@@ -68,7 +68,8 @@ package struct JSONTape: Sendable {
   /// The UTF-8 bytes of a string that is known to be well-formed.
   /// - Parameter string: its text, with the quotes.
   package static func unescaped(_ string: ArraySlice<UInt8>) -> [UInt8] {
-    unescaped(string.span.bytes)
+    let text = Array(string)
+    return unescaped(text.rawSpan)
   }
 
   private static func unescaped(_ string: RawSpan) -> [UInt8] {

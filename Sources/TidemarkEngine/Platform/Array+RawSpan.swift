@@ -5,7 +5,7 @@
 
 extension [UInt8] {
   /// The array's bytes.
-  @usableFromInline
+  @inlinable
   package var rawSpan: RawSpan { @_lifetime(borrow self) get { unsafe span.bytes } }
 
   /// Calls `body` with the array's bytes for writing.

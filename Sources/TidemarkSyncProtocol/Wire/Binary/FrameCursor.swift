@@ -69,14 +69,14 @@ struct FrameCursor {
   mutating func u8(_ value: inout UInt8) throws(FormatError) {
     guard mode == .read else { return out.u8(value) }
     guard remaining >= 1 else { throw FormatError("ends too early") }
-    value = try source.span.bytes.u8(at: offset)
+    value = try source.rawSpan.u8(at: offset)
     offset += 1
   }
 
   mutating func u64(_ value: inout UInt64) throws(FormatError) {
     guard mode == .read else { return out.u64(value) }
     guard remaining >= 8 else { throw FormatError("ends too early") }
-    value = try source.span.bytes.u64(at: offset)
+    value = try source.rawSpan.u64(at: offset)
     offset += 8
   }
 
@@ -89,7 +89,7 @@ struct FrameCursor {
       offset += 1
       return
     }
-    var reader = ByteReader(source.span.bytes, at: offset)
+    var reader = ByteReader(source.rawSpan, at: offset)
     value = try reader.varint()
     guard reader.offset <= end else { throw FormatError("ends too early") }
     offset = reader.offset
@@ -117,7 +117,7 @@ struct FrameCursor {
       return
     }
     guard count <= remaining else { throw FormatError("ends too early") }
-    bytes = [UInt8](copying: try source.span.bytes.slice(offset, count))
+    bytes = [UInt8](copying: try source.rawSpan.slice(offset, count))
     offset += count
   }
 
@@ -180,7 +180,7 @@ struct FrameCursor {
     key = []
     key.reserveCapacity(shared + rest)
     key.append(contentsOf: lastKey[..<shared])
-    key.append(copying: try source.span.bytes.slice(offset, rest))
+    key.append(copying: try source.rawSpan.slice(offset, rest))
     offset += rest
     lastKey = key
   }

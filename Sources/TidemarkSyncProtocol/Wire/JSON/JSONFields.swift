@@ -94,7 +94,7 @@ struct JSONFields {
     let (start, end) = (Int(node.start) + 1, Int(node.end) - 1)
     let middle = start + name.utf8CodeUnitCount
     guard end == middle + (isBase64 ? suffix.utf8CodeUnitCount : 0) else { return false }
-    let text = tape.text.span.bytes
+    let text = tape.text.rawSpan
     return text.extracting(start..<middle).holds(name)
       && (!isBase64 || text.extracting(middle..<end).holds(suffix))
   }
