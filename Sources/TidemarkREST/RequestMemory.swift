@@ -26,8 +26,6 @@ struct RequestMemory: Sendable {
     /// The cursor that they were asked for with.
     var start: UInt64
     var entries: [FeedEntry]
-    /// The back end's names for the keys of entries, by their offsets.
-    var aliases: [UInt64: Alias]
     /// The cursor behind them.
     var end: UInt64
   }

@@ -59,19 +59,7 @@ struct Listing: Sendable {
       paths.allSatisfy({ $0.count <= DigestTable.pathBytes })
     else { throw PeerError(.malformed, "the parts make no sense") }
     return paths.map { path in
-      let (total, part) = table.part(path)
-      return switch part {
-      case .sums(let sums): DigestPart(total: total, content: .sums(sums))
-      case .rows(let rows):
-        DigestPart(
-          total: total,
-          content: .keys(
-            rows.map { row in
-              DigestKey(
-                key: keys[Int(row.offset)], position: position, low: row.fingerprint.low,
-                high: row.fingerprint.high)
-            }))
-      }
+      table.part(path) { rows in rows.map { (keys[Int($0.offset)], position) } }
     }
   }
 }

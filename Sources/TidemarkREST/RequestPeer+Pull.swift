@@ -59,7 +59,6 @@ extension RequestPeer {
       }
     }
     var entries: [FeedEntry] = []
-    var aliases: [Int: Alias] = [:]
     for key in keys {
       // An absent key is left out of a comparison: too many of them are suspicious.
       if let listing, listing.items[key] == nil { continue }
@@ -75,18 +74,17 @@ extension RequestPeer {
           "what the back end has at \(Key(key)) is not known any more; give the peer `read` or "
             + "`fetch`")
       }
-      aliases[entries.count] = listing?.items[key]?.alias
       if state ?? .absent == .absent {
         self.state.withLock { $0.note(nil, ofKey: key, request.replica) }
       }
-      entries.append(self.entry(key, state ?? .absent))
+      var entry = self.entry(key, state ?? .absent)
+      entry.alias = listing?.items[key]?.alias
+      entries.append(entry)
     }
     return state.withLock { memory in
       memory.tell(keys)
-      var answer = ValuesAnswer(
+      return ValuesAnswer(
         entries: entries, answered: keys.count, range: places.range(head: memory.head))
-      answer.aliases = aliases
-      return answer
     }
   }
 
@@ -248,7 +246,6 @@ extension RequestMemory {
     _ page: RequestPage, _ keyed: [KeyedChange], for request: PullRequest, _ places: RequestPlaces
   ) {
     var entries: [FeedEntry] = []
-    var aliases: [UInt64: Alias] = [:]
     for row in keyed {
       let (key, change) = (row.key, row.change)
       let own =
@@ -256,20 +253,22 @@ extension RequestMemory {
         ?? own(change, ofKey: key, of: request.replica)
       let offset = nextOffset(isOfOther: own == nil)
       let position = places.position(offset)
-      aliases[offset] = change.alias
       // A former name counts no longer than the store knows better.
       if change.state == .absent { note(nil, ofKey: key, request.replica) }
       if let own {
-        entries.append(FeedEntry(position: position, kind: .own, operation: own, key: []))
+        var entry = FeedEntry(position: position, kind: .own, operation: own, key: [])
+        entry.alias = change.alias
+        entries.append(entry)
         continue
       }
-      let entry = places.entry(
+      var entry = places.entry(
         key, change.state, at: position,
         OperationID(replica: places.feed, sequence: offset), time: change.time)
       guard
         entry.kind == .delete
           || request.scope.contains(key: entry.key, labels: entry.content.labels)
       else { continue }
+      entry.alias = change.alias
       entries.append(entry)
     }
     // Where there is more, the cursor goes on even if nothing of this page is for the reader.
@@ -277,7 +276,7 @@ extension RequestMemory {
     note(page.token, at: end)
     window = Window(
       replica: request.replica, scope: request.scope, start: request.after.offset,
-      entries: entries, aliases: aliases, end: end)
+      entries: entries, end: end)
     // There is more: the head is told to be further.
     if page.hasMore { head = end + 1 }
   }
@@ -287,7 +286,6 @@ extension RequestMemory {
     let after = request.after.offset
     var entries: [FeedEntry] = []
     var cursor = max(head, after)
-    var aliases: [Int: Alias] = [:]
     if let window, hasWindow(for: request) {
       cursor = window.end
       var bytes = 0
@@ -300,17 +298,14 @@ extension RequestMemory {
           break
         }
         bytes += size
-        aliases[entries.count] = window.aliases[entry.position.offset]
         entries.append(entry)
       }
       if cursor == window.end { self.window = nil }
     }
-    var answer = PullAnswer(
+    return PullAnswer(
       entries: entries, cursor: places.position(cursor),
       range: places.range(head: max(head, cursor)),
       mark: marks[request.replica] ?? ReplicaMark(),
       resumption: Array((token(at: cursor) ?? "").utf8))
-    answer.aliases = aliases
-    return answer
   }
 }

@@ -146,14 +146,7 @@ extension StoreFeed {
     into table: inout DigestTable, wants: (_ key: [UInt8], _ labels: [[UInt8]]) -> Bool
   ) throws(TidemarkError) -> UInt64 {
     let view = try engine.reader.view()
-    try view.scanOwned(
-      wants: { table.covers(hash: ContentFingerprint.keyHash($0.rawSpan)) }
-    ) { (key, info, value) throws(TidemarkError) in
-      guard wants(key, info.labels) else { return }
-      table.add(
-        key: key, value, labels: info.labels, attachment: info.attributes.attachment,
-        offset: info.valueSequence)
-    }
+    try table.add(view, wants: wants)
     return view.sequence
   }
 }

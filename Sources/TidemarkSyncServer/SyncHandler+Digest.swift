@@ -60,23 +60,17 @@ extension SyncHandler {
   private func part(
     _ path: [UInt8], of table: DigestTable, _ range: FeedRange
   ) throws -> DigestPart {
-    let (total, part) = table.part(path)
-    switch part {
-    case .sums(let sums): return DigestPart(total: total, content: .sums(sums))
-    case .rows(let rows):
+    try table.part(path) { rows in
       guard rows.count <= Self.mostKeys else {
         throw PeerError(.failed, "too many keys have the same hash")
       }
       let heads = try feed.heads(at: rows.map(\.offset))
-      let keys = try rows.map { row in
+      return try rows.map { row in
         guard let head = heads[row.offset] else {
           throw PeerError(.busy, "the feed is being compacted", retryAfter: .seconds(1))
         }
-        return DigestKey(
-          key: head.key, position: range.position(ofOffset: row.offset), low: row.fingerprint.low,
-          high: row.fingerprint.high)
+        return (head.key, range.position(ofOffset: row.offset))
       }
-      return DigestPart(total: total, content: .keys(keys))
     }
   }
 

@@ -49,7 +49,7 @@ public final class HTTPPeer: Peer {
   let options: Options
   private let authorization: Authorization?
   private let limits = Lock(SyncLimits())
-  private let prepared = PreparedBody()
+  private let prepared = Lock<(batch: BatchID, body: [UInt8])?>(nil)
   let transfer = Lock(BlobTransfer())
 
   /// The peer at an address.
@@ -93,7 +93,11 @@ public final class HTTPPeer: Peer {
   /// Hands a batch over, after its large values.
   public func push(_ request: PushRequest) async throws -> PushAnswer {
     let named = withoutBlobs(request)
-    let body = try prepared.take(named) ?? coder.encode(.pushRequest(named))
+    let ready = prepared.withLock { prepared in
+      defer { prepared = nil }
+      return prepared?.batch == request.batchID ? prepared?.body : nil
+    }
+    let body = try ready ?? coder.encode(.pushRequest(named))
     try await uploadBlobs(of: request, named: named)
     guard case .pushAnswer(let answer) = try await call("push", body) else {
       throw Self.wrongAnswer
@@ -103,9 +107,9 @@ public final class HTTPPeer: Peer {
 
   /// Encodes and compresses a batch ahead of its time.
   public func prepare(_ request: PushRequest) {
-    // A request that cannot be encoded now fails then, and tells it.
+    // If encoding fails here, `push` fails too and reports it.
     guard let body = try? coder.encode(.pushRequest(withoutBlobs(request))) else { return }
-    prepared.keep(request, body)
+    prepared.withLock { $0 = (request.batchID, body) }
   }
 
   /// Reads the feed after a position, 256 KiB at a time; where there is nothing, the server waits

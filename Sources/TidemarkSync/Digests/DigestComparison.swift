@@ -85,14 +85,7 @@ private struct DigestComparison {
 
   private func gather(_ paths: [[UInt8]], _ view: EngineView) throws -> DigestTable {
     var table = DigestTable(paths: paths, limit: Self.rowLimit)
-    try view.scanOwned(
-      wants: { table.covers(hash: ContentFingerprint.keyHash($0.rawSpan)) }
-    ) { (key, info, value) throws(TidemarkError) in
-      guard scope.contains(key: key, labels: info.labels) else { return }
-      table.add(
-        key: key, value, labels: info.labels, attachment: info.attributes.attachment,
-        offset: info.valueSequence)
-    }
+    try table.add(view) { scope.contains(key: $0, labels: $1) }
     table.finish()
     return table
   }

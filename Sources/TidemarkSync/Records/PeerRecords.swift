@@ -78,9 +78,6 @@ package final class PeerRecords {
     return (sequence, state)
   }
 
-  /// Whether anything was laid beside a key's value here.
-  func hasRemote(ofKey key: [UInt8]) -> Bool { table.sequence(of: .remoteState, key: key) != nil }
-
   var hasRemoteStates: Bool { table.has(.remoteState) }
 
   private func read<T>(

@@ -1,5 +1,6 @@
 internal import Tidemark
 public import TidemarkEngine
+internal import TidemarkSyncProtocol
 
 extension Replicator {
   /// Replicates until everything that was pending at the call is settled or parked, or comes after
@@ -24,7 +25,8 @@ extension Replicator {
     let (goal, retries) = (store.lastSequence, deadline != nil)
     if !retries, let busy = try await host.perform({ try $0.patience() }) { throw busy }
     let before = try await host.perform { $0.totals }
-    let outcome = try await within(deadline) { [self] () async throws -> HoldReason? in
+    let end = deadline ?? .now + .seconds(1 << 31)
+    let outcome = try await withDeadline({ end }) { [self] () async throws -> HoldReason? in
       while true {
         if let held = try await drive(.once, { try await $0.once(goal, retries: retries) }) {
           return held
@@ -94,23 +96,6 @@ extension Replicator {
       return driver == .run ? nil : .some(nil)
     }
     return try round.map { try $0.heldBack.get() }
-  }
-
-  /// Runs `body`, no longer than until a deadline.
-  /// - Returns: nil when that came first.
-  private func within<R: Sendable>(
-    _ deadline: ContinuousClock.Instant?, _ body: @escaping @Sendable () async throws -> R
-  ) async throws -> R? {
-    guard let deadline else { return try await body() }
-    return try await withThrowingTaskGroup(of: R?.self) { group in
-      group.addTask { try await body() }
-      group.addTask {
-        try await Task.sleep(until: deadline, clock: .continuous)
-        return nil
-      }
-      defer { group.cancelAll() }
-      return try await group.next() ?? nil
-    }
   }
 }
 

@@ -65,9 +65,11 @@ extension SyncSession {
   func aliasChanges(of page: PullAnswer) throws -> AliasChanges {
     let known = try knownAliases()
     var changes = AliasChanges(upon: known)
-    guard !page.aliases.isEmpty || known.count > 0 else { return changes }
-    for (index, entry) in page.entries.enumerated() {
-      let alias = page.aliases[index]
+    guard known.count > 0 || page.entries.contains(where: { $0.alias != nil }) else {
+      return changes
+    }
+    for entry in page.entries {
+      let alias = entry.alias
       if let fault = alias?.fault { throw PeerError(.malformed, fault) }
       switch entry.kind {
       case .own:
@@ -101,13 +103,12 @@ extension SyncSession {
   /// - Throws: ``PeerError`` when the peer calls two keys the same.
   func aliasChanges(of answer: ValuesAnswer, absent keys: [[UInt8]]) throws -> AliasChanges {
     var changes = try aliasChanges(ofAbsent: keys)
-    for (index, alias) in answer.aliases.sorted(by: { $0.key < $1.key })
-    where answer.entries.indices.contains(index) && answer.entries[index].kind == .put {
-      let key = answer.entries[index].key
-      if let fault = alias.fault ?? changes.clash(of: alias, with: key) {
+    for entry in answer.entries where entry.kind == .put {
+      guard let alias = entry.alias else { continue }
+      if let fault = alias.fault ?? changes.clash(of: alias, with: entry.key) {
         throw PeerError(.malformed, fault)
       }
-      changes.set(alias, ofKey: key)
+      changes.set(alias, ofKey: entry.key)
     }
     return changes
   }

@@ -16,23 +16,29 @@ extension SyncSession {
     }
     let sent = inFlight.content?.changes
     let judged = try judgeAliases(batch, mark, sent)
-    let (verdicts, named) = (judged.verdicts, judged.changes)
+    let verdicts = judged.verdicts
     let end = endOfBatch(verdicts)
-    if try named.isEmpty && areExpected(verdicts, of: batch) {
-      // No commit is needed: until the next batch, which is durable with all before it, the peer
-      // tells the same verdicts again.
-      update { tx in
-        tx.pass(batch, end)
-        for (item, verdict) in zip(batch.items, verdicts) {
-          guard case .applied(let position) = verdict else { continue }
-          tx.settled.add(item.sequence, at: position)
-          if position.offset > tx.progress.furthest.offset { tx.progress.furthest = position }
+    let there = Dictionary(current.map { ($0.key, $0) }) { $1 }
+    // A peer that numbers batches tells the same verdicts again until the next batch, which is
+    // durable with all before it.
+    let isToldAgain = capabilities.isNumbered
+    try commit(
+      isToldAgain ? .buffered : .durable, keepsNextBatch: true, mayWait: isToldAgain,
+      aliases: judged.changes
+    ) { tx in
+      tx.pass(batch, end)
+      for (item, (index, verdict)) in zip(batch.items, verdicts.enumerated()) {
+        if PlantedSyncBug.isOn(.refusedForgotten), case .rejected = verdict { continue }
+        let change = try tx.needsChange(verdict) ? log.change(at: item.sequence) : nil
+        if PlantedSyncBug.isOn(.ackDropsLaterEdit), let change,
+          let newest = try log.newestChange(ofKey: change.key),
+          newest.sequence > tx.outbox.frontier
+        {
+          tx.outbox.decide(newest.sequence)
         }
+        try tx.apply(verdict, to: item.sequence, change, there)
+        if let double = judged.doubles[index] { try tx.unite(double, with: change, verdict) }
       }
-      settledThrough = newPin(unread: nil).settledThrough
-      hasUnwritten = true
-    } else {
-      try settle(batch, judged, end, current)
     }
     // Changes that come after those of this batch may be sent now.
     deferred.blocked = SequenceSet()
@@ -40,31 +46,6 @@ extension SyncSession {
     let namesContent = sent?.contains { $0.content.attachment != nil } ?? true
     if namesContent { try releaseContent(of: batch, verdicts) }
     try resolveWaiting()
-  }
-
-  private func settle(
-    _ batch: OutgoingBatch, _ judged: JudgedAliases, _ end: Position?, _ current: [FeedEntry]
-  ) throws {
-    let there = Dictionary(current.map { ($0.key, $0) }) { $1 }
-    // A peer that numbers batches tells the same verdicts again until the next batch, which is
-    // durable with all before it.
-    let durability: Durability = capabilities.isNumbered ? .buffered : .durable
-    try commit(durability, keepsNextBatch: true, aliases: judged.changes) { tx in
-      tx.pass(batch, end)
-      for (index, item) in batch.items.enumerated() {
-        let verdict = judged.verdicts[index]
-        let change = try log.change(at: item.sequence)
-        if PlantedSyncBug.isOn(.ackDropsLaterEdit), let change,
-          let newest = try log.newestChange(ofKey: change.key),
-          newest.sequence > tx.outbox.frontier
-        {
-          tx.outbox.decide(newest.sequence)
-        }
-        if PlantedSyncBug.isOn(.refusedForgotten), case .rejected = verdict { continue }
-        try tx.apply(verdict, to: item.sequence, change, there)
-        if let double = judged.doubles[index] { try tx.unite(double, with: change, verdict) }
-      }
-    }
   }
 
   /// The peer has applied the empty batch in place of the one in flight: its changes are pending.
@@ -84,21 +65,10 @@ extension PeerView {
     batch.items.contains { $0.sequence <= progress.heardThrough }
   }
 
-  /// Whether all of a batch applied, and no remote state is beside one of its keys.
-  fileprivate func areExpected(
-    _ verdicts: [Verdict], of batch: OutgoingBatch
-  ) throws(TidemarkError) -> Bool {
-    if PlantedSyncBug.isOn(.ackDropsLaterEdit) { return false }
-    guard capabilities.isNumbered,
-      verdicts.allSatisfy({ if case .applied = $0 { true } else { false } })
-    else { return false }
-    guard records.hasRemoteStates else { return true }
-    for item in batch.items {
-      if let change = try log.change(at: item.sequence), records.hasRemote(ofKey: change.key) {
-        return false
-      }
-    }
-    return true
+  /// Whether it matters to a verdict which change it is on: most apply where nothing waits.
+  fileprivate func needsChange(_ verdict: Verdict) -> Bool {
+    guard case .applied = verdict, !PlantedSyncBug.isOn(.ackDropsLaterEdit) else { return true }
+    return records.hasRemoteStates || !outbox.waiting.isEmpty
   }
 
   /// The feed's end, when nothing but the batch under way lies between it and the cursor.

@@ -66,11 +66,13 @@ extension SyncSession: PeerView {
   /// - Parameters:
   ///   - durability: `buffered` for what the peer would say again.
   ///   - keepsNextBatch: whether the batch that was built ahead may still be the next one.
+  ///   - mayWait: whether a change of the peer's progress alone is left to the next commit: after a
+  ///     crash the peer says the same again.
   ///   - changes: those of the peer's names for keys.
   ///   - arriving: the keys that get their remote states.
   ///   - body: fills the transaction; it runs again when somebody else wrote one of the keys.
   func commit(
-    _ durability: Durability = .durable, keepsNextBatch: Bool = false,
+    _ durability: Durability = .durable, keepsNextBatch: Bool = false, mayWait: Bool = false,
     aliases changes: AliasChanges? = nil, arriving: Set<[UInt8]> = [],
     _ body: (inout SyncTransaction) throws -> Void
   ) throws {
@@ -80,6 +82,11 @@ extension SyncSession: PeerView {
       do {
         try body(&transaction)
         if let changes { try records.write(changes, into: &transaction.operations) }
+        if mayWait, transaction.operations.isEmpty, transaction.outbox.waiting.changed.isEmpty {
+          adopt(transaction)
+          (settledThrough, hasUnwritten) = (newPin(unread: nil).settledThrough, true)
+          return
+        }
         try write(transaction, durability)
       } catch {
         guard (error as? TidemarkError)?.code == .conflict else { throw error }

@@ -20,12 +20,6 @@ package struct DigestTable: Sendable {
     }
   }
 
-  /// The content of a part.
-  package enum Part: Sendable {
-    case sums([DigestSum])
-    case rows(ArraySlice<Row>)
-  }
-
   /// Most keys that are kept, 40 bytes each.
   package static let rowLimit = 1 << 20
   /// A part of so many keys, or fewer, is told key by key. A key takes three times as many bytes as
@@ -86,6 +80,21 @@ package struct DigestTable: Sendable {
     add(Row(hash: hash, fingerprint: fingerprint, offset: offset))
   }
 
+  /// Adds the keys of a store with their values, as far as the table covers them.
+  /// - Parameter wants: whether a key is to be added, by its labels.
+  package mutating func add(
+    _ view: EngineView, wants: (_ key: [UInt8], _ labels: [[UInt8]]) -> Bool
+  ) throws(TidemarkError) {
+    try view.scanOwned(
+      wants: { covers(hash: ContentFingerprint.keyHash($0.rawSpan)) }
+    ) { (key, info, value) throws(TidemarkError) in
+      guard wants(key, info.labels) else { return }
+      add(
+        key: key, value, labels: info.labels, attachment: info.attributes.attachment,
+        offset: info.valueSequence)
+    }
+  }
+
   /// Leaves out what stands in the second half of the parts, or all rows where there is but one.
   private mutating func leaveOut() {
     guard paths.count > 1 else {
@@ -112,19 +121,24 @@ package struct DigestTable: Sendable {
     return index < ranges.count && path.starts(with: paths[index])
   }
 
-  /// A part and its sum; only of what the table can tell of.
-  package func part(_ path: [UInt8]) -> (total: DigestSum, part: Part) {
-    guard isComplete else {
-      return (sums.reduce(DigestSum(), +), .sums(sums))
+  /// The answer about a part that the table covers.
+  /// - Parameter find: the keys and positions of rows, in their order.
+  package func part<E: Error>(
+    _ path: [UInt8], find: (ArraySlice<Row>) throws(E) -> [(key: [UInt8], position: Position)]
+  ) throws(E) -> DigestPart {
+    let found = isComplete ? rows(of: path) : []
+    guard isComplete, found.count <= Self.keysPerPart || path.count >= Self.pathBytes else {
+      let sums = sums(of: path)
+      return DigestPart(total: sums.reduce(DigestSum(), +), content: .sums(sums))
     }
-    let found = rows(of: path)
-    if found.count <= Self.keysPerPart || path.count >= Self.pathBytes {
-      var total = DigestSum()
-      for row in found { total.add(row.fingerprint) }
-      return (total, .rows(found))
+    var total = DigestSum()
+    for row in found { total.add(row.fingerprint) }
+    let keys = zip(found, try find(found)).map { row, state in
+      DigestKey(
+        key: state.key, position: state.position, low: row.fingerprint.low,
+        high: row.fingerprint.high)
     }
-    let sums = sums(of: path)
-    return (sums.reduce(DigestSum(), +), .sums(sums))
+    return DigestPart(total: total, content: .keys(keys))
   }
 
   /// The sums of the 256 parts of a part; only of what the table can tell of.

@@ -218,9 +218,6 @@ public struct PullAnswer: Sendable, Hashable {
   /// For peers in the same process whose remote end has cursors of its own kind: kept with the
   /// cursor, and given back with the next hello. It does not travel.
   public var resumption: [UInt8]
-  /// The remote end's names for the keys of entries, by their indices; the caller notes it down
-  /// with them. For peers in the same process: it does not travel.
-  public var aliases: [Int: Alias] = [:]
   /// As ``HelloAnswer/reach``: with another one than the hello's the answer is not to be taken.
   public var reach: UInt64?
 

@@ -134,9 +134,6 @@ public struct ValuesAnswer: Sendable, Hashable {
   public var answered: Int
   /// The range of the feed.
   public var range: FeedRange
-  /// The remote end's names for the keys of entries, as in ``PullAnswer/aliases``. It does not
-  /// travel.
-  public var aliases: [Int: Alias] = [:]
   /// As ``PullAnswer/reach``.
   public var reach: UInt64?
 

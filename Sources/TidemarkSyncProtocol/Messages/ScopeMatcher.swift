@@ -3,7 +3,7 @@ internal import TidemarkEngine
 
 /// Labels and prefixes in an order in which they can be searched by halving: a scope may have
 /// thousands of them, and is matched against every entry of a feed.
-struct ScopeMatcher: Sendable {
+struct ScopeMatcher: Sendable, Hashable {
   /// In byte order.
   private let labels: [[UInt8]]
   /// In byte order, and none of them begins with another. So the last one that does not come after

@@ -138,6 +138,9 @@ public struct FeedEntry: Sendable, Hashable {
   public var received: UInt64?
   /// The writer's own time.
   public var time: Timestamp?
+  /// The remote end's name for the key, which the caller saves with the entry. For peers in the
+  /// same process: it does not travel.
+  public var alias: Alias?
 
   /// How far a commit time may lie ahead of the feed's clock and still count: a minute.
   package static let clockTolerance: UInt64 = 60_000 << 16

@@ -4,14 +4,14 @@ public import Tidemark
 /// with any of the prefixes.
 public struct SyncScope: Sendable, Hashable {
   /// An entry with one of these is within.
-  public var labels: [EntryLabel] { didSet { matcher = Self.matcher(labels, prefixBytes) } }
+  public var labels: [EntryLabel] { didSet { update() } }
   /// An entry whose key begins with one of these is within.
   public var keyPrefixes: [Key] {
     get { prefixBytes.map { Key($0) } }
     set { prefixBytes = newValue.map(\.bytes) }
   }
   /// The prefixes as they travel.
-  package var prefixBytes: [[UInt8]] { didSet { matcher = Self.matcher(labels, prefixBytes) } }
+  package var prefixBytes: [[UInt8]] { didSet { update() } }
   /// Labels and prefixes, for looking up.
   private var matcher: ScopeMatcher
 
@@ -30,12 +30,10 @@ public struct SyncScope: Sendable, Hashable {
   package init(labels: [EntryLabel] = [], prefixBytes: [[UInt8]]) {
     self.labels = labels
     self.prefixBytes = prefixBytes
-    matcher = Self.matcher(labels, prefixBytes)
+    matcher = ScopeMatcher(labels: labels, prefixes: prefixBytes)
   }
 
-  private static func matcher(_ labels: [EntryLabel], _ prefixes: [[UInt8]]) -> ScopeMatcher {
-    ScopeMatcher(labels: labels, prefixes: prefixes)
-  }
+  private mutating func update() { matcher = ScopeMatcher(labels: labels, prefixes: prefixBytes) }
 
   /// All entries.
   public static let everything = SyncScope()
@@ -54,15 +52,6 @@ public struct SyncScope: Sendable, Hashable {
 
   package func contains(key: [UInt8], labels: [[UInt8]]) -> Bool {
     isEverything || matcher.contains(key: key, labels: labels)
-  }
-
-  public static func == (a: SyncScope, b: SyncScope) -> Bool {
-    a.labels == b.labels && a.prefixBytes == b.prefixBytes
-  }
-
-  public func hash(into hasher: inout Hasher) {
-    hasher.combine(labels)
-    hasher.combine(prefixBytes)
   }
 }
 

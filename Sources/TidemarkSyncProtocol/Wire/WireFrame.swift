@@ -34,20 +34,6 @@ public enum WireFrame {
     public var frameCount: Int { headerBytes + storedCount }
   }
 
-  /// Reads the header at the beginning of some bytes, so that a reader of a stream knows how many
-  /// come.
-  /// - Parameters:
-  ///   - bytes: at least ``headerBytes`` of them.
-  ///   - limit: most raw bytes of the message.
-  /// - Throws: ``PeerError`` of kind `malformed`.
-  public static func header(_ bytes: RawSpan, limit: Int = defaultLimit) throws(PeerError)
-    -> Header
-  {
-    do throws(FormatError) { return try Header(bytes, limit: limit) } catch {
-      throw PeerError(error)
-    }
-  }
-
   /// Puts a message into a frame: a head as it is, and the rest as it was stored.
   package static func encode(
     head: [UInt8] = [], _ body: WireBody, _ kind: WireMessage.Kind, limit: Int

@@ -1,9 +1,7 @@
-internal import TidemarkSyncProtocol
-
 /// Runs `body` for no longer than a time.
 /// - Throws: what `body` throws; `PeerError` of kind `unavailable` when the time is over, after
 ///   `body` was cancelled and has ended.
-func withDeadline<R: Sendable>(
+package func withDeadline<R: Sendable>(
   _ time: Duration, _ body: @escaping @Sendable () async throws -> R
 ) async throws -> R {
   let end = ContinuousClock.now + time
