@@ -74,7 +74,7 @@ public struct UndecidedDeletions: Error, Sendable, Hashable, CustomStringConvert
 
   /// The reason, for people.
   public var description: String {
-    "\(keys) keys are deleted at the peer; decide to delete them here, too, or to restore them there"
+    "\(keys) keys are deleted at the peer; delete them here, too, or restore them there"
   }
 }
 
