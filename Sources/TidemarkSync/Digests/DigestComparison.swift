@@ -33,7 +33,7 @@ extension Store {
     for _ in 0..<DigestComparison.attempts {
       if let found = try await comparison.compare(peer) { return found }
     }
-    throw PeerError(.busy, "it was written to during each comparison; compare when writes pause")
+    throw PeerError(.busy, "it is written to all the time; compare when it is quiet")
   }
 }
 
