@@ -80,7 +80,7 @@ package struct ReplicationLog {
       else { return nil }
       return found
     }
-    while let former = try member(at: members[0].sequence - 1) { members.insert(former, at: 0) }
+    while let previous = try member(at: members[0].sequence - 1) { members.insert(previous, at: 0) }
     while let next = try member(at: members[members.count - 1].sequence + 1) {
       members.append(next)
     }

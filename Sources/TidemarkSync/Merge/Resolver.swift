@@ -202,11 +202,11 @@ struct FieldMerge {
     let base = conflict.base.flatMap { ParsedJSON($0.value)?.object }
     let result = JSONMerge.merge(inner, other, base) { choice($0, $1, $2, $3) }
     guard let result else { return }
-    let former = conflict.base.map(\.attachment)
+    let baseAttachment = conflict.base.map(\.attachment)
     // Both sides changed the attachment, which cannot be merged: the fallback decides on all.
     guard
-      local.attachment == remote.attachment || local.attachment == former
-        || remote.attachment == former
+      local.attachment == remote.attachment || local.attachment == baseAttachment
+        || remote.attachment == baseAttachment
     else {
       clashes += 1
       return
@@ -218,7 +218,7 @@ struct FieldMerge {
     content.labels = Self.labels(local.labels, remote.labels, conflict.base?.labels ?? [])
     content.maxAgeSeconds = Self.changed(
       local.maxAgeSeconds, remote.maxAgeSeconds, conflict.base.map(\.maxAgeSeconds))
-    content.attachment = Self.changed(local.attachment, remote.attachment, former)
+    content.attachment = Self.changed(local.attachment, remote.attachment, baseAttachment)
     // A hash of either side does not fit what was made of both.
     if local.value == remote.value {
       content.hash = Self.changed(local.hash, remote.hash, conflict.base.map(\.hash))

@@ -1,8 +1,8 @@
 package import TidemarkEngine
 internal import TidemarkSyncProtocol
 
-/// The own changes without a verdict of one peer: the only place that records which are pending and
-/// which wait. It has sequences in the log, and no copies of entries.
+/// Tracks which own changes are pending towards a peer, which wait, and which are decided. It holds
+/// their sequences in the log, and no copies.
 ///
 /// Changes after the frontier are pending. Up to it they are decided, except those in `pending`,
 /// those in `waiting`, and the batch in flight.
@@ -64,30 +64,30 @@ package struct Outbox: Sendable, Hashable {
 
   /// Lets a change wait: it is not sent until a decision or a newer change of its key.
   mutating func wait(_ change: LoggedChange, for reason: WaitReason) {
-    let former = waiting.insert(change, for: reason)
+    let older = waiting.insert(change, for: reason)
     remove(change.sequence...change.sequence)
-    if let former { passOn(former) }
+    if let older { passOn(older) }
   }
 
   /// Ends the waiting of a key's older change, since a newer one has replaced it.
   /// - Returns: whether the older change is to be sent all the same, with its atomic group.
   @discardableResult
   mutating func supersede(_ key: [UInt8], by sequence: UInt64) -> Bool {
-    guard let former = waiting.entry(ofKey: key), former.sequence < sequence,
+    guard let older = waiting.entry(ofKey: key), older.sequence < sequence,
       !PlantedSyncBug.isOn(.olderWaitsForEver)  // A fault that only tests switch on.
     else { return false }
-    waiting.remove(former.sequence)
-    return passOn(former)
+    waiting.remove(older.sequence)
+    return passOn(older)
   }
 
   /// Makes a member of an atomic group pending again, since the group is sent as a whole and before
   /// the newer change, unless the member was refused or given up.
   @discardableResult
-  private mutating func passOn(_ former: WaitingEntries.Entry) -> Bool {
-    guard former.isOfGroup else { return false }
-    switch former.reason {
+  private mutating func passOn(_ older: WaitingEntries.Entry) -> Bool {
+    guard older.isOfGroup else { return false }
+    switch older.reason {
     case .conflict, .needsDecision:
-      pending.insert(former.sequence)
+      pending.insert(older.sequence)
       return true
     case .lost, .parked: return false
     }

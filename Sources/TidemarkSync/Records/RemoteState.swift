@@ -25,8 +25,7 @@ struct RemoteState: Sendable, Hashable {
 
   var isDeleted: Bool { entry.kind == .delete }
 
-  /// The time that orders it: the commit's, or the feed's if the writer's clock was ahead; else
-  /// nil.
+  /// The commit time, or the feed's if the writer's clock was ahead; nil if the peer gives none.
   var orderedTime: Timestamp? {
     let time = entry.received ?? entry.commitTime
     return time == 0 ? nil : HybridTime(time).orderedTimestamp

@@ -226,7 +226,7 @@ package struct SettledRuns: Sendable {
     }
     pieces.sort { $0.first < $1.first }
     let bounds = pieces.map { ($0.first, $0.last) } + tail.map { ($0.first, $0.last) }
-    for (former, next) in zip(bounds, bounds.dropFirst()) where former.1 >= next.0 {
+    for (previous, next) in zip(bounds, bounds.dropFirst()) where previous.1 >= next.0 {
       throw FormatError("runs of positions out of order")
     }
     self.tail = tail
@@ -313,22 +313,22 @@ enum SettledRunsCoding {
   static func encode(_ runs: ArraySlice<SettledRun>, epoch: UInt64 = 0) -> [UInt8] {
     var writer = ByteWriter()
     writer.u8(2)
-    var former: SettledRun?
+    var previous: SettledRun?
     var distances: (UInt64, UInt64) = (1, 1)
     for run in runs {
-      let isOther = run.epoch != former?.epoch ?? epoch
+      let isOther = run.epoch != previous?.epoch ?? epoch
       // A run of one change has no distances.
       let isUneven = run.count > 1 && (run.step, run.stride) != distances
-      writer.varint(run.first - (former.map { $0.last + 1 } ?? 0))
+      writer.varint(run.first - (previous.map { $0.last + 1 } ?? 0))
       writer.varint(run.count << 2 | (isOther ? 1 : 0) | (isUneven ? 2 : 0))
       if isOther { writer.u64(run.epoch) }
-      writer.zigzag(Int64(bitPattern: run.offset &- (former.map { $0.lastOffset + 1 } ?? 0)))
+      writer.zigzag(Int64(bitPattern: run.offset &- (previous.map { $0.lastOffset + 1 } ?? 0)))
       if isUneven {
         distances = (run.step, run.stride)
         writer.varint(run.step)
         writer.varint(run.stride)
       }
-      former = run
+      previous = run
     }
     return writer.bytes
   }

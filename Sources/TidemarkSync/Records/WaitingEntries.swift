@@ -53,17 +53,17 @@ package struct WaitingEntries: Sendable, Hashable {
 
   /// Adds an entry, or changes its reason.
   /// - Returns: the key's older entry that this one has replaced.
-  mutating func insert(_ change: LoggedChange, for wordyReason: WaitReason) -> Entry? {
-    let reason = wordyReason.bounded
-    let former = entry(ofKey: change.key)
-    if let former {
+  mutating func insert(_ change: LoggedChange, for fullReason: WaitReason) -> Entry? {
+    let reason = fullReason.bounded
+    let waiting = entry(ofKey: change.key)
+    if let waiting {
       // An older entry does not replace a newer one.
-      guard former.sequence <= change.sequence else { return nil }
-      if !PlantedSyncBug.isOn(.olderWaitsForEver) { remove(former.sequence) }
+      guard waiting.sequence <= change.sequence else { return nil }
+      if !PlantedSyncBug.isOn(.olderWaitsForEver) { remove(waiting.sequence) }
     }
     if self[change.sequence] != reason { changed.insert(change.sequence) }
     restore(change, change.sequence, reason)
-    return former?.sequence == change.sequence ? nil : former
+    return waiting?.sequence == change.sequence ? nil : waiting
   }
 
   /// Restores an entry from its record.

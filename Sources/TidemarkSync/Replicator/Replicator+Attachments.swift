@@ -75,7 +75,7 @@ extension Replicator {
         try part.append(bytes, at: offset, now: engine.environment.clock.now().sinceEpoch)
       }
       guard received > offset else {
-        throw PeerError(.malformed, "the peer sends nothing of the content")
+        throw PeerError(.malformed, "the peer sent an empty part of the content")
       }
     }
     try await host.perform { _ in

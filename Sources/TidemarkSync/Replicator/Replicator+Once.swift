@@ -45,7 +45,7 @@ extension Replicator {
   }
 
   /// Whether an error needs a decision of the user, so that a retry is useless.
-  private func needsSomebody(_ error: any Error) -> Bool {
+  private func needsUser(_ error: any Error) -> Bool {
     error is UndecidedDeletions || error is TooManyParked
   }
 
@@ -68,7 +68,7 @@ extension Replicator {
         _ = try await sleep(rest, unless: self.pokes, beyond: pokes)
       } catch {
         try Task.checkCancellation()
-        guard retries, !needsSomebody(error) else {
+        guard retries, !needsUser(error) else {
           await note(error)
           throw error
         }
@@ -87,7 +87,7 @@ extension Replicator {
       if let round, round.pokes >= wanted {
         // If it was stopped or will retry, another round may still succeed.
         guard case .failure(let error) = round.heldBack,
-          error is CancellationError || retries && !needsSomebody(error)
+          error is CancellationError || retries && !needsUser(error)
         else { return round }
       }
       return driver == .run ? nil : .some(nil)

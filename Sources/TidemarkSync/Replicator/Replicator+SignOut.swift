@@ -42,7 +42,7 @@ extension Replicator {
       guard !peer.scope.isEverything else {
         throw TidemarkError(
           .invalidArgument,
-          "the peer \(peer.name) has all entries, too; let go of its replicator and forget it first"
+          "the peer \(peer.name) has every entry; release its replicator and forget it first"
         )
       }
       scopes.append(peer.scope)

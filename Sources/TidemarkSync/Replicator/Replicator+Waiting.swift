@@ -175,7 +175,7 @@ extension Replicator {
     change { $0.phase = .waiting(until: end) }
   }
 
-  /// Records a failure in the status, and in the log if the message is another.
+  /// Records a failure in the status, and now and then in the log.
   func note(_ error: any Error) async {
     let noted = failure(error)
     change { $0.lastError = noted }

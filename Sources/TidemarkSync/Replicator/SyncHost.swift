@@ -46,9 +46,9 @@ final class SyncHost: Sendable {
     }
   }
 
+  /// Makes a replicator the owner of the session.
   /// - Returns: the number of the owner, to release it with.
-  /// - Throws: `invalidArgument` if another replicator owns it. Makes a replicator the owner of the
-  ///   session.
+  /// - Throws: `invalidArgument` if another replicator owns it.
   func take(_ settings: HostState.Settings) throws(TidemarkError) -> Int {
     try toldHere { state in
       guard state.settings == nil else {

@@ -1,7 +1,7 @@
 internal import Tidemark
 internal import TidemarkEngine
 
-/// The order of sending: dependencies (`after`, older changes of the key) and priorities.
+/// The order of sending: by `after` (entries that the peer must have first), key and priority.
 extension BatchBuilder {
   /// Whether a change must wait for the verdict on another one.
   /// - Parameter last: the last change of each key in its atomic group.
@@ -107,11 +107,11 @@ extension BatchBuilder {
     let group = change.attributes.atomicGroup
     let goesAlone = group == 0 && !change.attributes.after.isEmpty
     let last = taken[change.key] ?? 0
-    var former = try log.change(at: change.previous)
-    while let version = former, version.sequence > last {
+    var previous = try log.change(at: change.previous)
+    while let version = previous, version.sequence > last {
       if version.kind == .put || version.kind == .delete {
         guard version.isOwn, position(of: version) == nil else { return false }
-        // A waiting change does not count here: it is superseded, or blocks its key.
+        // A waiting change does not count here: it is superseded, or keeps its key waiting.
         if goesAlone || version.attributes.atomicGroup != group,
           outbox.waiting[version.sequence] == nil, isPending(version)
         {
@@ -119,7 +119,7 @@ extension BatchBuilder {
           return true
         }
       }
-      former = try log.change(at: version.previous)
+      previous = try log.change(at: version.previous)
     }
     return false
   }
@@ -243,7 +243,7 @@ extension BatchBuilder {
         outbox.decide(member.sequence)
         continue
       }
-      let why = "it was to apply together with others, of which one did not"
+      let why = "another change of its atomic write did not apply"
       outbox.wait(member, for: .parked(Rejection(code: Rejection.ofGroup, message: why)))
     }
   }

@@ -61,14 +61,14 @@ struct BatchBuilder: PeerView {
     all.formUnion(failed)
     // Changes on which the peer has failed are sent only when there is nothing else to send.
     for delayed in all == rest ? [rest] : [all, rest] {
-      var former: Outbox
+      var before: Outbox
       repeat {
-        former = outbox
+        before = outbox
         taken.removeAll()
         (blockedKeys, isClosed) = ([:], false)
         try pass(delayed)
         // A change that was superseded or parked in this pass may have blocked another.
-      } while items.isEmpty && !deferred.blocked.isEmpty && outbox != former
+      } while items.isEmpty && !deferred.blocked.isEmpty && outbox != before
       if !items.isEmpty { return }
     }
   }

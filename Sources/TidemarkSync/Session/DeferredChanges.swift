@@ -15,7 +15,7 @@ struct DeferredChanges {
   var low = SequenceSet()
   /// Changes that others wait for: they are not put off, whatever their priority.
   var wanted = SequenceSet()
-  /// Changes that wait for the targets of their `after`.
+  /// Changes that wait for the targets of their `after`, which the peer must have first.
   private(set) var successors = SequenceSet()
   /// The same, by target.
   private var successorsOf: [UInt64: SequenceSet] = [:]

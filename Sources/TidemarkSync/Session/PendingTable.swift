@@ -100,8 +100,8 @@ struct PendingTable: Sendable {
       let value = entry.head.valueSequence
       if isLive(value) { touched[entry.sequence] = value }
     default:
-      let former = touched.removeValue(forKey: entry.head.previous) ?? entry.head.previous
-      if let place = place(of: former) { kill(place) }
+      let replaced = touched.removeValue(forKey: entry.head.previous) ?? entry.head.previous
+      if let place = place(of: replaced) { kill(place) }
       let change = try LoggedChange(entry)
       guard session.isPending(change), try session.isWorthSending(change) else { return }
       let row = row(change)

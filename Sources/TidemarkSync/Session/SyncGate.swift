@@ -4,7 +4,7 @@ internal import TidemarkSyncProtocol
 
 /// The calls that a ``SyncBudget`` allows a session.
 package struct SyncGate: Sendable, Hashable {
-  /// Whether only hello is allowed, and what sends own entries of `leastPriority` and above.
+  /// Whether only hellos and the calls that send entries of `leastPriority` and above are allowed.
   var isNarrow = false
   /// If nil, a narrow gate allows no entries.
   var leastPriority: Int?

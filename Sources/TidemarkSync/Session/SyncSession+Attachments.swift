@@ -114,7 +114,7 @@ extension SyncSession {
     message: "neither this store nor the peer has the content of the attachment; attach it again "
       + "and retry, or put the entry without it")
 
-  /// Parks entries for a peer without attachments: without the attachment they would differ.
+  /// Parks entries for a peer that accepts no attachments: sent without, they would differ.
   static let noAttachments = Rejection(
     code: "attachment", message: "the peer takes no attachments; put the entry without one")
 

@@ -49,7 +49,7 @@ extension SyncSession {
           // The authorization may no longer cover the conflicting version; to take it for deleted
           // could lose the local change.
           if found[key] == nil, tx.progress.reach != 0, wanted != .beginning {
-            let why = "the authorization does not reach what stands there"
+            let why = "the authorization does not cover the peer's version of the key"
             tx.outbox.wait(change, for: .parked(.outOfScope(why)))
             continue
           }
@@ -290,12 +290,12 @@ extension SyncSession {
   private static let decidedPerCommit = 256
 
   /// An entry that waits for its key's remote state, and that state.
-  private typealias Met = (entry: WaitingEntries.Entry, state: RemoteState)
+  private typealias Decidable = (entry: WaitingEntries.Entry, state: RemoteState)
 
   /// Runs the resolver on waiting keys whose remote state is known.
   func resolveWaiting() throws {
-    var together: [Met] = []
-    var alone: [Met] = []
+    var together: [Decidable] = []
+    var alone: [Decidable] = []
     var bytes = 0
     for entry in outbox.waiting.conflicts {
       guard outbox.waiting[entry.sequence] == entry.reason, let position = entry.reason.position,
@@ -316,9 +316,9 @@ extension SyncSession {
 
   /// Runs the resolver on keys in one commit.
   /// - Returns: those that need a commit each, since their atomic groups concern other keys.
-  private func resolve(_ keys: [Met]) throws -> [Met] {
+  private func resolve(_ keys: [Decidable]) throws -> [Decidable] {
     guard !keys.isEmpty else { return [] }
-    var left: [Met] = []
+    var left: [Decidable] = []
     try commit(arriving: Set(keys.map(\.entry.key))) { tx in
       left = []
       for (entry, state) in keys {

@@ -28,15 +28,15 @@ extension SyncSession {
 
   private func compare(_ answer: HelloAnswer, _ hasCompared: Bool) throws {
     if progress.feed != answer.feed {
-      let isElsewhere = progress.cursor != .beginning
+      let hadPulled = progress.cursor != .beginning
       // A delayed batch for the old feed may match the numbers of this one, so this store takes a
       // new replica id, and does so first: a crash in between must not lose it.
-      let wasHeard = progress.feed != nil && (progress.number > 0 || batchInFlight != nil)
-      if wasHeard { try log.changeReplica() }
+      let hadSent = progress.feed != nil && (progress.number > 0 || batchInFlight != nil)
+      if hadSent { try log.changeReplica() }
       try beginAnew(with: answer)
       // The peer takes a cursor of another feed for an expired one of its own. After another hello
       // all is pulled from the beginning, deletes included.
-      if isElsewhere || wasHeard { return disconnect() }
+      if hadPulled || hadSent { return disconnect() }
     } else if !holdsWhatIsKnown(answer.range) {
       try rewind(to: answer)
       // A hello under the new replica id follows.
@@ -131,7 +131,7 @@ extension SyncSession {
         tx.resendBatch()
         tx.progress.count(answer.mark.number, answer.mark.batchID)
       }
-      let former = tx.settled
+      let before = tx.settled
       // A delete of an absent key got the position `beginning`; a later backup may have the key.
       for sequence in tx.settled.removeLost({ $0 != .beginning && answer.range.contains($0) }) {
         if PlantedSyncBug.isOn(.lostNotSentAgain) { continue }
@@ -139,7 +139,7 @@ extension SyncSession {
         // If it replaced a change that was never sent, compaction may have dropped its base.
         if let change = try log.change(at: sequence),
           let below = try log.change(at: change.previous), below.isOwn,
-          former.position(of: below.sequence) == nil
+          before.position(of: below.sequence) == nil
         {
           try tx.keepBase(of: change)
         }

@@ -116,8 +116,8 @@ struct BatchDraft {
 }
 
 extension SyncSession {
-  /// Builds the next batch while another one is in flight, so that both may overlap. It is sent
-  /// only if all of the one in flight applies, as in most batches.
+  /// Builds the next batch while another one is in flight, which saves time. It is sent only if all
+  /// of the one in flight applies, as with most batches.
   /// - Returns: the request that is sent then; nil if there is nothing to send.
   @discardableResult
   package func prepareBatch() throws -> PushRequest? {
@@ -227,8 +227,8 @@ struct KeyTable {
   /// - Parameter isSent: whether the change is sent; once true it stays so for the key.
   mutating func note(_ key: [UInt8], _ sequence: UInt64, isSent: Bool) {
     let key = hashed(key)
-    let former = rows.updateValue((sequence, isSent), forKey: key)
-    if !isSent, former?.isSent ?? false { rows[key] = (sequence, true) }
+    let previous = rows.updateValue((sequence, isSent), forKey: key)
+    if !isSent, previous?.isSent ?? false { rows[key] = (sequence, true) }
   }
 
   mutating func removeAll() { rows = [:] }

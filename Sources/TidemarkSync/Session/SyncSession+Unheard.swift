@@ -5,14 +5,14 @@ internal import TidemarkSyncProtocol
 /// The state of a key's versions in the feed: which own changes it lacks, what it is known to hold,
 /// and the bases of pending changes.
 extension PeerView {
-  /// Whether a change is to be sent: its labels or key are within the scope, or the version that
-  /// the feed has is. So the peer also gets a change that moves a key out of the scope.
+  /// Whether a change is to be sent: it is within the scope, or the version that the feed has is.
+  /// So the peer also gets a change that moves a key out of the scope.
   func isWithin(_ change: LoggedChange) throws(TidemarkError) -> Bool {
     if change.kind == .delete || scope.contains(key: change.key, labels: change.labels) {
       return true
     }
-    let former = try log.change(at: change.previous)
-    let there = try knownRemote(ofKey: change.key, from: former)
+    let previous = try log.change(at: change.previous)
+    let there = try knownRemote(ofKey: change.key, from: previous)
     return there?.labels.map { scope.contains(key: change.key, labels: $0) } ?? false
   }
 
@@ -103,8 +103,8 @@ extension SyncTransaction {
   /// Saves the base of a refused change as the key's remote state: later changes of the key have
   /// the same base, and compaction may drop the history between.
   mutating func keepBase(of change: LoggedChange) throws(TidemarkError) {
-    guard let former = try log.change(at: change.previous),
-      case .version(let version, let position)? = try knownRemote(ofKey: change.key, from: former),
+    guard let below = try log.change(at: change.previous),
+      case .version(let version, let position)? = try knownRemote(ofKey: change.key, from: below),
       version.kind == .put
     else { return }
     try writeRemote(remoteState(of: version, at: position), ofKey: change.key)
@@ -256,8 +256,8 @@ extension PeerView {
   /// The base that a push states for a change: the last version before it that this peer's feed
   /// has, or the key's remote state.
   func base(of change: LoggedChange) throws(TidemarkError) -> ChangeBase {
-    let former = try log.change(at: change.previous)
-    guard let known = try knownRemote(ofKey: change.key, from: former) else { return .absent }
+    let previous = try log.change(at: change.previous)
+    guard let known = try knownRemote(ofKey: change.key, from: previous) else { return .absent }
     // The position `beginning` means that the feed had nothing.
     let isAbsent = known.isAbsent || known.position == .beginning
     return isAbsent ? .absent : .position(known.position)

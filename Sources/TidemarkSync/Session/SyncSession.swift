@@ -19,14 +19,14 @@ package final class SyncSession {
   package internal(set) var progress: PeerProgress
   package internal(set) var inFlight: BatchInFlight?
   package internal(set) var settled: SettledRuns
-  /// The range of the peer's feed, as its last answer told it; nil before the session's hello.
+  /// The epochs and end of the peer's feed, from its last answer; nil before the session's hello.
   package internal(set) var range: FeedRange?
   /// Fingerprint of the entries that the authorization covers, from the hello; nil if not given.
   package internal(set) var reach: UInt64?
   var limits = SyncLimits()
   /// Most bytes of an attachment that the peer accepts; nil where it accepts no attachments.
   var attachmentBytes: Int?
-  /// The peer's conflict policies, as the hello told them.
+  /// The peer's conflict policies, from the last hello.
   private(set) var policies: [CollectionPolicy] = []
   /// Milliseconds by which this store's clock is ahead of the peer's; 0 for up to a minute.
   private(set) var clockLead: UInt64 = 0
@@ -47,7 +47,7 @@ package final class SyncSession {
   /// The number of waiting entries, if it is at `mostWaiting`, so that nothing more is sent.
   var tooManyWaiting: Int?
   package internal(set) var totals = SyncTotals()
-  /// The last batch of this replica that the peer has answered with, and the feed's end then.
+  /// Number and id of the peer's last mark for this replica, with the feed's end at that time.
   var lastMark: (number: UInt64, batch: BatchID, head: UInt64) = (0, .none, 0)
   var naming = BatchNaming()
   /// Whether verdicts are in memory only: after a crash the peer's mark delivers them again.
@@ -104,7 +104,7 @@ package final class SyncSession {
 
   /// The next request; nil when there is nothing to do until a write, here or in the feed.
   /// - Parameters:
-  ///   - direction: which way entries go.
+  ///   - direction: push, pull or both.
   ///   - gate: the calls that the budget allows.
   package func next(
     _ direction: SyncDirection = .both, through gate: SyncGate = SyncGate()
@@ -119,7 +119,7 @@ package final class SyncSession {
       return .helloRequest(hello())
     }
     if gate.isNarrow {
-      // A comparison may need many calls.
+      // A resync may need many calls, so it waits until the budget allows all.
       guard progress.resync == nil, direction.pushes, let least = gate.leastPriority else {
         return nil
       }

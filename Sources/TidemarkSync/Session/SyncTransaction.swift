@@ -2,8 +2,8 @@ internal import Tidemark
 internal import TidemarkEngine
 internal import TidemarkSyncProtocol
 
-/// The state of replication with one peer, so that reads can be shared by: the session (its last
-/// commit), a transaction, and the builder of a batch.
+/// The state of replication with one peer: of the session (its last commit), of a transaction, or
+/// of a batch that is being built. Extensions share the reads of all three.
 package protocol PeerView {
   var session: SyncSession { get }
   var progress: PeerProgress { get }
@@ -66,7 +66,7 @@ extension SyncSession: PeerView {
   /// - Parameters:
   ///   - durability: `buffered` for what a later answer of the peer would repeat after a crash.
   ///   - keepsNextBatch: whether the batch that was built ahead stays valid.
-  ///   - changes: those of the peer's aliases of keys.
+  ///   - changes: the changes of the peer's aliases.
   ///   - arriving: the keys that the commit writes.
   ///   - body: fills the transaction; it runs again if another writer has changed one of the keys.
   func commit(
