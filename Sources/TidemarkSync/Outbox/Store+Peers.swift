@@ -40,8 +40,8 @@ extension Store {
   /// aliases, and the history that compaction keeps for it. All data stays. A later replicator of
   /// the name starts as with a new peer. Before another user signs in use
   /// ``Replicator/signOut(_:keeping:)``: after `forget` the data counts as unsent.
-  /// - Throws: `invalidArgument` if this process has a replicator of the name, or the store no such
-  ///   peer.
+  /// - Throws: `invalidArgument` for an unknown peer, or if this process has a replicator of the
+  ///   name.
   public func forget(peer name: String) async throws(TidemarkError) {
     try await onSyncThread { try $0.forget(peer: name) }
   }

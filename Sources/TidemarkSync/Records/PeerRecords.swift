@@ -72,8 +72,7 @@ package final class PeerRecords {
     (0..<bytes).map { UInt8(truncatingIfNeeded: number >> (8 * $0)) } + name
   }
 
-  /// A key's remote state, the feed's version beside another local value; and its record's
-  /// sequence.
+  /// A key's remote state, the feed's version beside another local value; and the record's place.
   func remote(ofKey key: [UInt8]) throws(TidemarkError) -> (sequence: UInt64, state: RemoteState)? {
     guard table.has(.remoteState), let sequence = table.sequence(of: .remoteState, key: key),
       let state = try read(.remoteState, key, RemoteState.init(decoding:))

@@ -2,8 +2,7 @@ internal import Tidemark
 internal import TidemarkEngine
 public import TidemarkSyncProtocol
 
-/// The own entries, newest of their keys, without a verdict of a peer: what a program shows as
-/// pending.
+/// The own entries without a verdict of a peer, newest of their keys: what programs see as pending.
 ///
 /// It is derived from the log and the peer's progress, and updated when it is asked, so that it
 /// costs writers nothing: each refresh reads the entries added since. It has 16 bytes an entry.

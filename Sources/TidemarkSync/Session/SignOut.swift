@@ -122,8 +122,7 @@ extension SyncSession {
   }
 
   /// Carries out the recorded sign-outs from any peer of the store.
-  /// - Returns: whether there were any; then this session's state is stale, and another one is
-  ///   needed.
+  /// - Returns: whether there were any; then this session is stale, and another one is needed.
   package func finishSignOut() throws(TidemarkError) -> Bool {
     try SignOut.finish(records.table, in: log)
   }

@@ -101,8 +101,7 @@ extension PeerView {
       && !sequencesInFlight.contains(sequence)
   }
 
-  /// The own change that an entry returns, also under a previous replica id; nil for others'
-  /// changes.
+  /// The own change that an entry returns, also under a previous replica id; nil for another's.
   func ownSequence(of entry: FeedEntry) throws(TidemarkError) -> UInt64? {
     if entry.kind == .own || entry.operation.replica == replica {
       return entry.operation.sequence

@@ -47,8 +47,7 @@ extension SyncSession {
     _ batch: OutgoingBatch, _ judged: JudgedAliases, _ end: Position?, _ current: [FeedEntry]
   ) throws {
     let there = Dictionary(current.map { ($0.key, $0) }) { $1 }
-    // Numbered batches: the peer repeats the verdicts until the next batch, whose commit syncs
-    // this.
+    // Numbered batches: the peer repeats the verdicts until the next batch, a durable commit.
     let durability: Durability = capabilities.isNumbered ? .buffered : .durable
     try commit(durability, keepsNextBatch: true, aliases: judged.changes) { tx in
       tx.pass(batch, end)
