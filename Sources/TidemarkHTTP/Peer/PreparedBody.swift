@@ -1,8 +1,8 @@
 internal import TidemarkEngine
 internal import TidemarkSyncProtocol
 
-/// The body of the batch that is likely to be sent next. A batch is known by its id: what has the
-/// same id is the same.
+/// Keeps the encoded body of the batch that is likely to be pushed next. Batches with the same
+/// replica, number and id are the same.
 final class PreparedBody: Sendable {
   private struct Name: Equatable {
     var replica: ReplicaID
@@ -22,7 +22,7 @@ final class PreparedBody: Sendable {
     kept.withLock { $0 = (Name(request), body) }
   }
 
-  /// The body of a batch, once; whatever else was kept goes, too.
+  /// Removes and returns the body of a batch; that of any other batch is discarded.
   func take(_ request: PushRequest) -> [UInt8]? {
     let found = kept.withLock { kept in
       defer { kept = nil }
