@@ -18,7 +18,7 @@ struct Listing: Sendable {
   private var bytes = 0
   private var keys: [[UInt8]] = []
   private var table = DigestTable(paths: [[]])
-  /// The feed offset that stands for the time at which the list was read.
+  /// The offset that was assigned when the list was read, as of which its digests are.
   var offset: UInt64 = 0
 
   mutating func take(_ rows: [KeyedChange], _ scope: SyncScope) throws(PeerError) {
@@ -85,13 +85,13 @@ struct TokenWalk: Sendable {
   private var last: String?
   private var (pages, most) = (0, 1)
 
-  /// - Parameter former: the token that the page was requested with.
+  /// - Parameter token: the token that the page was requested with.
   /// - Throws: `failed` where tokens repeat.
-  mutating func note(_ page: RequestPage, askedWith former: String?) throws(PeerError) {
-    if former != last || !page.hasMore { self = TokenWalk() }
+  mutating func note(_ page: RequestPage, askedWith token: String?) throws(PeerError) {
+    if token != last || !page.hasMore { self = TokenWalk() }
     guard page.hasMore else { return }
     last = page.token
-    guard page.token != former, page.token != known else {
+    guard page.token != token, page.token != known else {
       throw PeerError(
         .failed,
         "the back end's list has more, and gives the token \(page.token.prefix(64)) again; each "

@@ -81,14 +81,14 @@ extension RequestPeer {
 
   /// Sends each change once, `options.parallel` at a time.
   private func sendEach(_ request: PushRequest, _ indices: [Int]) async throws -> Round {
-    let former = request.formerOfKey
+    let previous = request.previousOfKey
     return try await withThrowingTaskGroup(of: Sent.self) { group in
       defer { group.cancelAll() }
       var left = indices.makeIterator()
       var round = Round()
       func next() {
         guard !round.isOutage, let index = left.next() else { return }
-        group.addTask { [self] in try await sendOne(request, index, after: former[index]) }
+        group.addTask { [self] in try await sendOne(request, index, after: previous[index]) }
       }
       for _ in 0..<options.parallel { next() }
       while let sent = try await group.next() {
@@ -106,13 +106,13 @@ extension RequestPeer {
     }
   }
 
-  /// - Parameter former: the index of the previous change of the same key.
+  /// - Parameter previous: the index of the previous change of the same key.
   private func sendOne(
-    _ request: PushRequest, _ index: Int, after former: Int?
+    _ request: PushRequest, _ index: Int, after previous: Int?
   ) async throws -> Sent {
     let pushed = request.changes[index]
     let replica = request.replica
-    if let former, !state.withLock({ $0.isAnswered(former, of: replica) }) { return .skipped }
+    if let previous, !state.withLock({ $0.isAnswered(previous, of: replica) }) { return .skipped }
     let change = places.request(
       pushed, of: replica, store: request.store, alias: alias(of: pushed, request))
     do {
@@ -252,7 +252,7 @@ extension RequestMemory {
 
 extension PushRequest {
   /// By change, the index of the previous one of the same key.
-  fileprivate var formerOfKey: [Int?] {
+  fileprivate var previousOfKey: [Int?] {
     var last: [[UInt8]: Int] = [:]
     return changes.enumerated().map { index, change in
       last.updateValue(index, forKey: change.key)

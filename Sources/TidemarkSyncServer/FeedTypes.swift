@@ -205,7 +205,7 @@ package struct JudgedBatch: Sendable {
     return attributes
   }
 
-  /// One of its entries as it stands in the feed.
+  /// One of its entries as a feed has it at an offset.
   package func head(
     of entry: Entry, at offset: UInt64, previous: UInt64, received: UInt64
   ) -> FeedHead {

@@ -67,13 +67,13 @@ public final class HandlerPeer: Peer {
     var answer = try await read()
     var iterator = news.makeAsyncIterator()
     while answer.entries.isEmpty {
-      let former = answer.cursor
+      let previous = answer.cursor
       // An entry appended after the page and before its range was read wakes no observer any more.
-      let isAtEnd = former.offset >= answer.range.head
+      let isAtEnd = previous.offset >= answer.range.head
       if isAtEnd, await iterator.next() == nil { break }
-      answer = try await read(from: former)
+      answer = try await read(from: previous)
       // A page that cannot go on, as one of own entries before another's, is no reason to wait.
-      if answer.cursor == former, former.offset < answer.range.head { break }
+      if answer.cursor == previous, previous.offset < answer.range.head { break }
     }
     try Task.checkCancellation()
     return answer

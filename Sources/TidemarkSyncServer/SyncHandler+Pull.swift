@@ -221,8 +221,8 @@ struct PageReader: Sendable {
       isThere[head.key] == false ? nil : head.kind == .delete ? .delete : .left
     let former = row.former ?? FormerLabels(forgottenThrough: head.offset)
     let left = former.rows.filter { lacks($0.left) }.map(\.label)
-    // With its former and present labels the key may have been in the request's scope and in reach:
-    // then the reader may have it, and must drop it.
+    // With its former and present labels the key may have been in scope and in reach: then the
+    // reader may have it, and must drop it.
     if !left.isEmpty, access.reads(head.key, left + head.labels, request) { return kind }
     guard let forgotten = former.forgottenThrough, lacks(forgotten) else { return nil }
     // Former labels are not known: the reader may have the key and must drop it then, but must not

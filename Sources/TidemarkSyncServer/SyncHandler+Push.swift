@@ -193,10 +193,10 @@ extension SyncHandler {
     guard !lacksValue else {
       throw PeerError(.busy, "a large value has not been uploaded", retryAfter: .seconds(0))
     }
-    let areThere = request.changes.lazy.compactMap(\.content.attachment?.engineID).allSatisfy {
+    let isComplete = request.changes.lazy.compactMap(\.content.attachment?.engineID).allSatisfy {
       found.holds[$0] != nil || found.attachments[$0] != nil
     }
-    guard areThere || PlantedSyncBug.isOn(.attachmentNotAwaited) else { throw Self.lacksContent }
+    guard isComplete || PlantedSyncBug.isOn(.attachmentNotAwaited) else { throw Self.lacksContent }
   }
 
   /// Makes attachments of the uploads that entries are about to refer to. Those of changes that do

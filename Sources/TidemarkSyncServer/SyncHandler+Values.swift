@@ -102,7 +102,7 @@ extension SyncHandler {
     throw PeerError(.busy, "the key is being written to", retryAfter: .seconds(0))
   }
 
-  /// An entry as its reader gets it: own entries without key, large values apart if so asked.
+  /// An entry as its reader gets it: its own ones without key, large values replaced if it asks so.
   /// - Returns: nil when a compaction has just dropped the value, which a later entry supersedes.
   func entry(
     _ kind: FeedEntry.Kind, _ head: FeedHead, at position: Position,
@@ -169,12 +169,12 @@ final class LargeValues: Sendable {
   /// - Throws: ``PeerError`` of kind `busy` while other calls hold too many.
   func withRoom<R>(for bytes: Int, _ body: () throws -> R) throws -> R {
     guard bytes > 0 else { return try body() }
-    let isThere = held.withLock { held in
+    let hasRoom = held.withLock { held in
       guard held == 0 || held + bytes <= most else { return false }
       held += bytes
       return true
     }
-    guard isThere else {
+    guard hasRoom else {
       throw PeerError(.busy, "too many large values are being read", retryAfter: .seconds(1))
     }
     defer { held.withLock { $0 -= bytes } }

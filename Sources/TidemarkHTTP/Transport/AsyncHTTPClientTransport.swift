@@ -62,7 +62,7 @@
   }
 
   /// Closes connections that send a status below 100, or interim responses without end. The client
-  /// ignores both, and crashes at a body after the former.
+  /// ignores both, and crashes at a body after such a status.
   private final class StatusGuard: ChannelInboundHandler {
     typealias InboundIn = HTTPClientResponsePart
     private static let mostInterim = 1_000

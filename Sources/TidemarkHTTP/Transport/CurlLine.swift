@@ -63,9 +63,9 @@
       try withExtendedLifetime(reception) {
         switch Int(outcome) {
         case Int(ctidemark_http_done):
-          // Only TLS can tell the end of a response from a connection that was cut.
-          let isTold = unsafe !message.isSecure || ctidemark_http_heard_close(handle)
-          try reception.finish(isEndTold: isTold)
+          // Without TLS a cut connection cannot be told from an ended one, so it counts as ended.
+          let isEnd = unsafe !message.isSecure || ctidemark_http_heard_close(handle)
+          try reception.finish(isEndTold: isEnd)
         case Int(ctidemark_http_ended): throw reception.error ?? HTTPTransportAnswer.closed
         case Int(ctidemark_http_cancelled): throw HTTPTransportAnswer.closed
         default:

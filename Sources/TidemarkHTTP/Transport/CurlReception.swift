@@ -72,7 +72,7 @@
       }
     }
 
-    /// - Parameter isEndTold: whether the connection is known to have ended, and not to be cut off.
+    /// - Parameter isEndTold: whether the connection's end counts as the end of a body.
     /// - Throws: when the response is not complete.
     func finish(isEndTold: Bool) throws {
       let lines = state.withLock { $0.lines }

@@ -28,7 +28,7 @@ final class SyncService: Sendable {
   private let rates: RateLimiter
   /// Limits the seconds of threads that a caller takes with digests and empty pulls.
   let searches: RateLimiter
-  private let makings: RateLimiter
+  private let creations: RateLimiter
   /// How often an answer that is being sent is in memory: with TLS also encrypted.
   private let copiesOfAnswers: Int
   private let hasOpenMetrics: Bool
@@ -63,7 +63,7 @@ final class SyncService: Sendable {
     searches = RateLimiter(
       rate: limits.searchShare, burst: limits.searchAtOnce / .seconds(1),
       callers: limits.countedCallers)
-    makings = RateLimiter(
+    creations = RateLimiter(
       rate: limits.newDatabasesPerMinute / 60, burst: max(limits.newDatabasesPerMinute, 1),
       callers: limits.countedCallers)
     log = RequestLog(
@@ -194,7 +194,7 @@ final class SyncService: Sendable {
   ) async throws(Problem) {
     guard access.canPush, !databases.isOpen(name),
       try await pool.run("\(name) look", .calls, { [databases] in databases.mightMake(name) }),
-      let seconds = makings.count(caller.id)
+      let seconds = creations.count(caller.id)
     else { return }
     throw Problem(
       PeerError(
