@@ -1,6 +1,6 @@
 public import Tidemark
 
-/// Which entries a replicator sends and takes: those with any of the labels, or whose key begins
+/// Which entries a replicator pushes and pulls: those with any of the labels, or whose key begins
 /// with any of the prefixes.
 public struct SyncScope: Sendable, Hashable {
   /// An entry with one of these is within.
@@ -10,9 +10,9 @@ public struct SyncScope: Sendable, Hashable {
     get { prefixBytes.map { Key($0) } }
     set { prefixBytes = newValue.map(\.bytes) }
   }
-  /// The prefixes as they travel.
+  /// The prefixes' bytes.
   package var prefixBytes: [[UInt8]] { didSet { update() } }
-  /// Labels and prefixes, for looking up.
+  /// Labels and prefixes, for binary search.
   private var matcher: ScopeMatcher
 
   /// A scope; everything when both are empty.
@@ -56,7 +56,7 @@ public struct SyncScope: Sendable, Hashable {
 }
 
 extension SyncScope {
-  /// Labels and prefixes, the same in whatever order and however often they stand there.
+  /// Labels and prefixes, sorted and without repetitions: equal for equal scopes.
   package var canonicalBytes: [UInt8] {
     var writer = ByteWriter()
     for part in [labels.map(\.bytes), prefixBytes] {

@@ -11,8 +11,8 @@ package func withDeadline<R: Sendable>(
   return result
 }
 
-/// Runs `body` until a time, which may move on meanwhile.
-/// - Returns: nil when the time has come, after `body` was cancelled and has ended.
+/// Runs `body` until a deadline that may be moved while it runs, as by a transfer's progress.
+/// - Returns: nil when the deadline has passed, after `body` was cancelled and has ended.
 package func withDeadline<R: Sendable>(
   _ deadline: @escaping @Sendable () -> ContinuousClock.Instant,
   _ body: @escaping @Sendable () async throws -> R
