@@ -74,13 +74,11 @@ extension SyncHandler {
         return StagedAnswer(.valuesAnswer(try stageValues(request, access)))
       case .digestRequest(let request):
         return StagedAnswer(.digestAnswer(try stageDigest(request, access)))
-      case .downloadRequest(let request):
-        let answer = try stageDownload(request, access)
-        return StagedAnswer(.downloadAnswer(answer), through: request.position)
       case .attachRequest(let request):
         return StagedAnswer(.attachAnswer(try stageAttach(request, access)))
       case .fetchRequest(let request):
-        return StagedAnswer(.fetchAnswer(try stageFetch(request, access)))
+        let answer = ContentAnswer(bytes: try stageFetch(request, access))
+        return StagedAnswer(.fetchAnswer(answer), through: request.position)
       default:
         throw PeerError(.malformed, "the message is no request")
       }

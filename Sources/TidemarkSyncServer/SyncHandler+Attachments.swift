@@ -41,19 +41,22 @@ extension SyncHandler {
   public func fetch(
     _ request: ContentRequest, access: SyncAccess = .everything
   ) throws(PeerError) -> ContentAnswer {
-    try answering { try stageFetch(request, access) }
+    let answer = try answer(.fetchRequest(request), access: access)
+    guard case .fetchAnswer(let part) = answer else { return ContentAnswer(bytes: nil) }
+    return part
   }
 
-  func stageFetch(_ request: ContentRequest, _ access: SyncAccess) throws -> ContentAnswer {
+  func stageFetch(_ request: ContentRequest, _ access: SyncAccess) throws -> [UInt8]? {
     try WireMessage.fetchRequest(request).check()
+    guard request.position == .beginning else { return try partOfValue(request, access) }
     guard let contents = feed.contents, options.attachmentBytes > 0 else {
       throw PeerError(.malformed, "this server takes no attachments")
     }
     let id = request.attachment.engineID
-    guard try isNamed(id, by: request.key, access) else { return ContentAnswer(bytes: nil) }
+    guard try isNamed(id, by: request.key, access) else { return nil }
     let count = max(0, min(request.limit, request.attachment.length - request.offset))
     return try LargeValues.shared.withRoom(for: count) {
-      ContentAnswer(bytes: try contents.read(id, from: request.offset, count: count))
+      try contents.read(id, from: request.offset, count: count)
     }
   }
 

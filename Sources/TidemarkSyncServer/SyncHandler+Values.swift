@@ -130,7 +130,7 @@ extension SyncHandler {
   /// Answers with a part of the large value of the entry at a position.
   /// - Throws: ``PeerError``: `busy` when the value was superseded and dropped: the caller must
   ///   pull the page with that entry again.
-  func stageDownload(_ request: DownloadRequest, _ access: SyncAccess) throws -> DownloadAnswer {
+  func partOfValue(_ request: ContentRequest, _ access: SyncAccess) throws -> [UInt8] {
     let offset = request.position.offset
     return try reading(FeedQuestion()) { view in
       guard view.range.contains(request.position),
@@ -142,9 +142,8 @@ extension SyncHandler {
         guard let value = try feed.values(at: [offset])[offset] else { throw Self.noValue }
         let first = min(max(request.offset, 0), value.count)
         // Every call reads the whole value, so very small parts would cost too much.
-        let wanted = max(request.limit, DownloadRequest.leastBytes)
-        let count = min(wanted, DownloadRequest.mostBytes, value.count - first)
-        return DownloadAnswer(length: value.count, bytes: Array(value[first..<first + count]))
+        let count = min(max(request.limit, AttachRequest.partBytes), value.count - first)
+        return Array(value[first..<first + count])
       }
     }.0
   }

@@ -42,7 +42,7 @@ struct BlobTransferTests {
     // Every third request that moves a part gets no answer; of these every second one is done.
     let server = try SocketServer { request, connection in
       let isUpload = request.path.hasSuffix("/attach")
-      guard isUpload || request.path.hasSuffix("/download") else {
+      guard isUpload || request.path.hasSuffix("/fetch") else {
         return routes.serve(request, connection)
       }
       let call = calls.withLock { calls in
@@ -92,14 +92,15 @@ struct BlobTransferTests {
     let memory = try MemoryPeer()
     let routes = SyncRoutes(memory.handler)
     let coder = WireCoder(limit: WireFrame.largestLimit)
-    let lie = Lock<@Sendable (inout DownloadAnswer) -> Void>({ _ in })
+    let lie = Lock<@Sendable (inout [UInt8]) -> Void>({ _ in })
     let server = try SocketServer { request, connection in
-      guard request.path.hasSuffix("/download"),
-        case .downloadRequest(let question)? = try? coder.decode(request.body),
-        case .downloadAnswer(var part)? = try? memory.handler.answer(.downloadRequest(question))
+      guard request.path.hasSuffix("/fetch"),
+        case .fetchRequest(let question)? = try? coder.decode(request.body),
+        var part = try? memory.handler.fetch(question).bytes
       else { return routes.serve(request, connection) }
       lie.withLock { $0(&part) }
-      guard let body = try? coder.encode(.downloadAnswer(part)) else { return false }
+      let answer = WireMessage.fetchAnswer(ContentAnswer(bytes: part))
+      guard let body = try? coder.encode(answer) else { return false }
       return connection.answer(200, body, type: WireFrame.contentType)
     }
     defer { server.stop() }
@@ -107,9 +108,8 @@ struct BlobTransferTests {
     let (a, b) = (try device(1), try device(2))
     _ = try await peer.hello(HelloRequest(replica: a))
     _ = try await peer.push(batch(a))
-    let lies: [@Sendable (inout DownloadAnswer) -> Void] = [
-      { $0.bytes[0] ^= 1 }, { $0.bytes = [] }, { $0.length += 1 },
-      { $0.bytes = Array($0.bytes.dropLast()) + [1, 2, 3] },
+    let lies: [@Sendable (inout [UInt8]) -> Void] = [
+      { $0[0] ^= 1 }, { $0 = [] }, { $0 = Array($0.dropLast()) + [1, 2, 3] },
     ]
     for told in lies {
       lie.withLock { $0 = told }
@@ -215,7 +215,7 @@ struct BlobTransferTests {
     var (failed, went) = (0, 0)
     // Nothing beyond 300,000 bytes comes over.
     for _ in 0..<200 {
-      let bytes = transfer.pieceBytes
+      let bytes = transfer.uploadBytes
       if bytes > 300_000 {
         failed += 1
         transfer.partFailed(bytes)

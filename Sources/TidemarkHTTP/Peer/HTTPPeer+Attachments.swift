@@ -9,7 +9,7 @@ extension HTTPPeer {
   public func attach(_ request: AttachRequest) async throws -> AttachAnswer {
     var request = request
     let rest = request.attachment.length - request.offset
-    let most = transfer.withLock { $0.pieceBytes }
+    let most = transfer.withLock { $0.uploadBytes }
     if request.bytes.count > most { request.bytes = Array(request.bytes.prefix(most)) }
     let count = request.bytes.count
     let answer =
@@ -29,26 +29,15 @@ extension HTTPPeer {
     return answer
   }
 
-  /// Reads a part of an attachment's content.
+  /// Reads a part of a content.
   public func fetch(_ request: ContentRequest) async throws -> ContentAnswer {
     var request = request
-    request.limit = min(request.limit, transfer.withLock { $0.fetchPieceBytes })
+    request.limit = min(request.limit, transfer.withLock { $0.fetchBytes })
     let count = min(request.limit, max(0, request.attachment.length - request.offset))
     let answer = try await timed(count) { try await call("fetch", .fetchRequest(request)) }
     guard case .fetchAnswer(let part) = answer, (part.bytes?.count ?? 0) <= request.limit else {
       throw Self.wrongAnswer
     }
     return part
-  }
-}
-
-extension BlobTransfer {
-  /// Most bytes of the next part that is uploaded, a multiple of ``AttachRequest/partBytes``.
-  var pieceBytes: Int { Self.whole(sendBytes) }
-  /// Most bytes of the next part that is fetched, also such a multiple.
-  var fetchPieceBytes: Int { Self.whole(min(fetchBytes, AttachRequest.mostBytes)) }
-
-  static func whole(_ bytes: Int) -> Int {
-    max(AttachRequest.partBytes, bytes / AttachRequest.partBytes * AttachRequest.partBytes)
   }
 }

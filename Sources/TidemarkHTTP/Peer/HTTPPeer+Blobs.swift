@@ -21,9 +21,14 @@ struct BlobTransfer: Sendable {
   /// The bytes that are downloaded so far of one entry's value. A page has at most one large value.
   private var fetched: (position: Position, bytes: [UInt8])?
 
-  var sendBytes: Int { min(partBytes, Self.mostSent) }
+  /// Most bytes of the next part that is uploaded, a multiple of ``AttachRequest/partBytes``.
+  var uploadBytes: Int { Self.wholeParts(min(partBytes, Self.mostSent)) }
+  /// Most bytes of the next part that is fetched, also such a multiple.
+  var fetchBytes: Int { Self.wholeParts(partBytes) }
 
-  var fetchBytes: Int { min(partBytes, DownloadRequest.mostBytes) }
+  private static func wholeParts(_ bytes: Int) -> Int {
+    max(AttachRequest.partBytes, bytes / AttachRequest.partBytes * AttachRequest.partBytes)
+  }
 
   /// - Returns: how many bytes of the entry's value are downloaded already.
   mutating func begin(at position: Position) -> Int {
@@ -56,12 +61,12 @@ struct BlobTransfer: Sendable {
       ceiling = parts < Self.partsUntilNextTry ? (known.bytes, parts) : nil
       if ceiling != nil { return }
     }
-    partBytes = min(2 * partBytes, DownloadRequest.mostBytes)
+    partBytes = min(2 * partBytes, AttachRequest.mostBytes)
   }
 
   /// Notes a part that failed.
   mutating func partFailed(_ bytes: Int) {
-    partBytes = Self.whole(min(partBytes, bytes) / 2)
+    partBytes = Self.wholeParts(min(partBytes, bytes) / 2)
     ceiling = (partBytes, 0)
   }
 
@@ -102,7 +107,7 @@ extension HTTPPeer {
     // An empty part asks how many bytes the server has from an earlier try.
     guard var offset = try await uploadPart(0..<0, of: change, blob, replica) else { return }
     while offset < blob.length {
-      let part = offset..<min(offset + transfer.withLock { $0.pieceBytes }, blob.length)
+      let part = offset..<min(offset + transfer.withLock { $0.uploadBytes }, blob.length)
       guard let received = try await uploadPart(part, of: change, blob, replica) else { return }
       guard BlobTransfer.isProgress(received - offset, ofRest: blob.length - offset) else {
         throw PeerError(.unavailable, "the server does not keep what is uploaded")
@@ -135,29 +140,28 @@ extension HTTPPeer {
     }
     for index in entries.indices {
       guard let blob = entries[index].content.blob else { continue }
-      let value = try await download(blob, at: entries[index].position, for: replica)
+      let value = try await download(blob, of: entries[index], for: replica)
       entries[index].content.value = value
       entries[index].content.blob = nil
     }
   }
 
   private func download(
-    _ blob: AttachmentReference, at position: Position, for replica: ReplicaID
+    _ blob: AttachmentReference, of entry: FeedEntry, for replica: ReplicaID
   ) async throws -> [UInt8] {
+    let position = entry.position
     // Each part is kept in `transfer`, so that a later call resumes if this one is cancelled.
     var offset = transfer.withLock { $0.begin(at: position) }
     while offset < blob.length {
-      let limit = transfer.withLock { $0.fetchBytes }
-      let request = DownloadRequest(
-        replica: replica, position: position, offset: offset, limit: limit)
       let rest = blob.length - offset
-      let answer = try await timed(min(limit, rest)) {
-        try await call("download", .downloadRequest(request))
-      }
-      guard case .downloadAnswer(let part) = answer, part.length == blob.length,
-        part.bytes.count <= rest, BlobTransfer.isProgress(part.bytes.count, ofRest: rest)
+      let answer = try await fetch(
+        ContentRequest(
+          replica: replica, key: entry.key, attachment: blob, offset: offset,
+          limit: AttachRequest.mostBytes, position: position))
+      guard let part = answer.bytes, part.count <= rest,
+        BlobTransfer.isProgress(part.count, ofRest: rest)
       else { throw Self.wrongAnswer }
-      offset = transfer.withLock { $0.add(part.bytes, at: offset, of: position) }
+      offset = transfer.withLock { $0.add(part, at: offset, of: position) }
     }
     let value = transfer.withLock { $0.take(position) }
     guard SyncContent.name(of: value) == blob else {

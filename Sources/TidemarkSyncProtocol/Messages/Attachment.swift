@@ -53,7 +53,8 @@ public struct AttachAnswer: Sendable, Hashable {
   }
 }
 
-/// Asks for a part of the content of the attachment that a key's entry refers to now.
+/// Asks for a part of a content: of the attachment that a key's entry refers to now, or of a large
+/// value (``SyncContent/blob``) of an entry in the feed.
 public struct ContentRequest: Sendable, Hashable {
   /// The replica that asks.
   public var replica: ReplicaID
@@ -65,20 +66,24 @@ public struct ContentRequest: Sendable, Hashable {
   public var offset: Int
   /// How many bytes are wanted at most, at least one.
   public var limit: Int
+  /// The entry whose large value it is; the beginning for an attachment.
+  public var position: Position
 
   /// Asks for a part.
   public init(
-    replica: ReplicaID, key: [UInt8], attachment: AttachmentReference, offset: Int, limit: Int
+    replica: ReplicaID, key: [UInt8], attachment: AttachmentReference, offset: Int, limit: Int,
+    position: Position = .beginning
   ) {
     self.replica = replica
     self.key = key
     self.attachment = attachment
     self.offset = offset
     self.limit = limit
+    self.position = position
   }
 }
 
-/// A part of the content of an attachment.
+/// A part of a content.
 public struct ContentAnswer: Sendable, Hashable {
   /// The part; empty only at the content's end. Nil where the key's entry is out of reach or refers
   /// to another attachment now, or the peer lacks the content.

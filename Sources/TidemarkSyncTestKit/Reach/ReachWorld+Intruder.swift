@@ -118,9 +118,11 @@ extension ReachWorld {
       var place = pick(positions)
       if place.offset > 2 { place.offset -= UInt64(random.int(below: 3)) }
       return (
-        "download",
-        .downloadRequest(
-          DownloadRequest(replica: anyReplica, position: place, offset: 0, limit: 1_000))
+        "fetch",
+        .fetchRequest(
+          ContentRequest(
+            replica: anyReplica, key: anyKey, attachment: anyName, offset: 0, limit: 1_000,
+            position: place))
       )
     }
   }

@@ -16,15 +16,14 @@ package enum WireSamples {
     ("values", .valuesRequest(values)), ("values_answer", .valuesAnswer(valuesAnswer)),
     ("digest", .digestRequest(digest)), ("digest_answer", .digestAnswer(digestKeys)),
     ("digest_answer-sums", .digestAnswer(digestSums)),
-    ("download", .downloadRequest(download)),
-    ("download_answer", .downloadAnswer(DownloadAnswer(length: blob.length, bytes: part))),
     ("error", .error(error)), ("hello_answer-attachments", .helloAnswer(helloOfAttachments)),
     ("push-attachment", .pushRequest(pushOfAttachment)),
     ("values_answer-attachment", .valuesAnswer(valuesOfAttachment)),
     ("attach", .attachRequest(attach)),
     ("attach_answer", .attachAnswer(AttachAnswer(received: film.length, range: range))),
     ("attach_answer-refused", .attachAnswer(refusedAttachment)),
-    ("fetch", .fetchRequest(fetch)), ("fetch_answer", .fetchAnswer(ContentAnswer(bytes: part))),
+    ("fetch", .fetchRequest(fetch)), ("fetch-blob", .fetchRequest(fetchOfBlob)),
+    ("fetch_answer", .fetchAnswer(ContentAnswer(bytes: part))),
     ("fetch_answer-absent", .fetchAnswer(ContentAnswer(bytes: nil))),
   ]
 
@@ -104,8 +103,9 @@ package enum WireSamples {
 
   private static let part = Array("the end".utf8)
 
-  private static let download = DownloadRequest(
-    replica: replica, position: at(411), offset: blob.length - part.count, limit: 262_144)
+  private static let fetchOfBlob = ContentRequest(
+    replica: replica, key: Array("photo/1".utf8), attachment: blob,
+    offset: blob.length - part.count, limit: 262_144, position: at(411))
 
   private static let film = AttachmentReference(
     sha256: (0..<32).map { 0x40 + $0 }, length: (1 << 30) + part.count)

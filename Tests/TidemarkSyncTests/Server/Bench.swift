@@ -121,16 +121,6 @@ final class Bench {
     }
   }
 
-  func download(
-    _ request: DownloadRequest, access: SyncAccess = .everything
-  ) throws -> DownloadAnswer {
-    guard
-      case .downloadAnswer(let answer) = try handler().answer(
-        .downloadRequest(request), access: access)
-    else { throw PeerError(.failed, "not a download's answer") }
-    return answer
-  }
-
   func value(_ key: String) throws -> String? {
     let answer = try handler().values(
       ValuesRequest(replica: Device(99).id, keys: [Array(key.utf8)]))

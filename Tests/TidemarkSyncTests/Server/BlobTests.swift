@@ -227,12 +227,13 @@ struct BlobTests {
     #expect(try bench.handler().values(question).entries.first?.content.blob == names[1])
     var read: [UInt8] = []
     while true {
-      let part = try bench.download(
-        DownloadRequest(
-          replica: b.id, position: large.position, offset: read.count, limit: 70_000))
-      #expect(part.length == value.count)
-      if part.bytes.isEmpty { break }
-      read += part.bytes
+      let part = try bench.handler().fetch(
+        ContentRequest(
+          replica: b.id, key: large.key, attachment: SyncContent.name(of: value),
+          offset: read.count, limit: 70_000, position: large.position))
+      let bytes = try #require(part.bytes)
+      if bytes.isEmpty { break }
+      read += bytes
     }
     #expect(read == value)
   }
@@ -248,10 +249,11 @@ struct BlobTests {
     let position = try #require(try bench.pullAll(Device(2)).entries.first).position
     func download(_ offset: UInt64, _ access: SyncAccess = .everything) throws -> PeerError.Kind? {
       failure {
-        _ = try bench.download(
-          DownloadRequest(
-            replica: Device(2).id, position: Position(epoch: position.epoch, offset: offset),
-            offset: 0, limit: 100), access: access)
+        _ = try bench.handler().fetch(
+          ContentRequest(
+            replica: Device(2).id, key: Array("secret".utf8),
+            attachment: SyncContent.name(of: value), offset: 0, limit: 100,
+            position: Position(epoch: position.epoch, offset: offset)), access: access)
       }
     }
     #expect(try download(position.offset) == nil)
@@ -259,6 +261,11 @@ struct BlobTests {
     #expect(try download(position.offset + 1) == .busy)
     #expect(try download(1 << 40) == .busy)
     #expect(try download(0) == .busy)
+    // Without a position it is an attachment, of which the key's entry has none.
+    let none = ContentRequest(
+      replica: Device(2).id, key: Array("secret".utf8), attachment: SyncContent.name(of: value),
+      offset: 0, limit: 100)
+    #expect(try bench.handler().fetch(none).bytes == nil)
     _ = try bench.push(&a, a.put("secret", "2", base: .operation(sequence: 1)))
     try bench.withEngine { try $0.compact(CompactionOptions(dropHistory: true)) }
     #expect(try download(position.offset) == .busy)

@@ -63,9 +63,6 @@ struct RandomMessages {
       .digestRequest(
         DigestRequest(replica: replica(), scope: scope(), paths: paths()))
     case .digestAnswer: .digestAnswer(digestAnswer())
-    case .downloadRequest: .downloadRequest(download())
-    case .downloadAnswer:
-      .downloadAnswer(DownloadAnswer(length: random.int(in: 60...1_000), bytes: bytes(0...60)))
     case .attachRequest, .attachAnswer, .fetchRequest, .fetchAnswer: attachmentMessage(kind)
     case .error:
       .error(
@@ -88,7 +85,8 @@ struct RandomMessages {
       .fetchRequest(
         ContentRequest(
           replica: replica(), key: key(), attachment: attachment(), offset: place(),
-          limit: random.int(in: 1...AttachRequest.mostBytes)))
+          limit: random.int(in: 1...AttachRequest.mostBytes),
+          position: flip() ? position() : .beginning))
     default: .fetchAnswer(ContentAnswer(bytes: flip() ? bytes(0...60) : nil))
     }
   }
@@ -204,12 +202,6 @@ struct RandomMessages {
     AttachmentReference(
       sha256: random.bytes(32),
       length: random.int(in: SyncContent.mostInlineBytes + 1...Limits.valueBytes))
-  }
-
-  private mutating func download() -> DownloadRequest {
-    DownloadRequest(
-      replica: replica(), position: position(), offset: length(),
-      limit: random.int(in: 1...DownloadRequest.mostBytes))
   }
 
   private mutating func content(isPut: Bool) -> SyncContent {

@@ -10,8 +10,6 @@ public enum WireMessage: Sendable, Hashable {
   case valuesAnswer(ValuesAnswer)
   case digestRequest(DigestRequest)
   case digestAnswer(DigestAnswer)
-  case downloadRequest(DownloadRequest)
-  case downloadAnswer(DownloadAnswer)
   case attachRequest(AttachRequest)
   case attachAnswer(AttachAnswer)
   case fetchRequest(ContentRequest)
@@ -19,15 +17,14 @@ public enum WireMessage: Sendable, Hashable {
   /// Sent instead of an answer.
   case error(PeerError)
 
-  /// The kind of a message, as in a frame: `WireProtocol.md`, section "Message types". 0x06 and
-  /// 0x86 had another meaning once, and are not assigned again.
+  /// The kind of a message, as in a frame: `WireProtocol.md`, section "Message types". 0x06,
+  /// 0x07, 0x86 and 0x87 had another meaning once, and are not assigned again.
   public enum Kind: UInt8, Sendable, Hashable, CaseIterable {
     case helloRequest = 0x01
     case pushRequest = 0x02
     case pullRequest = 0x03
     case valuesRequest = 0x04
     case digestRequest = 0x05
-    case downloadRequest = 0x07
     case attachRequest = 0x08
     case fetchRequest = 0x09
     case helloAnswer = 0x81
@@ -35,7 +32,6 @@ public enum WireMessage: Sendable, Hashable {
     case pullAnswer = 0x83
     case valuesAnswer = 0x84
     case digestAnswer = 0x85
-    case downloadAnswer = 0x87
     case attachAnswer = 0x88
     case fetchAnswer = 0x89
     case error = 0xff
@@ -57,8 +53,6 @@ public enum WireMessage: Sendable, Hashable {
     case .valuesAnswer: .valuesAnswer
     case .digestRequest: .digestRequest
     case .digestAnswer: .digestAnswer
-    case .downloadRequest: .downloadRequest
-    case .downloadAnswer: .downloadAnswer
     case .attachRequest: .attachRequest
     case .attachAnswer: .attachAnswer
     case .fetchRequest: .fetchRequest

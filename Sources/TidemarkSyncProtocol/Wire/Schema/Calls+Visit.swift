@@ -175,22 +175,6 @@ extension DigestAnswer: WirePart {
   }
 }
 
-extension DownloadRequest: WirePart {
-  mutating func visit(_ v: inout WireVisitor) throws(FormatError) {
-    try v.value("replica", &replica)
-    try v.position("position", &position)
-    try v.number("offset", &offset, in: 0...Limits.valueBytes)
-    try v.number("limit", &limit, in: 1...Self.mostBytes)
-  }
-}
-
-extension DownloadAnswer: WirePart {
-  mutating func visit(_ v: inout WireVisitor) throws(FormatError) {
-    try v.number("length", &length, in: 0...Limits.valueBytes)
-    try v.bytes("bytes", &bytes, atMost: min(length, DownloadRequest.mostBytes))
-  }
-}
-
 extension AttachRequest: WirePart {
   mutating func visit(_ v: inout WireVisitor) throws(FormatError) {
     try v.value("replica", &replica)
@@ -230,6 +214,9 @@ extension ContentRequest: WirePart {
     try v.attachment("attachment", &attachment)
     try v.number("offset", &offset, in: 0...Limits.attachmentBytes)
     try v.number("limit", &limit, in: 1...AttachRequest.mostBytes)
+    if v.has(position != .beginning) {
+      try v.position("position", &position, isOptional: true)
+    }
   }
 }
 

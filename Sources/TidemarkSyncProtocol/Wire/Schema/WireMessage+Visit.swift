@@ -38,10 +38,6 @@ extension WireMessage {
       case .digestRequest: .digestRequest(DigestRequest(replica: none))
       case .digestAnswer:
         .digestAnswer(DigestAnswer(position: .beginning, range: range, parts: []))
-      case .downloadRequest:
-        .downloadRequest(
-          DownloadRequest(replica: none, position: .beginning, offset: 0, limit: 0))
-      case .downloadAnswer: .downloadAnswer(DownloadAnswer(length: 0, bytes: []))
       case .attachRequest:
         .attachRequest(
           AttachRequest(replica: none, key: [], attachment: .blank, offset: 0, bytes: []))
@@ -67,8 +63,6 @@ extension WireMessage {
       case .valuesAnswer(let part): .valuesAnswer(try v.visited(part))
       case .digestRequest(let part): .digestRequest(try v.visited(part))
       case .digestAnswer(let part): .digestAnswer(try v.visited(part))
-      case .downloadRequest(let part): .downloadRequest(try v.visited(part))
-      case .downloadAnswer(let part): .downloadAnswer(try v.visited(part))
       case .attachRequest(let part): .attachRequest(try v.visited(part))
       case .attachAnswer(let part): .attachAnswer(try v.visited(part))
       case .fetchRequest(let part): .fetchRequest(try v.visited(part))
@@ -82,7 +76,6 @@ extension WireMessage {
     switch self {
     case .pushRequest(let request):
       request.changes.reduce(256) { $0 + 48 + $1.key.count + $1.content.value.count }
-    case .downloadAnswer(let answer): 128 + answer.bytes.count
     case .attachRequest(let request): 128 + request.key.count + request.bytes.count
     case .fetchAnswer(let answer): 128 + (answer.bytes?.count ?? 0)
     default: entries.reduce(512) { $0 + 48 + $1.key.count + $1.content.value.count }

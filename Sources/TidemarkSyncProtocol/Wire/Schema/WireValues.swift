@@ -216,9 +216,8 @@ extension PeerError.Kind: WireChoice {
 extension WireMessage.Kind: WireChoice {
   static var wireOrder: [Self] { allCases }
   static let wireNames: [StaticString] = [
-    "hello", "push", "pull", "values", "digest", "download", "attach", "fetch", "hello_answer",
-    "push_answer", "pull_answer", "values_answer", "digest_answer", "download_answer",
-    "attach_answer", "fetch_answer", "error",
+    "hello", "push", "pull", "values", "digest", "attach", "fetch", "hello_answer", "push_answer",
+    "pull_answer", "values_answer", "digest_answer", "attach_answer", "fetch_answer", "error",
   ]
 
   /// Its name in JSON.

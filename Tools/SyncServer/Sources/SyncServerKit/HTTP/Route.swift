@@ -8,7 +8,7 @@ enum Route: Sendable, Hashable {
 
   /// The calls of a peer.
   enum Call: String, Sendable, Hashable, CaseIterable {
-    case hello, push, pull, values, digest, download, attach, fetch
+    case hello, push, pull, values, digest, attach, fetch
   }
 
   /// Matches the path of a request, without decoding it, against the routes.

@@ -232,7 +232,6 @@ extension WireMessage {
     case .pullAnswer(let answer): sum(answer.entries)
     case .valuesAnswer(let answer): sum(answer.entries)
     case .pushAnswer(let answer): sum(answer.current)
-    case .downloadAnswer(let answer): answer.bytes.count
     case .fetchAnswer(let answer): answer.bytes?.count ?? 0
     default: 0
     }
@@ -263,7 +262,6 @@ extension Route.Call {
     case .pull: .pullRequest
     case .values: .valuesRequest
     case .digest: .digestRequest
-    case .download: .downloadRequest
     case .attach: .attachRequest
     case .fetch: .fetchRequest
     }
@@ -274,7 +272,7 @@ extension Route.Call {
     switch self {
     case .pull: .pulls
     case .digest: .digests
-    case .hello, .push, .values, .download, .attach, .fetch: .calls
+    case .hello, .push, .values, .attach, .fetch: .calls
     }
   }
 }
