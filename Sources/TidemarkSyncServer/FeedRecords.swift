@@ -16,10 +16,18 @@ extension RecordType {
 
 /// How far a feed has come with a replica's batches: the last record of every batch. Its bytes, and
 /// those of a lease, are in `HowReplicationWorks.md`.
-enum MarkRecord {
-  private static let version: UInt8 = 2
+struct MarkRecord: StoredRecord {
   /// The epoch of entries of the same batch; 0 is that of what stands before all that are listed.
   static let plannedEpoch = UInt64.max
+
+  private var entries: UInt64 = 0
+  private var mark = ReplicaMark()
+
+  mutating func code(_ record: inout FrameCursor) throws(FormatError) {
+    try record.version(2)
+    try record.varint(&entries)
+    try mark.code(&record)
+  }
 
   /// Stands for an entry that is only about to be appended, and has no position yet.
   /// - Parameter index: among the entries of its batch.
@@ -31,25 +39,17 @@ enum MarkRecord {
   static func encode(
     number: UInt64, batchID: BatchID, verdicts: [Verdict], entries: Int
   ) -> [UInt8] {
-    var writer = ByteWriter()
-    writer.u8(version)
-    writer.varint(entries)
-    writer.raw(ReplicaMark(number: number, batchID: batchID, verdicts: verdicts).encoded)
-    return writer.bytes
+    let mark = ReplicaMark(number: number, batchID: batchID, verdicts: verdicts)
+    return MarkRecord(entries: UInt64(entries), mark: mark).encoded
   }
 
   /// - Parameter own: where the record stands.
   static func decode(_ bytes: RawSpan, at own: Position) throws(FormatError) -> ReplicaMark {
-    var reader = ByteReader(bytes)
-    guard try reader.u8() == version else {
-      throw FormatError("unknown version of a replica's mark", isNewer: true)
-    }
-    let entries = try reader.varint()
+    let record = try MarkRecord(decoding: bytes)
+    var (entries, mark) = (record.entries, record.mark)
     guard entries < own.offset else {
       throw FormatError("a batch that begins before the feed")
     }
-    let start = try reader.skip(reader.remaining)
-    var mark = try ReplicaMark(decoding: try bytes.slice(start, bytes.byteCount - start))
     mark.verdicts = try mark.verdicts.map { (verdict) throws(FormatError) in
       guard let place = verdict.position, place.epoch == plannedEpoch else { return verdict }
       guard place.offset > 0, place.offset <= entries else {
@@ -63,8 +63,6 @@ enum MarkRecord {
 
 /// For how long a feed waits for a replica, and where that replica stood.
 package struct FeedLease: Sendable, Hashable {
-  private static let version: UInt8 = 2
-
   /// When it ends, in milliseconds since 1970; the greatest number for never.
   package var expires: UInt64
   /// Until when deletes are kept: as long as it goes on for a replica that reads, not at all for
@@ -80,28 +78,16 @@ package struct FeedLease: Sendable, Hashable {
     let end = min(expires, readsUntil)
     return end > time && end < .max
   }
-
-  package var encoded: [UInt8] {
-    var writer = ByteWriter()
-    writer.u8(Self.version)
-    writer.varint(expires)
-    cursor.encode(into: &writer)
-    writer.varint(clearedThrough)
-    writer.varint(readsUntil)
-    return writer.bytes
-  }
 }
 
-extension FeedLease {
-  package init(decoding bytes: RawSpan) throws(FormatError) {
-    var reader = ByteReader(bytes)
-    guard try reader.u8() == Self.version else {
-      throw FormatError("unknown version of a lease", isNewer: true)
-    }
-    expires = try reader.varint()
-    cursor = try Position(from: &reader)
-    clearedThrough = try reader.varint()
-    readsUntil = try reader.varint()
-    guard reader.remaining == 0 else { throw FormatError("bytes behind a lease") }
+extension FeedLease: StoredRecord {
+  package init() { self.init(expires: 0, readsUntil: 0, cursor: .beginning, clearedThrough: 0) }
+
+  package mutating func code(_ record: inout FrameCursor) throws(FormatError) {
+    try record.version(2)
+    try record.varint(&expires)
+    try cursor.code(&record)
+    try record.varint(&clearedThrough)
+    try record.varint(&readsUntil)
   }
 }

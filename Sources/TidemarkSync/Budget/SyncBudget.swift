@@ -1,5 +1,6 @@
 public import Tidemark
 internal import TidemarkEngine
+internal import TidemarkSyncProtocol
 
 /// The share of the network that a replicator may use.
 ///
@@ -122,7 +123,6 @@ extension SyncBudget {
 struct BudgetLedger: Sendable, Hashable {
   static let dayMilliseconds: UInt64 = 86_400_000
   private static let shares = 32
-  private static let version: UInt8 = 1
 
   private(set) var start: UInt64 = 0
   /// A clock that has gone back counts by itself from there: it must neither make anybody wait
@@ -176,24 +176,15 @@ struct BudgetLedger: Sendable, Hashable {
     rounded.used = (used + share - 1) / share * share
     return rounded
   }
-
-  var encoded: [UInt8] {
-    var writer = ByteWriter()
-    writer.u8(Self.version)
-    writer.varint(start)
-    writer.varint(back)
-    writer.varint(used)
-    return writer.bytes
-  }
 }
 
-extension BudgetLedger {
-  init(decoding bytes: RawSpan) throws(FormatError) {
-    var reader = ByteReader(bytes)
-    try reader.version(Self.version)
-    start = try reader.varint()
-    back = try reader.varint()
-    used = min(try reader.varint(), UInt64.max / 4)
+extension BudgetLedger: StoredRecord {
+  mutating func code(_ record: inout FrameCursor) throws(FormatError) {
+    try record.version(1)
+    try record.varint(&start)
+    try record.varint(&back)
+    try record.varint(&used)
+    if record.isReading { used = min(used, UInt64.max / 4) }
     guard start < UInt64.max / 2, back < UInt64.max / 2 else {
       throw FormatError("a day far away")
     }

@@ -3,33 +3,39 @@ internal import TidemarkSyncProtocol
 
 /// The progress that a store has made with one peer. It is kept in records of the store's log,
 /// written in one batch with the entries that they speak of.
+@dynamicMemberLookup
 package struct PeerProgress: Sendable, Hashable {
-  /// The feed that positions speak of; nil before the first hello.
-  package var feed: ReplicaID?
+  /// The part that seldom changes: it stands in the basis, and in no step.
+  package struct Head: Sendable, Hashable {
+    /// The feed that positions speak of; nil before the first hello.
+    package var feed: ReplicaID?
+    /// The last epochs of the feed, as far as it is known: of one that was restored from a backup
+    /// they tell what it still has, also where it was opened again since the backup.
+    var epochs: [FeedEpoch] = []
+    /// The name of this store under which batches are counted.
+    var name = ReplicaID.none
+    /// The seed of the ids of the batches that were formed last.
+    var seed: UInt64 = 0
+    /// Stands for the scope that the cursor speaks of.
+    package var scope: UInt64 = 0
+    /// Stands for how far the authorization reached then; 0 for everything, or where it is not told.
+    package var reach: UInt64 = 0
+  }
+
+  package var head = Head()
   /// Everything up to here was taken from the feed.
   package var cursor = Position.beginning
   /// The feed's end when this was written: no position that is known lies behind it. A feed that
   /// does not list it any more was restored from a backup.
   package var furthest = Position.beginning
-  /// The last epochs of the feed up to there: of a feed that was restored from a backup they tell
-  /// what it still has, also where it was opened again since the backup.
-  var epochs: [FeedEpoch] = []
   /// The bytes that the peer wants to have kept with it.
   package var resumption: [UInt8] = []
   /// The last batch of which the verdicts are known.
   package var number: UInt64 = 0
   package var batchID = BatchID.none
-  /// The name of this store under which batches are counted.
-  var name = ReplicaID.none
-  /// The seed of the ids of the batches that were formed last.
-  var seed: UInt64 = 0
   package var outbox = Outbox()
   /// The work that has to be done first to put things right; nil when nothing has.
   package var resync: Resync?
-  /// Stands for the scope that the cursor speaks of.
-  package var scope: UInt64 = 0
-  /// Stands for how far the authorization reached then; 0 for everything, or where it is not told.
-  package var reach: UInt64 = 0
   /// Others may know own changes up to here although the feed has them no more, or has them under a
   /// former name: it was restored from a backup or made anew, or this store has taken another name.
   /// 0 as long as none of that has happened.
@@ -44,8 +50,13 @@ package struct PeerProgress: Sendable, Hashable {
   /// A feed that was opened more often since a backup is read from its beginning.
   static let mostEpochs = 64
 
+  package subscript<Value>(dynamicMember path: WritableKeyPath<Head, Value>) -> Value {
+    get { head[keyPath: path] }
+    set { head[keyPath: path] = newValue }
+  }
+
   /// The feed as it was known when this was written.
-  var knownRange: FeedRange { FeedRange(epochs: epochs, head: furthest.offset) }
+  var knownRange: FeedRange { FeedRange(epochs: head.epochs, head: furthest.offset) }
 
   /// Whether a restored feed is read once more, of which this store may have forgotten what it has
   /// sent itself: deletes, and what others have taken the place of.
@@ -57,7 +68,8 @@ package struct PeerProgress: Sendable, Hashable {
   mutating func note(_ range: FeedRange) {
     furthest = range.headPosition
     // An epoch belongs to one history only.
-    if epochs.last != range.epochs.last { epochs = Array(range.epochs.suffix(Self.mostEpochs)) }
+    guard head.epochs.last != range.epochs.last else { return }
+    head.epochs = Array(range.epochs.suffix(Self.mostEpochs))
   }
 
   /// The last own change of which the peer may have heard. It is never none, so that a feed that
@@ -109,26 +121,19 @@ package struct Resync: Sendable, Hashable {
     lostKeys = 0
   }
 
-  func encode(into writer: inout ByteWriter) {
-    writer.u8((adopts ? 1 : 0) | (compares ? 2 : 0) | (keepsCursor ? 4 : 0) | (evicts ? 8 : 0))
-    writer.u8(purge.rawValue)
-    writer.varint(seenThrough)
-    writer.varint(lostKeys)
-  }
-}
-
-extension Resync {
-  init(from reader: inout ByteReader) throws(FormatError) {
-    let flags = try reader.u8()
-    adopts = flags & 1 != 0
-    compares = flags & 2 != 0
-    keepsCursor = flags & 4 != 0
-    evicts = flags & 8 != 0
-    guard let purge = Purge(rawValue: try reader.u8()) else {
+  mutating func code(_ record: inout FrameCursor) throws(FormatError) {
+    try record.flags(15)
+    record.flag(1, &adopts)
+    record.flag(2, &compares)
+    record.flag(4, &keepsCursor)
+    record.flag(8, &evicts)
+    var decision = purge.rawValue
+    try record.u8(&decision)
+    guard let purge = Purge(rawValue: decision) else {
       throw FormatError("unknown decision on lost keys")
     }
     self.purge = purge
-    seenThrough = try reader.varint()
-    lostKeys = try reader.varint()
+    try record.varint(&seenThrough)
+    try record.varint(&lostKeys)
   }
 }

@@ -1,61 +1,62 @@
 package import TidemarkEngine
 
-// Parts of messages by themselves, as feeds and replicas keep them.
+/// The value of a record in the log, whose fields are described once for whoever writes or reads it.
+package protocol StoredRecord {
+  /// A value for a reader to fill.
+  init()
+  mutating func code(_ record: inout FrameCursor) throws(FormatError)
+}
 
-extension ReplicaMark {
-  /// The bytes of a mark, as in an answer: its numbers may be of the feed's own making.
+extension StoredRecord {
   package var encoded: [UInt8] {
-    var visitor = WireVisitor(FrameCursor(writing: 64, budget: 0))
-    visitor.frame.out.varint(number)
-    visitor.frame.out.u64(batchID.bits)
-    var verdicts = verdicts
-    // Nothing can be too long: texts are cut, and no batch has more changes than a message may.
-    try? visitor.verdicts(&verdicts)
-    return visitor.frame.out.bytes
+    var (value, record) = (self, FrameCursor(writing: 64))
+    // Only what is read can be wrong.
+    try? value.code(&record)
+    return record.out.bytes
+  }
+
+  package mutating func decode(_ bytes: RawSpan) throws(FormatError) {
+    var record = FrameCursor(reading: [UInt8](copying: bytes))
+    try code(&record)
+    try record.finish()
   }
 
   /// - Parameter bytes: those of ``encoded``.
   package init(decoding bytes: RawSpan) throws(FormatError) {
-    var visitor = WireVisitor(
-      FrameCursor(reading: [UInt8](copying: bytes), isRequest: false, budget: 0))
     self.init()
-    try visitor.frame.varint(&number)
-    try visitor.frame.u64(&batchID.bits)
+    try decode(bytes)
+  }
+}
+
+// Parts of messages that are also parts of records.
+
+extension ReplicaMark {
+  /// A mark as in an answer; its numbers may be of the feed's own making.
+  package mutating func code(_ record: inout FrameCursor) throws(FormatError) {
+    try record.varint(&number)
+    try record.u64(&batchID.bits)
+    var visitor = WireVisitor(record)
     try visitor.verdicts(&verdicts)
-    try visitor.frame.finish()
+    record = visitor.frame
   }
 }
 
 extension FeedEntry {
-  /// The bytes of an entry by itself, as in a page of one.
-  package func encoded() throws(FormatError) -> [UInt8] {
-    var frame = FrameCursor(writing: 128 + content.value.count, budget: Limits.keyBytes)
-    var entries = [self]
-    try frame.entries(&entries)
-    return frame.out.bytes
-  }
-
-  /// - Parameter bytes: those of ``encoded()``.
-  package init(decoding bytes: RawSpan) throws(FormatError) {
-    var frame = FrameCursor(
-      reading: [UInt8](copying: bytes), isRequest: false, budget: Limits.keyBytes)
-    var entries: [FeedEntry] = []
-    try frame.entries(&entries)
-    try frame.finish()
+  /// An entry by itself, as in a page of one.
+  package mutating func code(_ record: inout FrameCursor) throws(FormatError) {
+    var entries = record.isReading ? [] : [self]
+    try record.entries(&entries)
     guard entries.count == 1 else { throw FormatError("more than one entry") }
     self = entries[0]
   }
 }
 
-extension Position {
-  /// u64 epoch, varint offset.
-  package func encode(into writer: inout ByteWriter) {
-    writer.u64(epoch)
-    writer.varint(offset)
-  }
-
-  package init(from reader: inout ByteReader) throws(FormatError) {
-    let epoch = try reader.u64()
-    self.init(epoch: epoch, offset: try reader.varint())
+extension SyncScope {
+  /// Labels and key prefixes, of any length.
+  package mutating func code(_ record: inout FrameCursor) throws(FormatError) {
+    var (labels, prefixes) = record.isReading ? ([], []) : (labels, prefixBytes)
+    try record.contents(&labels, atMost: .max, each: 1, bytes: .max)
+    try record.contents(&prefixes, atMost: .max, each: 1, bytes: .max)
+    if record.isReading { self = SyncScope(labels: labels, prefixBytes: prefixes) }
   }
 }
