@@ -1,10 +1,10 @@
 package import TidemarkEngine
 package import TidemarkSyncProtocol
 
-/// The progress in two parts: the *basis*, a record that seldom changes, and the *step*, which is
-/// written with every commit and is small for that. Their bytes are in `HowReplicationWorks.md`.
+/// The encoding of the progress in two parts: the *basis*, a record that seldom changes, and the
+/// *step*, a small difference to it in every commit. The bytes are in `HowReplicationWorks.md`.
 extension PeerProgress {
-  /// The id that a number has unless another one is told.
+  /// The id that a batch of a number has unless the step says otherwise.
   func usualID(_ number: UInt64) -> BatchID {
     number == 0 ? .none : BatchID(head.seed, number)
   }
@@ -14,17 +14,17 @@ extension PeerProgress {
     var head = Head()
     var epoch: UInt64 = 0
     var pending = SequenceSet()
-    /// Tells its bytes from those of another one, upon which a step would make no sense.
+    /// Checksum of its bytes, so that a step is never applied to another basis.
     private(set) var sum: UInt64 = 0
 
     mutating func note(_ bytes: RawSpan) { sum = XXH64.hash(bytes, seed: 0) & 0xffff_ffff }
   }
 
-  /// Whether the pending runs have gone so far from a basis's that a new one is worth its bytes.
+  /// Whether the pending runs differ so much from a basis's that a new one saves bytes.
   ///
-  /// A step with a difference of n bytes, which grows with each, costs as many; a basis costs its
-  /// own. So it is written about as often as makes both together cost least, when the square of the
-  /// difference is some times the basis: a step costs by the root of what is scattered.
+  /// Steps repeat the difference, which grows from step to step; a basis costs its size once. The
+  /// sum of both per step is least if a basis is written when the square of the difference is a
+  /// multiple of the basis's size; a step then costs about the root of that size.
   func isFar(from basis: Basis) -> Bool {
     let difference = outbox.pending.symmetricDifference(basis.pending)
     guard !difference.isEmpty else { return false }
@@ -32,7 +32,7 @@ extension PeerProgress {
     return bytes > 32 && bytes * bytes > 8 * outbox.pending.encodedBytes
   }
 
-  /// - Parameter basis: the one that was written last.
+  /// - Parameter basis: the basis that was written last.
   mutating func code(_ record: inout FrameCursor, upon basis: Basis) throws(FormatError) {
     head = basis.head
     try record.version(9)
@@ -69,11 +69,11 @@ extension PeerProgress {
     try record.trailing(&sum)
     guard record.isReading else { return record.trim(from: end) }
     guard sum == (refersToBasis ? basis.sum : 0) else {
-      throw FormatError("a peer's progress refers to what is not there")
+      throw FormatError("a peer's progress is for another basis")
     }
     let pending = runs.symmetricDifference(basis.pending)
     guard frontier < .max, pending.first != 0, pending.last ?? 0 < .max else {
-      throw FormatError("pending entries that cannot be")
+      throw FormatError("pending entries with impossible numbers")
     }
     outbox = Outbox(frontier: frontier, pending: pending, batchLimit: batchLimit)
   }
@@ -142,15 +142,15 @@ extension WaitReason: StoredRecord {
   }
 }
 
-/// The facts about a peer that a step writes down: how far the store has come with it, the batch
-/// under way, the newest positions, and the pin of what is kept for it. They are in the record of
-/// the pin, so that an edit that is sent by itself costs one record; compaction reads the first
-/// part only. Its bytes are in `HowReplicationWorks.md`.
+/// What every commit saves of a peer: the progress's step, the batch in flight, the newest
+/// positions and the retention pin. All are in the pin's record, so that an edit sent by itself
+/// costs one record; compaction reads only the pin, the first part. The bytes are in
+/// `HowReplicationWorks.md`.
 struct PeerState: StoredRecord {
   var progress = PeerProgress()
   var basis = PeerProgress.Basis()
   var batch: OutgoingBatch?
-  /// The newest runs of the settled ones.
+  /// The newest runs of `settled`, which are not in its own records yet.
   var tail: [SettledRun] = []
   var settled = SettledRuns()
   var pin: RetentionPin?
@@ -179,7 +179,7 @@ struct PeerState: StoredRecord {
       before: PeerState(progress: progress, basis: basis, batch: batch, tail: tail).encoded)
   }
 
-  /// Reads what stands in the step's record behind the pin.
+  /// Decodes the pin's record after the pin.
   static func decode(_ value: RawSpan, basis: RawSpan) throws(FormatError) -> PeerState {
     var state = PeerState()
     state.basis = try PeerProgress.Basis(decoding: basis)
@@ -189,12 +189,11 @@ struct PeerState: StoredRecord {
   }
 }
 
-/// A batch that has its number: written to the log before it is sent, so that what is sent again
-/// after a crash is the same.
+/// A batch with its number, saved before it is sent: a retry after a crash sends the same batch.
 package struct OutgoingBatch: Sendable, Hashable {
   package struct Item: Sendable, Hashable {
     package var sequence: UInt64
-    /// The version it was made upon, as far as this peer knows.
+    /// The version in this peer's feed that it was made upon.
     package var base: ChangeBase
   }
 
@@ -231,7 +230,8 @@ package struct OutgoingBatch: Sendable, Hashable {
 }
 
 extension ChangeBase {
-  /// - Parameter place: its epoch need not be told, and offsets are counted from it.
+  /// - Parameter place: positions of its epoch are coded without it, with the distance of the
+  ///   offset.
   mutating func code(_ record: inout FrameCursor, _ place: Position) throws(FormatError) {
     var (kind, position, sequence): (UInt8, Position, UInt64) = (0, place, 0)
     switch self {
@@ -253,14 +253,14 @@ extension ChangeBase {
   }
 }
 
-/// Draws the ids of batches: of a random seed and the batch's number. Every session draws a seed,
-/// and draws another one before it gives a number a second time: what has the same number and id is
-/// the same batch.
+/// Generates batch ids from a random seed and the batch's number, so that usual ids need not be
+/// saved. Every session draws a seed, and another one before it uses a number again: equal number
+/// and id mean the same batch.
 struct BatchNaming {
   private(set) var seed: UInt64 = 0
   private var last: UInt64 = .max
 
-  /// The id of a batch that is being formed; another one each time.
+  /// The id of a batch to be formed; another one at each call.
   /// - Parameter random: draws a seed.
   mutating func next(_ number: UInt64, _ random: () -> UInt64) -> BatchID {
     if number <= last { seed = random() }
@@ -270,15 +270,15 @@ struct BatchNaming {
 }
 
 extension BatchID {
-  /// The id that a seed gives a number.
+  /// The id of a batch of this number with this seed.
   init(_ seed: UInt64, _ number: UInt64) {
     var bits = seed ^ number &* 0x9e37_79b9_7f4a_7c15
     bits = (bits ^ bits >> 30) &* 0xbf58_476d_1ce4_e5b9
     bits = (bits ^ bits >> 27) &* 0x94d0_49bb_1331_11eb
-    // The id of the empty batch in its place, the opposite, is nobody else's then.
+    // With the lowest bit set, its complement is no batch's id: it is that of the empty batch.
     self.init((bits ^ bits >> 31) | 1)
   }
 
-  /// The id of the empty batch that takes this one's place.
+  /// The id of the empty batch that is sent instead if this one is given up.
   var ofEmpty: BatchID { BatchID(~bits) }
 }

@@ -1,8 +1,8 @@
 package import TidemarkEngine
 
-/// The value of a record in the log, whose fields are described once for whoever writes or reads it.
+/// The value of a record in the log. `code` describes its fields once, for writing and for reading.
 package protocol StoredRecord {
-  /// A value for a reader to fill.
+  /// An empty value to read into.
   init()
   mutating func code(_ record: inout FrameCursor) throws(FormatError)
 }
@@ -10,7 +10,7 @@ package protocol StoredRecord {
 extension StoredRecord {
   package var encoded: [UInt8] {
     var (value, record) = (self, FrameCursor(writing: 64))
-    // Only what is read can be wrong.
+    // It cannot throw: what is in memory was checked when it was read or made.
     try? value.code(&record)
     return record.out.bytes
   }
@@ -28,10 +28,10 @@ extension StoredRecord {
   }
 }
 
-// Parts of messages that are also parts of records.
+// Parts of messages that are in records of stores, too.
 
 extension ReplicaMark {
-  /// A mark as in an answer; its numbers may be of the feed's own making.
+  /// A mark, as in an answer, but without its bounds: a feed stores planned positions.
   package mutating func code(_ record: inout FrameCursor) throws(FormatError) {
     try record.varint(&number)
     try record.u64(&batchID.bits)
@@ -42,7 +42,7 @@ extension ReplicaMark {
 }
 
 extension FeedEntry {
-  /// An entry by itself, as in a page of one.
+  /// An entry, as in a page with only this one.
   package mutating func code(_ record: inout FrameCursor) throws(FormatError) {
     var entries = record.isReading ? [] : [self]
     try record.entries(&entries)

@@ -1,8 +1,8 @@
 internal import ArgumentParser
 internal import SyncServerKit
 
-/// The options that say who may do what. Secrets come in files or the environment only: what is
-/// in a command line everybody on the machine can read.
+/// The options of authorization. Secrets are only read from files or the environment: every user of
+/// the machine can read a command line.
 struct AccessOptions: ParsableArguments {
   @Flag(help: "Everybody may do everything. (default on loopback addresses without tokens)")
   var open = false
@@ -34,7 +34,7 @@ struct AccessOptions: ParsableArguments {
   @Flag(help: "Take callers' addresses from X-Forwarded-For, which a proxy in front sets.")
   var trustProxy = false
 
-  /// The file with the tokens, if there is one.
+  /// The path of the file with static tokens, if any.
   var tokenPath: String? { tokenFile ?? Setting.text("TOKEN_FILE") }
 
   /// Whether a key of JSON Web Tokens is read from a file, and so can change while the server runs.

@@ -1,7 +1,7 @@
 internal import ArgumentParser
 internal import SyncServerKit
 
-/// The options that bound what is taken of attachments, and of large values ahead of their changes.
+/// The options that bound attachments, and uploads of attachments and large values.
 struct AttachmentOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(

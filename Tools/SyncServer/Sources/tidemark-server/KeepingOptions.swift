@@ -1,7 +1,7 @@
 internal import ArgumentParser
 internal import SyncServerKit
 
-/// The options that say what the server gives back of the disk, and when.
+/// The options of history and compaction.
 struct KeepingOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(

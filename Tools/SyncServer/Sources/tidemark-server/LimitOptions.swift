@@ -1,7 +1,7 @@
 internal import ArgumentParser
 internal import SyncServerKit
 
-/// The options that bound what callers get.
+/// The options that bound what callers may use of the server.
 struct LimitOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp("Longest body of a request in bytes. (default: 8388608)", valueName: "bytes")

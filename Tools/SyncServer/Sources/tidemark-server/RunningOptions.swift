@@ -2,7 +2,7 @@ internal import ArgumentParser
 internal import Logging
 internal import SyncServerKit
 
-/// The options that say how the server behaves beside that.
+/// The options of leases, conflicts, logs, HTTPS and shutdown.
 struct RunningOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(

@@ -1,7 +1,7 @@
 internal import ArgumentParser
 internal import SyncServerKit
 
-/// The options that say what is served, and where.
+/// The options of the data directory and the address.
 struct ServingOptions: ParsableArguments {
   @Option(
     name: .customLong("data"),
@@ -17,7 +17,7 @@ struct ServingOptions: ParsableArguments {
   @Flag(name: .customLong("no-create"), help: "Make no databases; serve those that exist.")
   var doesNotCreate = false
 
-  /// Options with these, and the defaults of all others.
+  /// The server's options: these, and the defaults of all others.
   func options() throws -> ServerOptions {
     guard let data = dataDirectory ?? Setting.text("DATA") else {
       throw ValidationError("say with --data where the databases are")

@@ -9,7 +9,7 @@ internal import SyncServerKit
   internal import Musl
 #endif
 
-/// Settings out of the environment, which count where no flag does.
+/// Settings from environment variables, which count where the option is not in the command line.
 enum Setting {
   /// The value of `TIDEMARK_NAME`.
   static func text(_ name: String) -> String? {
@@ -40,7 +40,7 @@ enum Setting {
     }
   }
 
-  /// All bytes of a file, without white space at its end; secrets are short.
+  /// The bytes of a file without white space at the end, which editors append to a secret.
   static func file(_ path: String) throws -> [UInt8] {
     var bytes: [UInt8]
     do { bytes = try SettingsFile.bytes(at: path) } catch {

@@ -12,7 +12,7 @@ internal import Logging
     internal import Foundation
   #endif
 
-  /// The certificates and the key for HTTPS, out of their files.
+  /// The certificates and the key for HTTPS, read from their files.
   final class TLSFiles: Sendable {
     private let certificatePath: String
     private let keyPath: String
@@ -29,15 +29,15 @@ internal import Logging
       current = Mutex(try Self.read(certificate, key, logger))
     }
 
-    /// Reads the files again, for the connections that come from now on.
-    /// - Throws: for files with which the server would not start; the former count still.
+    /// Reads the files again, for later connections.
+    /// - Throws: for files with which the server would not start; then the previous ones stay.
     func reload() throws(SettingsError) {
       let read = try Self.read(certificatePath, keyPath, logger)
       current.withLock { $0 = read }
     }
 
-    /// The TLS context for new connections. Reading the files again makes a new one, so that no
-    /// session is resumed that began with a former certificate.
+    /// The TLS context for new connections. Reading the files again makes another one, so that no
+    /// session is resumed that began with a previous certificate.
     var context: NIOSSLContext { current.withLock { $0 } }
 
     private static func configuration(
@@ -95,7 +95,7 @@ internal import Logging
     }
   }
 
-  /// A connection over TLS, by the certificates of the moment at which it comes.
+  /// A connection over TLS, with the certificates that were read last when it is accepted.
   struct SecureChannel<Base: ServerChildChannel>: ServerChildChannel {
     let base: Base
     let files: TLSFiles
@@ -111,7 +111,7 @@ internal import Logging
     }
   }
 #else
-  /// Stands for certificates and key in a build without HTTPS.
+  /// A placeholder in a build without HTTPS.
   struct TLSFiles: Sendable {
     init(certificate: String?, key: String?, _ logger: Logger) throws(SettingsError) {
       throw SettingsError("this server was built without HTTPS (trait TLS)")

@@ -1,13 +1,13 @@
 internal import TidemarkSyncServer
 
-/// The content that a database takes ahead of its changes: attachments, and large values.
+/// The limits of a database's attachments and uploads, which precede the push that refers to them.
 public struct AttachmentLimits: Sendable {
-  /// Most bytes of an attachment; 0 takes none.
+  /// Most bytes of an attachment; 0 refuses attachments.
   public var bytes = 4 << 30
-  /// Most contents that are on their way.
+  /// Most incomplete uploads.
   public var uploads = 64
-  /// Most bytes on the disk of all of these, and of those that wait for the changes that name them;
-  /// one attachment, or the values of one batch, fit in any case.
+  /// Most bytes on the disk of all uploads, also complete ones; one attachment, or the values of
+  /// one batch, always fit.
   public var uploadBytes = 16 << 30
 
   /// The defaults.

@@ -2,7 +2,7 @@ internal import HummingbirdCore
 internal import Logging
 internal import NIOCore
 
-/// A connection that the ``ConnectionTable`` has room for.
+/// A connection that is closed at once if the ``ConnectionTable`` has no room for it.
 struct GuardedChannel<Base: ServerChildChannel>: ServerChildChannel {
   private let base: Base
   private let table: ConnectionTable
@@ -20,8 +20,8 @@ struct GuardedChannel<Base: ServerChildChannel>: ServerChildChannel {
     return base.setup(channel: channel, logger: logger)
   }
 
-  /// Answers requests on the connection's own thread, which would else wake another one for each
-  /// step. All that blocks is done on a ``WorkPool``.
+  /// Answers requests on the connection's event loop, which saves waking another thread for each
+  /// step. Everything that blocks is done on a ``WorkPool``.
   func handle(value: Base.Value, logger: Logger) async {
     await withTaskExecutorPreference(LoopExecutor(value.channel.eventLoop)) {
       await base.handle(value: value, logger: logger)
@@ -31,7 +31,7 @@ struct GuardedChannel<Base: ServerChildChannel>: ServerChildChannel {
 
 /// Runs a connection's tasks on its event loop.
 ///
-/// SAFETY: each job that is handed over runs once.
+/// SAFETY: each job is run once.
 private final class LoopExecutor: TaskExecutor {
   private let loop: any EventLoop
 
