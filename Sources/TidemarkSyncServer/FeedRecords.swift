@@ -16,10 +16,18 @@ extension RecordType {
 
 /// Codes a replica's mark (number, id and verdicts of its last batch), which is committed with the
 /// batch, as its last entry. Its bytes, and those of a lease, are in `HowReplicationWorks.md`.
-enum MarkRecord {
-  private static let version: UInt8 = 2
+struct MarkRecord: StoredRecord {
   /// Marks a position as one within the record's batch. No other position can have this epoch.
   static let plannedEpoch = UInt64.max
+
+  private var entries: UInt64 = 0
+  private var mark = ReplicaMark()
+
+  mutating func code(_ record: inout FrameCursor) throws(FormatError) {
+    try record.version(2)
+    try record.varint(&entries)
+    try mark.code(&record)
+  }
 
   /// Stands for an entry that is about to be appended, so that its position is not known yet.
   /// - Parameter index: its index among the entries of its batch.
@@ -31,25 +39,17 @@ enum MarkRecord {
   static func encode(
     number: UInt64, batchID: BatchID, verdicts: [Verdict], entries: Int
   ) -> [UInt8] {
-    var writer = ByteWriter()
-    writer.u8(version)
-    writer.varint(entries)
-    writer.raw(ReplicaMark(number: number, batchID: batchID, verdicts: verdicts).encoded)
-    return writer.bytes
+    let mark = ReplicaMark(number: number, batchID: batchID, verdicts: verdicts)
+    return MarkRecord(entries: UInt64(entries), mark: mark).encoded
   }
 
   /// - Parameter own: the record's position, from which those of its batch's entries follow.
   static func decode(_ bytes: RawSpan, at own: Position) throws(FormatError) -> ReplicaMark {
-    var reader = ByteReader(bytes)
-    guard try reader.u8() == version else {
-      throw FormatError("unknown version of a replica's mark", isNewer: true)
-    }
-    let entries = try reader.varint()
+    let record = try MarkRecord(decoding: bytes)
+    var (entries, mark) = (record.entries, record.mark)
     guard entries < own.offset else {
       throw FormatError("a batch that begins before the feed")
     }
-    let start = try reader.skip(reader.remaining)
-    var mark = try ReplicaMark(decoding: try bytes.slice(start, bytes.byteCount - start))
     mark.verdicts = try mark.verdicts.map { (verdict) throws(FormatError) in
       guard let place = verdict.position, place.epoch == plannedEpoch else { return verdict }
       guard place.offset > 0, place.offset <= entries else {
@@ -63,8 +63,6 @@ enum MarkRecord {
 
 /// A replica's lease: until when tombstones are kept for it, and how far it has read.
 package struct FeedLease: Sendable, Hashable {
-  private static let version: UInt8 = 2
-
   /// When it ends, in milliseconds since 1970; the greatest number for never.
   package var expires: UInt64
   /// Until when tombstones are kept: to the end of the lease for a replica that reads, not at all
@@ -81,28 +79,16 @@ package struct FeedLease: Sendable, Hashable {
     let end = min(expires, readsUntil)
     return end > time && end < .max
   }
-
-  package var encoded: [UInt8] {
-    var writer = ByteWriter()
-    writer.u8(Self.version)
-    writer.varint(expires)
-    cursor.encode(into: &writer)
-    writer.varint(clearedThrough)
-    writer.varint(readsUntil)
-    return writer.bytes
-  }
 }
 
-extension FeedLease {
-  package init(decoding bytes: RawSpan) throws(FormatError) {
-    var reader = ByteReader(bytes)
-    guard try reader.u8() == Self.version else {
-      throw FormatError("unknown version of a lease", isNewer: true)
-    }
-    expires = try reader.varint()
-    cursor = try Position(from: &reader)
-    clearedThrough = try reader.varint()
-    readsUntil = try reader.varint()
-    guard reader.remaining == 0 else { throw FormatError("bytes behind a lease") }
+extension FeedLease: StoredRecord {
+  package init() { self.init(expires: 0, readsUntil: 0, cursor: .beginning, clearedThrough: 0) }
+
+  package mutating func code(_ record: inout FrameCursor) throws(FormatError) {
+    try record.version(2)
+    try record.varint(&expires)
+    try cursor.code(&record)
+    try record.varint(&clearedThrough)
+    try record.varint(&readsUntil)
   }
 }

@@ -164,14 +164,6 @@ package struct ByteReader: ~Escapable {
     try array(try varint(atMost: limit ?? remaining))
   }
 
-  /// Varint length and UTF-8 bytes.
-  package mutating func text() throws(FormatError) -> String {
-    guard let text = String(validating: try blob(), as: UTF8.self) else {
-      throw FormatError("text that is not UTF-8")
-    }
-    return text
-  }
-
   /// Reads a version byte; any other than `version` counts as one of a later version.
   package mutating func version(_ version: UInt8) throws(FormatError) {
     if try u8() != version { throw FormatError("written by another version", isNewer: true) }

@@ -1,5 +1,6 @@
 public import Tidemark
 internal import TidemarkEngine
+internal import TidemarkSyncProtocol
 
 /// Limits how many bytes a replicator transfers in a day, and what it sends over which network.
 ///
@@ -120,7 +121,6 @@ extension SyncBudget {
 struct BudgetLedger: Sendable, Hashable {
   static let dayMilliseconds: UInt64 = 86_400_000
   private static let shares = 32
-  private static let version: UInt8 = 1
 
   private(set) var start: UInt64 = 0
   /// The clock's time when it was first seen before `start`; 0 if not. The day then has 24 hours
@@ -174,24 +174,15 @@ struct BudgetLedger: Sendable, Hashable {
     rounded.used = (used + share - 1) / share * share
     return rounded
   }
-
-  var encoded: [UInt8] {
-    var writer = ByteWriter()
-    writer.u8(Self.version)
-    writer.varint(start)
-    writer.varint(back)
-    writer.varint(used)
-    return writer.bytes
-  }
 }
 
-extension BudgetLedger {
-  init(decoding bytes: RawSpan) throws(FormatError) {
-    var reader = ByteReader(bytes)
-    try reader.version(Self.version)
-    start = try reader.varint()
-    back = try reader.varint()
-    used = min(try reader.varint(), UInt64.max / 4)
+extension BudgetLedger: StoredRecord {
+  mutating func code(_ record: inout FrameCursor) throws(FormatError) {
+    try record.version(1)
+    try record.varint(&start)
+    try record.varint(&back)
+    try record.varint(&used)
+    if record.isReading { used = min(used, UInt64.max / 4) }
     guard start < UInt64.max / 2, back < UInt64.max / 2 else {
       throw FormatError("a day far away")
     }

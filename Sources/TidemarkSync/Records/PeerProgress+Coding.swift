@@ -1,31 +1,23 @@
-internal import TidemarkEngine
-internal import TidemarkSyncProtocol
+package import TidemarkEngine
+package import TidemarkSyncProtocol
 
 /// The encoding of the progress in two parts: the *basis*, a record that seldom changes, and the
 /// *step*, a small difference to it in every commit. The bytes are in `HowReplicationWorks.md`.
 extension PeerProgress {
-  private static let version: UInt8 = 8
-  /// More zeros than can be left out at the end of a step.
-  private static let mostZeros = 96
-
   /// The id that a batch of a number has unless the step says otherwise.
   func usualID(_ number: UInt64) -> BatchID {
-    number == 0 ? .none : BatchID(seed, number)
+    number == 0 ? .none : BatchID(head.seed, number)
   }
 
   /// The parts of a basis that a step refers to.
   struct Basis: Sendable, Hashable {
+    var head = Head()
     var epoch: UInt64 = 0
     var pending = SequenceSet()
-    /// Its bytes before the pending runs.
-    private(set) var head: [UInt8] = []
     /// Checksum of its bytes, so that a step is never applied to another basis.
-    var sum: UInt32 = 0
+    private(set) var sum: UInt64 = 0
 
-    mutating func note(_ bytes: RawSpan) {
-      head = [UInt8](copying: bytes).dropLast(pending.encodedBytes)
-      sum = UInt32(truncatingIfNeeded: XXH64.hash(bytes, seed: 0))
-    }
+    mutating func note(_ bytes: RawSpan) { sum = XXH64.hash(bytes, seed: 0) & 0xffff_ffff }
   }
 
   /// Whether the pending runs differ so much from a basis's that a new one saves bytes.
@@ -40,129 +32,76 @@ extension PeerProgress {
     return bytes > 32 && bytes * bytes > 8 * outbox.pending.encodedBytes
   }
 
-  func encodedBasis(_ basis: Basis) -> [UInt8] {
-    var writer = ByteWriter()
-    writer.bytes = encodedHead(basis.epoch)
-    basis.pending.encode(into: &writer)
-    return writer.bytes
-  }
-
-  /// The part of a basis before its pending runs.
-  func encodedHead(_ epoch: UInt64) -> [UInt8] {
-    var writer = ByteWriter()
-    writer.u8(Self.version)
-    writer.u8(feed == nil ? 0 : 1)
-    if let feed { writer.bytes.append(contentsOf: feed.bytes) }
-    writer.u64(scope)
-    writer.u64(reach)
-    writer.u64(epoch)
-    writer.bytes.append(contentsOf: name.bytes)
-    writer.u64(seed)
-    writer.u8(UInt8(clamping: epochs.count))
-    for epoch in epochs {
-      writer.u64(epoch.epoch)
-      writer.varint(epoch.firstOffset)
-    }
-    return writer.bytes
-  }
-
   /// - Parameter basis: the basis that was written last.
-  func encodedStep(_ basis: Basis) -> [UInt8] {
-    var writer = ByteWriter()
-    writer.u8(Self.version)
-    writer.varint(cursor.offset)
-    writer.zigzag(Int64(bitPattern: furthest.offset &- cursor.offset))
-    writer.varint(number)
-    writer.varint(outbox.frontier)
-    let difference = outbox.pending.symmetricDifference(basis.pending)
-    let parts: UInt8 =
-      (difference.isEmpty ? 0 : 1) | (resumption.isEmpty ? 0 : 2) | (resync == nil ? 0 : 4)
-    var end = writer.bytes.count
-    writer.varint(heardThrough)
-    writer.u8(parts)
-    if !difference.isEmpty { difference.encode(into: &writer) }
-    if !resumption.isEmpty { writer.blob(resumption) }
-    resync?.encode(into: &writer)
-    if parts != 0 { end = writer.bytes.count }
-    writer.varint(cursor.epoch ^ basis.epoch)
-    writer.varint(furthest.epoch ^ basis.epoch)
-    writer.varint(batchID.bits ^ usualID(number).bits)
-    writer.varint(outbox.batchLimit)
-    writer.varint(comparedThrough.epoch)
-    writer.varint(comparedThrough.offset)
-    writer.varint(renamedThrough)
-    writer.u32(difference.isEmpty && basis.pending.isEmpty ? 0 : basis.sum)
-    while writer.bytes.count > end, writer.bytes.last == 0 { writer.bytes.removeLast() }
-    return writer.bytes
-  }
-
-  static func decode(
-    basis bytes: RawSpan, step: RawSpan
-  ) throws(FormatError) -> (progress: PeerProgress, basis: Basis) {
-    var progress = PeerProgress()
-    var basis = Basis()
-    var reader = ByteReader(bytes)
-    try reader.version(version)
-    if try reader.u8() & 1 != 0 {
-      progress.feed = ReplicaID(padding: try reader.array(ReplicaID.byteCount))
-    }
-    progress.scope = try reader.u64()
-    progress.reach = try reader.u64()
-    basis.epoch = try reader.u64()
-    progress.name = ReplicaID(padding: try reader.array(ReplicaID.byteCount))
-    progress.seed = try reader.u64()
-    for _ in 0..<Int(try reader.u8()) {
-      let epoch = FeedEpoch(epoch: try reader.u64(), firstOffset: try reader.varint())
-      guard epoch.firstOffset >= progress.epochs.last?.firstOffset ?? 1 else {
-        throw FormatError("a feed's epochs are not in order")
-      }
-      progress.epochs.append(epoch)
-    }
-    basis.pending = try SequenceSet(from: &reader)
-    guard reader.remaining == 0 else { throw FormatError("bytes after a peer's basis") }
-    basis.note(bytes)
-    let whole = [UInt8](copying: step) + [UInt8](repeating: 0, count: mostZeros)
-    var rest = ByteReader(whole.rawSpan)
-    try progress.decodeStep(&rest, basis)
-    return (progress, basis)
-  }
-
-  private mutating func decodeStep(_ reader: inout ByteReader, _ basis: Basis) throws(FormatError) {
-    try reader.version(Self.version)
-    cursor.offset = try reader.varint()
-    furthest.offset = cursor.offset &+ UInt64(bitPattern: try reader.zigzag())
-    number = try reader.varint()
-    let frontier = try reader.varint()
-    guard frontier < .max else { throw FormatError("a frontier at the highest number") }
-    guard reader.remaining >= Self.mostZeros else { throw FormatError("a peer's progress is cut") }
-    heardThrough = try reader.varint()
-    let parts = try reader.u8()
+  mutating func code(_ record: inout FrameCursor, upon basis: Basis) throws(FormatError) {
+    head = basis.head
+    try record.version(9)
+    try record.varint(&cursor.offset)
+    try record.difference(&furthest.offset, from: cursor.offset)
+    try record.varint(&number)
+    var (frontier, batchLimit) = (outbox.frontier, outbox.batchLimit)
+    try record.varint(&frontier)
+    var end = record.out.count
+    try record.trailing(&heardThrough)
+    var runs =
+      record.isReading ? SequenceSet() : outbox.pending.symmetricDifference(basis.pending)
+    var parts: UInt64 =
+      (runs.isEmpty ? 0 : 1) | (resumption.isEmpty ? 0 : 2) | (resync == nil ? 0 : 4)
+    try record.trailing(&parts)
     guard parts < 8 else { throw FormatError("unknown parts of a peer's progress") }
-    var pending = basis.pending
-    if parts & 1 != 0 { pending = try SequenceSet(from: &reader).symmetricDifference(pending) }
-    guard pending.first != 0, pending.last ?? 0 < .max else {
-      throw FormatError("pending entries with impossible numbers")
+    if parts & 1 != 0 { try record.runs(&runs) }
+    if parts & 2 != 0 { try record.bytes(&resumption, atMost: .max) }
+    if parts & 4 != 0 {
+      var work = resync ?? Resync()
+      try work.code(&record)
+      resync = work
     }
-    if parts & 2 != 0 { resumption = try reader.blob() }
-    if parts & 4 != 0 { resync = try Resync(from: &reader) }
-    guard parts == 0 || reader.remaining >= Self.mostZeros else {
-      throw FormatError("a peer's progress is cut")
-    }
-    cursor.epoch = try reader.varint() ^ basis.epoch
-    furthest.epoch = try reader.varint() ^ basis.epoch
-    batchID = BatchID(try reader.varint() ^ usualID(number).bits)
-    let batchLimit = try reader.varint()
-    outbox = Outbox(frontier: frontier, pending: pending, batchLimit: batchLimit)
-    comparedThrough.epoch = try reader.varint()
-    comparedThrough.offset = try reader.varint()
-    renamedThrough = try reader.varint()
+    if parts != 0 { end = record.out.count }
+    try record.trailing(&cursor.epoch, usually: basis.epoch)
+    try record.trailing(&furthest.epoch, usually: basis.epoch)
+    try record.trailing(&batchID.bits, usually: usualID(number).bits)
+    try record.trailing(&batchLimit)
+    try record.trailing(&comparedThrough.epoch)
+    try record.trailing(&comparedThrough.offset)
+    try record.trailing(&renamedThrough)
     let refersToBasis = parts & 1 != 0 || !basis.pending.isEmpty
-    guard try reader.u32() == (refersToBasis ? basis.sum : 0) else {
+    var sum = refersToBasis ? basis.sum : 0
+    try record.trailing(&sum)
+    guard record.isReading else { return record.trim(from: end) }
+    guard sum == (refersToBasis ? basis.sum : 0) else {
       throw FormatError("a peer's progress is for another basis")
     }
-    guard reader.remaining <= Self.mostZeros else {
-      throw FormatError("bytes after a peer's progress")
+    let pending = runs.symmetricDifference(basis.pending)
+    guard frontier < .max, pending.first != 0, pending.last ?? 0 < .max else {
+      throw FormatError("pending entries with impossible numbers")
     }
+    outbox = Outbox(frontier: frontier, pending: pending, batchLimit: batchLimit)
+  }
+}
+
+extension PeerProgress.Basis: StoredRecord {
+  mutating func code(_ record: inout FrameCursor) throws(FormatError) {
+    try record.version(9)
+    var feed = head.feed?.bytes ?? []
+    try record.bytes(&feed, atMost: ReplicaID.byteCount)
+    head.feed = ReplicaID(feed)
+    try record.u64(&head.scope)
+    try record.u64(&head.reach)
+    try record.u64(&epoch)
+    try head.name.code(&record)
+    try record.u64(&head.seed)
+    var count = head.epochs.count
+    try record.count(&count, atMost: .max, each: 9)
+    for index in 0..<count {
+      var epoch = record.isReading ? FeedEpoch(epoch: 0, firstOffset: 0) : head.epochs[index]
+      try record.u64(&epoch.epoch)
+      try record.varint(&epoch.firstOffset)
+      guard epoch.firstOffset >= (index > 0 ? head.epochs[index - 1].firstOffset : 1) else {
+        throw FormatError("a feed's epochs are not in order")
+      }
+      if record.isReading { head.epochs.append(epoch) }
+    }
+    try record.runs(&pending)
   }
 }
 
@@ -174,37 +113,32 @@ extension SequenceSet {
   }
 }
 
-extension WaitReason {
-  var encoded: [UInt8] {
-    var writer = ByteWriter()
-    switch self {
-    case .conflict(let position):
-      writer.u8(1)
-      position.encode(into: &writer)
-    case .lost(let position):
-      writer.u8(2)
-      position.encode(into: &writer)
-    case .parked(let rejection):
-      writer.u8(3)
-      writer.text(rejection.code)
-      writer.text(rejection.message)
-    case .needsDecision: writer.u8(4)
-    }
-    return writer.bytes
-  }
+extension WaitReason: StoredRecord {
+  package init() { self = .needsDecision }
 
-  init(decoding bytes: RawSpan) throws(FormatError) {
-    var reader = ByteReader(bytes)
-    switch try reader.u8() {
-    case 1: self = .conflict(try Position(from: &reader))
-    case 2: self = .lost(try Position(from: &reader))
+  package mutating func code(_ record: inout FrameCursor) throws(FormatError) {
+    var kind: UInt8 =
+      switch self {
+      case .conflict: 1
+      case .lost: 2
+      case .parked: 3
+      case .needsDecision: 4
+      }
+    try record.u8(&kind)
+    switch kind {
+    case 1, 2:
+      var position = position ?? .beginning
+      try position.code(&record)
+      self = kind == 1 ? .conflict(position) : .lost(position)
     case 3:
-      let code = try reader.text()
-      self = .parked(Rejection(code: code, message: try reader.text()))
+      var rejection = Rejection(code: "", message: "")
+      if case .parked(let told) = self { rejection = told }
+      try record.text(&rejection.code)
+      try record.text(&rejection.message)
+      self = .parked(rejection)
     case 4: self = .needsDecision
     default: throw FormatError("unknown reason for waiting")
     }
-    guard reader.remaining == 0 else { throw FormatError("bytes after a reason for waiting") }
   }
 }
 
@@ -212,39 +146,46 @@ extension WaitReason {
 /// positions and the retention pin. All are in the pin's record, so that an edit sent by itself
 /// costs one record; compaction reads only the pin, the first part. The bytes are in
 /// `HowReplicationWorks.md`.
-struct PeerState {
-  var progress: PeerProgress
-  var basis: PeerProgress.Basis
+struct PeerState: StoredRecord {
+  var progress = PeerProgress()
+  var basis = PeerProgress.Basis()
   var batch: OutgoingBatch?
   /// The newest runs of `settled`, which are not in its own records yet.
-  var tail: [SettledRun]
+  var tail: [SettledRun] = []
   var settled = SettledRuns()
   var pin: RetentionPin?
+
+  mutating func code(_ record: inout FrameCursor) throws(FormatError) {
+    try record.part { (record) throws(FormatError) in
+      try progress.code(&record, upon: basis)
+    }
+    try record.part { (record) throws(FormatError) in
+      guard record.isReading ? record.remaining > 0 : batch != nil else { return }
+      var some = batch ?? OutgoingBatch(number: 0, batchID: .none, items: [])
+      try some.code(&record, progress, basis.epoch)
+      batch = some
+    }
+    var runs = record.isReading ? [] : SettledRunsCoding.encode(tail[...], epoch: basis.epoch)
+    try record.bytes(&runs, atMost: .max)
+    if record.isReading { tail = try SettledRunsCoding.decode(runs, epoch: basis.epoch) }
+  }
 
   /// The value of the step's record.
   static func encode(
     _ progress: PeerProgress, _ basis: PeerProgress.Basis, _ batch: OutgoingBatch?,
     _ tail: [SettledRun], _ pin: RetentionPin
   ) -> [UInt8] {
-    var writer = ByteWriter()
-    let epoch = basis.epoch
-    writer.blob(progress.encodedStep(basis))
-    writer.blob(batch?.encoded(progress, epoch) ?? [])
-    writer.blob(SettledRunsCoding.encode(tail[...], epoch: epoch))
-    return pin.record(before: writer.bytes)
+    pin.record(
+      before: PeerState(progress: progress, basis: basis, batch: batch, tail: tail).encoded)
   }
 
   /// Decodes the pin's record after the pin.
   static func decode(_ value: RawSpan, basis: RawSpan) throws(FormatError) -> PeerState {
-    var reader = ByteReader(value)
-    let step = try reader.blob()
-    let (progress, basis) = try PeerProgress.decode(basis: basis, step: step.rawSpan)
-    let epoch = basis.epoch
-    let bytes = try reader.blob()
-    let batch = bytes.isEmpty ? nil : try OutgoingBatch(decoding: bytes.rawSpan, progress, epoch)
-    let tail = try SettledRunsCoding.decode(try reader.blob(), epoch: epoch)
-    guard reader.remaining == 0 else { throw FormatError("bytes after a peer's step") }
-    return PeerState(progress: progress, basis: basis, batch: batch, tail: tail)
+    var state = PeerState()
+    state.basis = try PeerProgress.Basis(decoding: basis)
+    state.basis.note(basis)
+    try state.decode(value)
+    return state
   }
 }
 
@@ -261,19 +202,26 @@ package struct OutgoingBatch: Sendable, Hashable {
   package var items: [Item]
 
   /// The bytes as in `HowReplicationWorks.md`.
-  func encoded(_ progress: PeerProgress, _ epoch: UInt64) -> [UInt8] {
-    var writer = ByteWriter()
-    writer.zigzag(Int64(bitPattern: number &- progress.number))
-    let isUsual = batchID == progress.usualID(number)
-    writer.varint(UInt64(items.count) << 1 | (isUsual ? 0 : 1))
-    if !isUsual { writer.u64(batchID.bits) }
+  mutating func code(
+    _ record: inout FrameCursor, _ progress: PeerProgress, _ epoch: UInt64
+  ) throws(FormatError) {
+    try record.difference(&number, from: progress.number)
+    let usual = progress.usualID(number)
+    var bits = UInt64(items.count) << 1 | (batchID == usual ? 0 : 1)
+    try record.varint(&bits)
+    if bits & 1 != 0 { try record.u64(&batchID.bits) } else { batchID = usual }
+    let count = Int(clamping: bits >> 1)
+    guard count <= record.remaining / 2 else { throw FormatError("more changes than bytes") }
+    if record.isReading { items.reserveCapacity(count) }
     var last = progress.outbox.frontier
-    for item in items {
-      writer.zigzag(Int64(bitPattern: item.sequence &- last))
+    let place = Position(epoch: epoch, offset: progress.cursor.offset)
+    for index in 0..<count {
+      var item = record.isReading ? Item(sequence: 0, base: .absent) : items[index]
+      try record.difference(&item.sequence, from: last)
+      try item.base.code(&record, place)
       last = item.sequence
-      item.base.encode(into: &writer, Position(epoch: epoch, offset: progress.cursor.offset))
+      if record.isReading { items.append(item) }
     }
-    return writer.bytes
   }
 
   var sequences: SequenceSet {
@@ -281,54 +229,27 @@ package struct OutgoingBatch: Sendable, Hashable {
   }
 }
 
-extension OutgoingBatch {
-  init(decoding bytes: RawSpan, _ progress: PeerProgress, _ epoch: UInt64) throws(FormatError) {
-    var reader = ByteReader(bytes)
-    number = progress.number &+ UInt64(bitPattern: try reader.zigzag())
-    let bits = try reader.varint()
-    batchID = bits & 1 == 0 ? progress.usualID(number) : BatchID(try reader.u64())
-    let count = Int(clamping: bits >> 1)
-    guard count <= reader.remaining / 2 else { throw FormatError("more changes than bytes") }
-    items = []
-    items.reserveCapacity(count)
-    var last = progress.outbox.frontier
-    let place = Position(epoch: epoch, offset: progress.cursor.offset)
-    for _ in 0..<count {
-      last = last &+ UInt64(bitPattern: try reader.zigzag())
-      items.append(Item(sequence: last, base: try ChangeBase(from: &reader, place)))
-    }
-    guard reader.remaining == 0 else { throw FormatError("bytes after a batch") }
-  }
-}
-
 extension ChangeBase {
   /// - Parameter place: positions of its epoch are coded without it, with the distance of the
   ///   offset.
-  func encode(into writer: inout ByteWriter, _ place: Position) {
+  mutating func code(_ record: inout FrameCursor, _ place: Position) throws(FormatError) {
+    var (kind, position, sequence): (UInt8, Position, UInt64) = (0, place, 0)
     switch self {
-    case .absent: writer.u8(0)
-    case .position(let position) where position.epoch == place.epoch:
-      writer.u8(3)
-      writer.zigzag(Int64(bitPattern: position.offset &- place.offset))
-    case .position(let position):
-      writer.u8(1)
-      position.encode(into: &writer)
-    case .operation(let sequence):
-      writer.u8(2)
-      writer.varint(sequence)
+    case .absent: break
+    case .position(let base): (kind, position) = (base.epoch == place.epoch ? 3 : 1, base)
+    case .operation(let own): (kind, sequence) = (2, own)
     }
-  }
-
-  init(from reader: inout ByteReader, _ place: Position) throws(FormatError) {
-    switch try reader.u8() {
-    case 0: self = .absent
-    case 1: self = .position(try Position(from: &reader))
-    case 2: self = .operation(sequence: try reader.varint())
-    case 3:
-      let distance = UInt64(bitPattern: try reader.zigzag())
-      self = .position(Position(epoch: place.epoch, offset: place.offset &+ distance))
+    try record.u8(&kind)
+    switch kind {
+    case 0: return self = .absent
+    case 1: try position.code(&record)
+    case 2:
+      try record.varint(&sequence)
+      return self = .operation(sequence: sequence)
+    case 3: try record.difference(&position.offset, from: place.offset)
     default: throw FormatError("unknown kind of base")
     }
+    self = .position(position)
   }
 }
 

@@ -3,33 +3,39 @@ internal import TidemarkSyncProtocol
 
 /// A store's checkpoint for one peer. It is saved in records of the store's log, in one batch with
 /// the entries that it describes.
+@dynamicMemberLookup
 package struct PeerProgress: Sendable, Hashable {
-  /// The id of the feed whose positions these are; nil before the first hello.
-  package var feed: ReplicaID?
+  /// The fields that seldom change: they are in the basis, and in no step.
+  package struct Head: Sendable, Hashable {
+    /// The id of the feed whose positions these are; nil before the first hello.
+    package var feed: ReplicaID?
+    /// The feed's last epochs up to `furthest`. A restored feed lists its own: the common ones show
+    /// how much it still has, also if it was reopened since the backup.
+    var epochs: [FeedEpoch] = []
+    /// This store's replica id, for which the batches are numbered.
+    var name = ReplicaID.none
+    /// The seed of the latest batches' ids.
+    var seed: UInt64 = 0
+    /// Fingerprint of the scope for which the cursor is valid.
+    package var scope: UInt64 = 0
+    /// Fingerprint of the entries that the authorization covered; 0 for all, or if not given.
+    package var reach: UInt64 = 0
+  }
+
+  package var head = Head()
   /// Everything in the feed up to here was pulled.
   package var cursor = Position.beginning
   /// The feed's end when this was saved: no known position is later. A feed without this position
   /// was restored from a backup.
   package var furthest = Position.beginning
-  /// The feed's last epochs up to `furthest`. A restored feed lists its own: the common ones show
-  /// how much it still has, also if it was reopened since the backup.
-  var epochs: [FeedEpoch] = []
   /// Bytes of the peer that are returned to it with the cursor.
   package var resumption: [UInt8] = []
   /// The number and id of the last batch whose verdicts are known.
   package var number: UInt64 = 0
   package var batchID = BatchID.none
-  /// This store's replica id, for which the batches are numbered.
-  var name = ReplicaID.none
-  /// The seed of the latest batches' ids.
-  var seed: UInt64 = 0
   package var outbox = Outbox()
   /// The resync that has to end before anything else; nil if none is due.
   package var resync: Resync?
-  /// Fingerprint of the scope for which the cursor is valid.
-  package var scope: UInt64 = 0
-  /// Fingerprint of the entries that the authorization covered; 0 for all, or if not given.
-  package var reach: UInt64 = 0
   /// Own changes up to here may be known to other replicas although the feed lacks them (restored
   /// or recreated) or has them under a previous replica id of this store. 0 if neither has
   /// happened.
@@ -45,8 +51,13 @@ package struct PeerProgress: Sendable, Hashable {
   /// beginning.
   static let mostEpochs = 64
 
+  package subscript<Value>(dynamicMember path: WritableKeyPath<Head, Value>) -> Value {
+    get { head[keyPath: path] }
+    set { head[keyPath: path] = newValue }
+  }
+
   /// The feed's range when this was saved.
-  var knownRange: FeedRange { FeedRange(epochs: epochs, head: furthest.offset) }
+  var knownRange: FeedRange { FeedRange(epochs: head.epochs, head: furthest.offset) }
 
   /// Whether a restored feed is pulled again: it may have own changes whose entries compaction has
   /// dropped here, such as deletes.
@@ -58,7 +69,8 @@ package struct PeerProgress: Sendable, Hashable {
   mutating func note(_ range: FeedRange) {
     furthest = range.headPosition
     // Epochs are random, so with the same last one the lists are the same.
-    if epochs.last != range.epochs.last { epochs = Array(range.epochs.suffix(Self.mostEpochs)) }
+    guard head.epochs.last != range.epochs.last else { return }
+    head.epochs = Array(range.epochs.suffix(Self.mostEpochs))
   }
 
   /// The last own change that the peer may have. At least 1, so that `heardThrough` is never 0
@@ -110,26 +122,19 @@ package struct Resync: Sendable, Hashable {
     lostKeys = 0
   }
 
-  func encode(into writer: inout ByteWriter) {
-    writer.u8((adopts ? 1 : 0) | (compares ? 2 : 0) | (keepsCursor ? 4 : 0) | (evicts ? 8 : 0))
-    writer.u8(purge.rawValue)
-    writer.varint(seenThrough)
-    writer.varint(lostKeys)
-  }
-}
-
-extension Resync {
-  init(from reader: inout ByteReader) throws(FormatError) {
-    let flags = try reader.u8()
-    adopts = flags & 1 != 0
-    compares = flags & 2 != 0
-    keepsCursor = flags & 4 != 0
-    evicts = flags & 8 != 0
-    guard let purge = Purge(rawValue: try reader.u8()) else {
+  mutating func code(_ record: inout FrameCursor) throws(FormatError) {
+    try record.flags(15)
+    record.flag(1, &adopts)
+    record.flag(2, &compares)
+    record.flag(4, &keepsCursor)
+    record.flag(8, &evicts)
+    var decision = purge.rawValue
+    try record.u8(&decision)
+    guard let purge = Purge(rawValue: decision) else {
       throw FormatError("unknown decision on lost keys")
     }
     self.purge = purge
-    seenThrough = try reader.varint()
-    lostKeys = try reader.varint()
+    try record.varint(&seenThrough)
+    try record.varint(&lostKeys)
   }
 }

@@ -34,9 +34,7 @@ package final class PeerRecords {
     basis = saved.basis
     let waiting = numbered(.peerWaiting, bytes: Self.waitingBytes)
     for (key, sequence) in waiting.sorted(by: { $0.number < $1.number }) {
-      guard let reason = try read(.peerWaiting, key, WaitReason.init(decoding:)) else {
-        continue
-      }
+      guard let reason: WaitReason = try table.read(.peerWaiting, key: key) else { continue }
       saved.progress.outbox.restore(try log.change(at: sequence), sequence, reason)
     }
     saved.settled = try settled(saved.tail)
@@ -75,19 +73,12 @@ package final class PeerRecords {
   /// A key's remote state, the feed's version beside another local value; and the record's place.
   func remote(ofKey key: [UInt8]) throws(TidemarkError) -> (sequence: UInt64, state: RemoteState)? {
     guard table.has(.remoteState), let sequence = table.sequence(of: .remoteState, key: key),
-      let state = try read(.remoteState, key, RemoteState.init(decoding:))
+      let state: RemoteState = try table.read(.remoteState, key: key)
     else { return nil }
     return (sequence, state)
   }
 
   var hasRemoteStates: Bool { table.has(.remoteState) }
-
-  private func read<T>(
-    _ type: RecordType, _ key: [UInt8], _ decode: (RawSpan) throws(FormatError) -> T
-  ) throws(TidemarkError) -> T? {
-    guard let value = try table.value(of: type, key: key) else { return nil }
-    do { return try decode(value.rawSpan) } catch { throw Self.unreadable(error) }
-  }
 
   static func unreadable(_ error: FormatError) -> TidemarkError {
     TidemarkError(
@@ -111,11 +102,12 @@ package final class PeerRecords {
       try write(.peerWaiting, key: key(sequence, bytes: Self.waitingBytes), value, into: &batch)
     }
     var written = basis
-    if progress.cursor.epoch != basis.epoch || progress.isFar(from: basis)
-      || progress.encodedHead(basis.epoch) != basis.head
+    if progress.cursor.epoch != basis.epoch || progress.head != basis.head
+      || progress.isFar(from: basis)
     {
-      written = PeerProgress.Basis(epoch: progress.cursor.epoch, pending: progress.outbox.pending)
-      let bytes = progress.encodedBasis(written)
+      written = PeerProgress.Basis(
+        head: progress.head, epoch: progress.cursor.epoch, pending: progress.outbox.pending)
+      let bytes = written.encoded
       written.note(bytes.rawSpan)
       try RecordTable.add(.peerProgress, key: name, value: bytes, to: &batch)
     }
@@ -191,6 +183,13 @@ package final class PeerRecords {
     for (type, keys) in kept {
       for key in keys { try write(type, key: key, [], into: &batch) }
     }
+  }
+}
+
+extension RecordTable {
+  func read<T: StoredRecord>(_ type: RecordType, key: [UInt8]) throws(TidemarkError) -> T? {
+    guard let value = try value(of: type, key: key) else { return nil }
+    do { return try T(decoding: value.rawSpan) } catch { throw PeerRecords.unreadable(error) }
   }
 }
 

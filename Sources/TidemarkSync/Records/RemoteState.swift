@@ -35,19 +35,24 @@ struct RemoteState: Sendable, Hashable {
   var isAbsent: Bool { isDeleted && entry.operation.replica == .none }
 
   /// Varint rounds; then the entry, as in a page.
+  /// - Throws: if the entry is longer than one may be.
   func encoded() throws(FormatError) -> [UInt8] {
-    var writer = ByteWriter()
-    writer.varint(rounds)
-    return writer.bytes + (try entry.encoded())
+    var (state, record) = (self, FrameCursor(writing: 128 + entry.content.value.count))
+    try state.code(&record)
+    return record.out.bytes
   }
+}
 
-  init(decoding bytes: RawSpan) throws(FormatError) {
-    var reader = ByteReader(bytes)
-    let rounds = try reader.varint(atMost: 1 << 20)
-    let entry = try FeedEntry(decoding: bytes.extracting(reader.offset..<bytes.byteCount))
+extension RemoteState: StoredRecord {
+  init() { self.init(.blank) }
+
+  mutating func code(_ record: inout FrameCursor) throws(FormatError) {
+    try record.varint(&rounds, atMost: 1 << 20)
+    var entry = entry
+    try entry.code(&record)
     guard entry.kind == .put || entry.kind == .delete, entry.content.blob == nil else {
       throw FormatError("a remote state that is no put or delete")
     }
-    self.init(entry, rounds: rounds)
+    self = RemoteState(entry, rounds: rounds)
   }
 }

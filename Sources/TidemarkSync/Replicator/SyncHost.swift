@@ -300,8 +300,6 @@ extension HostState {
 /// and then. It is shown, and two fields are used: the scope if no replicator gives one, and the
 /// end of the peer's `Retry-After`. Its bytes are in `HowReplicationWorks.md`.
 struct PeerStatus: Sendable, Hashable {
-  private static let version: UInt8 = 2
-
   var target = ""
   var scope = SyncScope.everything
   var head: UInt64 = 0
@@ -311,38 +309,24 @@ struct PeerStatus: Sendable, Hashable {
   var error = ""
   /// The end of the peer's `Retry-After`, before which it is not called; 0 for none.
   var patienceEnds: UInt64 = 0
-
-  var encoded: [UInt8] {
-    var writer = ByteWriter()
-    writer.u8(Self.version)
-    writer.text(target)
-    scope.encode(into: &writer)
-    writer.varint(head)
-    writer.varint(lastSuccess)
-    writer.varint(leaseEnds)
-    writer.varint(errorTime)
-    writer.text(error)
-    writer.varint(patienceEnds)
-    return writer.bytes
-  }
 }
 
-extension PeerStatus {
-  init(decoding bytes: RawSpan) throws(FormatError) {
-    var reader = ByteReader(bytes)
-    let version = try reader.u8()
-    guard (1...Self.version).contains(version) else {
+extension PeerStatus: StoredRecord {
+  mutating func code(_ record: inout FrameCursor) throws(FormatError) {
+    var version: UInt8 = 2
+    try record.u8(&version)
+    guard (1...2).contains(version) else {
       throw FormatError("written by another version", isNewer: true)
     }
-    target = try reader.text()
-    scope = try SyncScope(from: &reader)
-    head = try reader.varint()
-    lastSuccess = try reader.varint()
-    leaseEnds = try reader.varint()
-    errorTime = try reader.varint()
-    error = try reader.text()
+    try record.text(&target)
+    try scope.code(&record)
+    try record.varint(&head)
+    try record.varint(&lastSuccess)
+    try record.varint(&leaseEnds)
+    try record.varint(&errorTime)
+    try record.text(&error)
     // Version 1 has no such field.
-    if version > 1 { patienceEnds = try reader.varint() }
+    if version > 1 { try record.varint(&patienceEnds) }
   }
 }
 

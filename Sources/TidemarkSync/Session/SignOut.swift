@@ -5,25 +5,20 @@ package import TidemarkSyncProtocol
 /// A user's sign-out that was begun: a record in the log, under the peer's name, so that a crash
 /// does not end it. Until its entries are evicted, no session of any peer replicates anything.
 struct SignOut: Sendable, Hashable {
-  private static let version: UInt8 = 1
   private static let perCommit = 256
   private static let attempts = 64
 
   /// The last sequence of the user who signs out; later entries belong to the next user.
-  var through: UInt64
+  var through: UInt64 = 0
   /// Entries within one of these scopes are kept.
-  var kept: [SyncScope]
+  var kept: [SyncScope] = []
 
   /// Carries out every recorded sign-out, also one that a killed process left unfinished.
   /// - Parameter table: the store's records.
   /// - Returns: whether there was one.
   static func finish(_ table: RecordTable, in log: ReplicationLog) throws(TidemarkError) -> Bool {
     for name in table.keys(of: .signOut) {
-      guard let value = try table.value(of: .signOut, key: name) else { continue }
-      let signOut: SignOut
-      do throws(FormatError) { signOut = try SignOut(decoding: value.rawSpan) } catch {
-        throw PeerRecords.unreadable(error)
-      }
+      guard let signOut: SignOut = try table.read(.signOut, key: name) else { continue }
       try signOut.execute(for: name, in: log)
     }
     return table.has(.signOut)
@@ -82,29 +77,18 @@ struct SignOut: Sendable, Hashable {
     }
     throw TidemarkError(.conflict, "the same keys are written all the time; sign out again")
   }
+}
 
-  /// u8 version; varint the last entry to evict; varint count of scopes; each as in the status.
-  var encoded: [UInt8] {
-    var writer = ByteWriter()
-    writer.u8(Self.version)
-    writer.varint(through)
-    writer.varint(UInt64(kept.count))
-    for scope in kept { scope.encode(into: &writer) }
-    return writer.bytes
-  }
-
-  init(through: UInt64, kept: [SyncScope]) {
-    self.through = through
-    self.kept = kept
-  }
-
-  init(decoding bytes: RawSpan) throws(FormatError) {
-    var reader = ByteReader(bytes)
-    try reader.version(Self.version)
-    through = try reader.varint()
-    kept = []
-    for _ in 0..<(try reader.varint(atMost: reader.remaining)) {
-      kept.append(try SyncScope(from: &reader))
+extension SignOut: StoredRecord {
+  mutating func code(_ record: inout FrameCursor) throws(FormatError) {
+    try record.version(1)
+    try record.varint(&through)
+    var count = kept.count
+    try record.count(&count, atMost: .max, each: 2)
+    for index in 0..<count {
+      var scope = record.isReading ? SyncScope.everything : kept[index]
+      try scope.code(&record)
+      if record.isReading { kept.append(scope) }
     }
   }
 }
@@ -142,27 +126,5 @@ extension SyncSession {
       keys.append(change.key)
     }
     return keys
-  }
-}
-
-extension SyncScope {
-  /// Varint count of labels, blobs; varint count of key prefixes, blobs.
-  func encode(into writer: inout ByteWriter) {
-    writer.varint(UInt64(labels.count))
-    for label in labels { writer.blob(label.bytes) }
-    writer.varint(UInt64(prefixBytes.count))
-    for prefix in prefixBytes { writer.blob(prefix) }
-  }
-
-  init(from reader: inout ByteReader) throws(FormatError) {
-    var labels: [EntryLabel] = []
-    for _ in 0..<(try reader.varint(atMost: reader.remaining)) {
-      labels.append(EntryLabel(try reader.blob()))
-    }
-    var prefixes: [[UInt8]] = []
-    for _ in 0..<(try reader.varint(atMost: reader.remaining)) {
-      prefixes.append(try reader.blob())
-    }
-    self.init(labels: labels, prefixBytes: prefixes)
   }
 }

@@ -63,8 +63,9 @@ struct PeerStateTests {
   @Test("a batch under way of another length than is said is refused")
   func elsewhere() throws {
     let (progress, _, tail) = progress(1)
-    var parts = PeerProgress.Basis(epoch: 7, pending: progress.outbox.pending)
-    let basis = progress.encodedBasis(parts)
+    var parts = PeerProgress.Basis(
+      head: progress.head, epoch: 7, pending: progress.outbox.pending)
+    let basis = parts.encoded
     parts.note(basis.rawSpan)
     let batch = OutgoingBatch(number: 1, batchID: BatchID(5), items: [])
     let record = PeerState.encode(
@@ -88,8 +89,8 @@ struct PeerStateTests {
     let (progress, batch, tail) = progress(seed)
     let pin = RetentionPin(frontier: 3, settledThrough: 2, renewed: 77)
     var parts = PeerProgress.Basis(
-      epoch: 7, pending: self.progress(seed + 1).0.outbox.pending)
-    let basis = progress.encodedBasis(parts)
+      head: progress.head, epoch: 7, pending: self.progress(seed + 1).0.outbox.pending)
+    let basis = parts.encoded
     parts.note(basis.rawSpan)
     let record = PeerState.encode(progress, parts, batch, tail, pin)
     let (first, rest) = try RetentionPin.split(record.rawSpan)
@@ -100,7 +101,7 @@ struct PeerStateTests {
     // A step makes no sense upon another basis.
     var other = parts
     other.pending.insert(999_999)
-    let foreign = progress.encodedBasis(other)
+    let foreign = other.encoded
     #expect(throws: FormatError.self) {
       try PeerState.decode(rest.rawSpan, basis: foreign.rawSpan)
     }
@@ -153,8 +154,8 @@ struct PeerStateTests {
     for round in 0..<2_000 as Range<UInt64> {
       let (progress, outgoing, tail) = progress(round % 40 + 1)
       var parts = PeerProgress.Basis(
-        epoch: 7, pending: self.progress(round % 7).0.outbox.pending)
-      var basis = progress.encodedBasis(parts)
+        head: progress.head, epoch: 7, pending: self.progress(round % 7).0.outbox.pending)
+      var basis = parts.encoded
       parts.note(basis.rawSpan)
       var record = PeerState.encode(
         progress, parts, outgoing, tail, RetentionPin(frontier: 3, settledThrough: 2, renewed: 77))

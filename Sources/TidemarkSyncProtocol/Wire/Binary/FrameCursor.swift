@@ -1,13 +1,14 @@
 internal import Tidemark
-internal import TidemarkEngine
+package import TidemarkEngine
 
-/// Writes or reads the fields of a binary message one after the other. Each method takes its value
-/// `inout`: it writes the value, or reads into it, so that one description serves both.
+/// Writes or reads the fields of a binary message or of a record, one after the other. Each method
+/// takes its value `inout`: it writes the value, or reads into it, so that one description serves
+/// both.
 ///
 /// Reading is strict: every value has exactly one coding, and others are refused. Every count is
 /// compared with the bytes that are left before memory is reserved for it. Keys, which may take
 /// more memory than message bytes as they share prefixes, have a budget.
-struct FrameCursor {
+package struct FrameCursor {
   enum Mode {
     case read, write
     /// Writes a page's answer without the entries, which are encoded once for several readers.
@@ -18,7 +19,7 @@ struct FrameCursor {
 
   let mode: Mode
   /// The written bytes.
-  var out: ByteWriter
+  package private(set) var out: ByteWriter
   /// The bytes to read, from `offset` to `end`: the end of the message, or of an optional field.
   private let source: [UInt8]
   private var offset = 0
@@ -37,13 +38,15 @@ struct FrameCursor {
   /// The optional fields that were written, or that are read from the list but not visited yet.
   private var fields: [Field] = []
 
-  init(writing capacity: Int, budget: Int, isHead: Bool = false) {
+  package init(writing capacity: Int, budget: Int = Limits.keyBytes, isHead: Bool = false) {
     (mode, source, end, isRequest) = (isHead ? .writeHead : .write, [], 0, false)
     keyBudget = budget
     out = ByteWriter(capacity: capacity)
   }
 
-  init(reading bytes: [UInt8], isRequest: Bool, budget: Int) {
+  package init(
+    reading bytes: [UInt8], isRequest: Bool = false, budget: Int = Limits.keyBytes
+  ) {
     (mode, source, end, keyBudget) = (.read, bytes, bytes.count, budget)
     self.isRequest = isRequest
     out = ByteWriter()
@@ -55,25 +58,25 @@ struct FrameCursor {
     out = ByteWriter()
   }
 
-  var isReading: Bool { mode == .read }
+  package var isReading: Bool { mode == .read }
 
   /// How many bytes are left to read; unbounded when writing.
-  var remaining: Int { mode == .read ? end - offset : .max }
+  package var remaining: Int { mode == .read ? end - offset : .max }
 
-  func finish() throws(FormatError) {
+  package func finish() throws(FormatError) {
     guard offset == end else { throw FormatError("bytes after the message") }
   }
 
   // MARK: Values
 
-  mutating func u8(_ value: inout UInt8) throws(FormatError) {
+  package mutating func u8(_ value: inout UInt8) throws(FormatError) {
     guard mode == .read else { return out.u8(value) }
     guard remaining >= 1 else { throw FormatError("ends too early") }
     value = try source.rawSpan.u8(at: offset)
     offset += 1
   }
 
-  mutating func u64(_ value: inout UInt64) throws(FormatError) {
+  package mutating func u64(_ value: inout UInt64) throws(FormatError) {
     guard mode == .read else { return out.u64(value) }
     guard remaining >= 8 else { throw FormatError("ends too early") }
     value = try source.rawSpan.u64(at: offset)
@@ -81,7 +84,7 @@ struct FrameCursor {
   }
 
   @inline(__always)
-  mutating func varint(_ value: inout UInt64) throws(FormatError) {
+  package mutating func varint(_ value: inout UInt64) throws(FormatError) {
     guard mode == .read else { return out.varint(value) }
     // Most numbers have one byte.
     if offset < end, source[offset] < 0x80 {
@@ -95,7 +98,7 @@ struct FrameCursor {
     offset = reader.offset
   }
 
-  mutating func varint(_ value: inout Int, atMost limit: Int) throws(FormatError) {
+  package mutating func varint(_ value: inout Int, atMost limit: Int) throws(FormatError) {
     var number = UInt64(truncatingIfNeeded: value)
     try varint(&number)
     guard number <= UInt64(max(limit, 0)) else { throw FormatError("number out of bounds") }
@@ -103,7 +106,7 @@ struct FrameCursor {
   }
 
   /// A count of rows that have at least `size` bytes each.
-  mutating func count(
+  package mutating func count(
     _ count: inout Int, atMost limit: Int, each size: Int
   ) throws(FormatError) {
     try varint(&count, atMost: limit)
@@ -121,28 +124,38 @@ struct FrameCursor {
     offset += count
   }
 
-  mutating func bytes(_ bytes: inout [UInt8], atMost limit: Int) throws(FormatError) {
+  package mutating func bytes(_ bytes: inout [UInt8], atMost limit: Int) throws(FormatError) {
     var count = bytes.count
     try varint(&count, atMost: min(limit, remaining))
     try raw(&bytes, count: count)
   }
 
   mutating func contents<T: WireBytes>(
-    _ contents: inout [T], atMost limit: Int, each size: Int
+    _ contents: inout [T], atMost limit: Int, each size: Int, bytes most: Int = Limits.keyBytes
   ) throws(FormatError) {
     var count = contents.count
     try self.count(&count, atMost: limit, each: size)
     if isReading { contents.reserveCapacity(count) }
     for index in 0..<count {
       var content = isReading ? [] : contents[index].wireBytes
-      try bytes(&content, atMost: Limits.keyBytes)
+      try bytes(&content, atMost: most)
       if isReading { contents.append(T(content)) }
     }
   }
 
+  package mutating func text(_ text: inout String, atMost limit: Int = .max) throws(FormatError) {
+    var content = isReading ? [] : Array(text.utf8)
+    try bytes(&content, atMost: limit)
+    guard isReading else { return }
+    guard let read = String(validating: content, as: UTF8.self) else {
+      throw FormatError("a text is not UTF-8")
+    }
+    text = read
+  }
+
   /// A number coded as its difference from another one, modulo 2^64, as a zigzag varint.
   @inline(__always)
-  mutating func difference(_ number: inout UInt64, from other: UInt64) throws(FormatError) {
+  package mutating func difference(_ number: inout UInt64, from other: UInt64) throws(FormatError) {
     let distance = Int64(bitPattern: number &- other)
     var code = UInt64(bitPattern: (distance << 1) ^ (distance >> 63))
     try varint(&code)
@@ -190,10 +203,52 @@ struct FrameCursor {
     guard keyBudget >= 0 else { throw FormatError("keys are longer than a message may be") }
   }
 
+  // MARK: Records
+
+  /// The version of a record; any other than this one is reported as a later one.
+  package mutating func version(_ version: UInt8) throws(FormatError) {
+    var byte = version
+    try u8(&byte)
+    guard byte == version else { throw FormatError("written by another version", isNewer: true) }
+  }
+
+  package mutating func runs(_ runs: inout SequenceSet) throws(FormatError) {
+    guard mode == .read else { return runs.encode(into: &out) }
+    var reader = ByteReader(try source.rawSpan.slice(0, end), at: offset)
+    runs = try SequenceSet(from: &reader)
+    offset = reader.offset
+  }
+
+  /// A part of a record, with its length before it.
+  package mutating func part(
+    _ body: (inout FrameCursor) throws(FormatError) -> Void
+  ) throws(FormatError) {
+    var content: [UInt8] = []
+    if isReading { try bytes(&content, atMost: .max) }
+    var part = isReading ? FrameCursor(reading: content) : FrameCursor(writing: 64)
+    try body(&part)
+    if isReading { try part.finish() } else { out.blob(part.out.bytes) }
+  }
+
+  /// A number coded as its difference from a usual one. `trim` omits it at the end of a record if
+  /// it is the usual one.
+  package mutating func trailing(
+    _ number: inout UInt64, usually usual: UInt64 = 0
+  ) throws(FormatError) {
+    var code = number ^ usual
+    if mode == .read, offset == end { code = 0 } else { try varint(&code) }
+    number = code ^ usual
+  }
+
+  /// Omits the zeros at the end of the written bytes.
+  package mutating func trim(from start: Int) {
+    while out.count > start, out.bytes.last == 0 { out.bytes.removeLast() }
+  }
+
   // MARK: Flags
 
   /// A byte of flags, for the calls of `flag` that follow.
-  mutating func flags(_ known: UInt8) throws(FormatError) {
+  package mutating func flags(_ known: UInt8) throws(FormatError) {
     flagByte = out.count
     var byte: UInt8 = 0
     try u8(&byte)
@@ -202,7 +257,7 @@ struct FrameCursor {
     flagByte = Int(byte)
   }
 
-  mutating func flag(_ bit: UInt8, _ flag: inout Bool) {
+  package mutating func flag(_ bit: UInt8, _ flag: inout Bool) {
     if mode == .read {
       flag = flagByte & Int(bit) != 0
     } else if flag {

@@ -189,7 +189,7 @@ extension PushedChange: WireRow {
 }
 
 extension FeedEntry: WireRow {
-  static var blank: FeedEntry {
+  package static var blank: FeedEntry {
     FeedEntry(
       position: .beginning, kind: .put, operation: OperationID(replica: .none, sequence: 0),
       key: [])

@@ -1,61 +1,62 @@
 package import TidemarkEngine
 
-// The coding of marks, entries and positions in records of stores: as in messages.
+/// The value of a record in the log. `code` describes its fields once, for writing and for reading.
+package protocol StoredRecord {
+  /// An empty value to read into.
+  init()
+  mutating func code(_ record: inout FrameCursor) throws(FormatError)
+}
 
-extension ReplicaMark {
-  /// The bytes of a mark, as in an answer, but without its bounds: a feed stores planned positions.
+extension StoredRecord {
   package var encoded: [UInt8] {
-    var visitor = WireVisitor(FrameCursor(writing: 64, budget: 0))
-    visitor.frame.out.varint(number)
-    visitor.frame.out.u64(batchID.bits)
-    var verdicts = verdicts
-    // It cannot throw: texts are cut already, and a batch has no more changes than a message may.
-    try? visitor.verdicts(&verdicts)
-    return visitor.frame.out.bytes
+    var (value, record) = (self, FrameCursor(writing: 64))
+    // It cannot throw: what is in memory was checked when it was read or made.
+    try? value.code(&record)
+    return record.out.bytes
+  }
+
+  package mutating func decode(_ bytes: RawSpan) throws(FormatError) {
+    var record = FrameCursor(reading: [UInt8](copying: bytes))
+    try code(&record)
+    try record.finish()
   }
 
   /// - Parameter bytes: those of ``encoded``.
   package init(decoding bytes: RawSpan) throws(FormatError) {
-    var visitor = WireVisitor(
-      FrameCursor(reading: [UInt8](copying: bytes), isRequest: false, budget: 0))
     self.init()
-    try visitor.frame.varint(&number)
-    try visitor.frame.u64(&batchID.bits)
+    try decode(bytes)
+  }
+}
+
+// Parts of messages that are in records of stores, too.
+
+extension ReplicaMark {
+  /// A mark, as in an answer, but without its bounds: a feed stores planned positions.
+  package mutating func code(_ record: inout FrameCursor) throws(FormatError) {
+    try record.varint(&number)
+    try record.u64(&batchID.bits)
+    var visitor = WireVisitor(record)
     try visitor.verdicts(&verdicts)
-    try visitor.frame.finish()
+    record = visitor.frame
   }
 }
 
 extension FeedEntry {
-  /// The bytes of an entry, as in a page with only this one.
-  package func encoded() throws(FormatError) -> [UInt8] {
-    var frame = FrameCursor(writing: 128 + content.value.count, budget: Limits.keyBytes)
-    var entries = [self]
-    try frame.entries(&entries)
-    return frame.out.bytes
-  }
-
-  /// - Parameter bytes: those of ``encoded()``.
-  package init(decoding bytes: RawSpan) throws(FormatError) {
-    var frame = FrameCursor(
-      reading: [UInt8](copying: bytes), isRequest: false, budget: Limits.keyBytes)
-    var entries: [FeedEntry] = []
-    try frame.entries(&entries)
-    try frame.finish()
+  /// An entry, as in a page with only this one.
+  package mutating func code(_ record: inout FrameCursor) throws(FormatError) {
+    var entries = record.isReading ? [] : [self]
+    try record.entries(&entries)
     guard entries.count == 1 else { throw FormatError("more than one entry") }
     self = entries[0]
   }
 }
 
-extension Position {
-  /// u64 epoch, varint offset.
-  package func encode(into writer: inout ByteWriter) {
-    writer.u64(epoch)
-    writer.varint(offset)
-  }
-
-  package init(from reader: inout ByteReader) throws(FormatError) {
-    let epoch = try reader.u64()
-    self.init(epoch: epoch, offset: try reader.varint())
+extension SyncScope {
+  /// Labels and key prefixes, of any length.
+  package mutating func code(_ record: inout FrameCursor) throws(FormatError) {
+    var (labels, prefixes) = record.isReading ? ([], []) : (labels, prefixBytes)
+    try record.contents(&labels, atMost: .max, each: 1, bytes: .max)
+    try record.contents(&prefixes, atMost: .max, each: 1, bytes: .max)
+    if record.isReading { self = SyncScope(labels: labels, prefixBytes: prefixes) }
   }
 }

@@ -1,5 +1,5 @@
 internal import Tidemark
-internal import TidemarkEngine
+package import TidemarkEngine
 internal import TidemarkNDJSON
 
 /// A value that is coded as a string in JSON, and in its own way in a frame.
@@ -56,7 +56,7 @@ extension BatchID: WireValue {
 }
 
 extension ReplicaID: WireValue {
-  mutating func code(_ frame: inout FrameCursor) throws(FormatError) {
+  package mutating func code(_ frame: inout FrameCursor) throws(FormatError) {
     var bytes = bytes
     try frame.raw(&bytes, count: Self.byteCount)
     if frame.isReading { self = ReplicaID(unchecked: bytes) }
@@ -94,7 +94,7 @@ struct WireFingerprint: WireValue {
 }
 
 extension Position: WireValue {
-  mutating func code(_ frame: inout FrameCursor) throws(FormatError) {
+  package mutating func code(_ frame: inout FrameCursor) throws(FormatError) {
     try frame.u64(&epoch)
     try frame.varint(&offset)
     frame.last = self

@@ -129,14 +129,7 @@ struct WireVisitor {
   ) throws(FormatError) {
     if normalizes { text.cut(to: limit) }
     if !isJSON {
-      var content = isReading ? [] : Array(text.utf8)
-      try frame.bytes(&content, atMost: limit)
-      if isReading {
-        guard let read = String(validating: content, as: UTF8.self) else {
-          throw FormatError("a text is not UTF-8")
-        }
-        text = read
-      }
+      try frame.text(&text, atMost: limit)
     } else if isReading {
       guard let node = try object.take(name, isOptional: isOptional) else { return }
       text = String(decoding: try object.characters(node, name), as: UTF8.self)
