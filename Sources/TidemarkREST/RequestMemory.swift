@@ -74,7 +74,7 @@ struct RequestMemory: Sendable {
   }
 
   mutating func nextOffset(isOfOther: Bool = false) -> UInt64 {
-    head += RequestPlaces.isOfOther(head + 1) == isOfOther ? 1 : 2
+    head += RequestPositions.isOfOther(head + 1) == isOfOther ? 1 : 2
     return head
   }
 
@@ -95,7 +95,7 @@ struct RequestMemory: Sendable {
       // After all positions that the caller knows, and by a random distance, so that a copied or
       // restored store does not get an offset for two versions.
       head = max(head, cursor, request.furthest.offset)
-      head += UInt64.random(in: 1...RequestPlaces.stride)
+      head += UInt64.random(in: 1...RequestPositions.stride)
       if let token = String(validating: request.resumption, as: UTF8.self), !token.isEmpty {
         tokens = [(cursor, token)]
       }

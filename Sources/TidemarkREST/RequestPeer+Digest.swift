@@ -105,10 +105,10 @@ extension RequestPeer {
     }
     let listing: Listing
     if let known { listing = known } else { listing = try await listEverything(request) }
-    let position = places.position(listing.offset)
+    let position = positions.position(listing.offset)
     let parts = try listing.parts(request.paths, position)
     return state.withLock {
-      DigestAnswer(position: position, range: places.range(head: $0.head), parts: parts)
+      DigestAnswer(position: position, range: positions.range(head: $0.head), parts: parts)
     }
   }
 

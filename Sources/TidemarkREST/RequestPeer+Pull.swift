@@ -33,10 +33,10 @@ extension RequestPeer {
       let keyed = try self.keyed(page, request.aliases, &names)
       state.withLock { memory in
         memory.walk = walk
-        memory.take(page, keyed, for: request, places)
+        memory.take(page, keyed, for: request, positions)
       }
     }
-    return state.withLock { $0.answer(request, places) }
+    return state.withLock { $0.answer(request, positions) }
   }
 
   /// Answers with what keys hold: by the last conflict or list, or else by asking the back end.
@@ -84,16 +84,16 @@ extension RequestPeer {
     return state.withLock { memory in
       memory.tell(keys)
       return ValuesAnswer(
-        entries: entries, answered: keys.count, range: places.range(head: memory.head))
+        entries: entries, answered: keys.count, range: positions.range(head: memory.head))
     }
   }
 
   private func entry(_ key: [UInt8], _ held: RequestState) -> FeedEntry {
     // Even, as another writer's; not before any conflict so far, and not after the head.
     let offset = state.withLock { $0.head / 2 * 2 }
-    return places.entry(
-      key, held, at: places.position(offset),
-      OperationID(replica: places.feed, sequence: offset))
+    return positions.entry(
+      key, held, at: positions.position(offset),
+      OperationID(replica: positions.feed, sequence: offset))
   }
 }
 
@@ -207,7 +207,7 @@ extension PeerError {
   }
 }
 
-extension RequestPlaces {
+extension RequestPositions {
   func entry(
     _ key: [UInt8], _ held: RequestState, at position: Position, _ operation: OperationID,
     time: Timestamp? = nil
@@ -243,7 +243,8 @@ extension RequestMemory {
 
   /// Assigns positions to a fetched page, and keeps it for this pull and the next ones.
   mutating func take(
-    _ page: RequestPage, _ keyed: [KeyedChange], for request: PullRequest, _ places: RequestPlaces
+    _ page: RequestPage, _ keyed: [KeyedChange], for request: PullRequest,
+    _ positions: RequestPositions
   ) {
     var entries: [FeedEntry] = []
     for row in keyed {
@@ -252,7 +253,7 @@ extension RequestMemory {
         row.own.map { OperationID(replica: request.replica, sequence: $0) }
         ?? own(change, ofKey: key, of: request.replica)
       let offset = nextOffset(isOfOther: own == nil)
-      let position = places.position(offset)
+      let position = positions.position(offset)
       // The alias of a deleted record must not be used any more.
       if change.state == .absent { note(nil, ofKey: key, request.replica) }
       if let own {
@@ -261,9 +262,9 @@ extension RequestMemory {
         entries.append(entry)
         continue
       }
-      var entry = places.entry(
+      var entry = positions.entry(
         key, change.state, at: position,
-        OperationID(replica: places.feed, sequence: offset), time: change.time)
+        OperationID(replica: positions.feed, sequence: offset), time: change.time)
       guard
         entry.kind == .delete
           || request.scope.contains(key: entry.key, labels: entry.content.labels)
@@ -282,7 +283,7 @@ extension RequestMemory {
   }
 
   /// Answers a pull from the fetched page, within the request's limits.
-  mutating func answer(_ request: PullRequest, _ places: RequestPlaces) -> PullAnswer {
+  mutating func answer(_ request: PullRequest, _ positions: RequestPositions) -> PullAnswer {
     let after = request.after.offset
     var entries: [FeedEntry] = []
     var cursor = max(head, after)
@@ -303,8 +304,8 @@ extension RequestMemory {
       if cursor == window.end { self.window = nil }
     }
     return PullAnswer(
-      entries: entries, cursor: places.position(cursor),
-      range: places.range(head: max(head, cursor)),
+      entries: entries, cursor: positions.position(cursor),
+      range: positions.range(head: max(head, cursor)),
       mark: marks[request.replica] ?? ReplicaMark(),
       resumption: Array((token(at: cursor) ?? "").utf8))
   }

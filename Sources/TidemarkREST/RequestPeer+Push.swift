@@ -29,11 +29,11 @@ extension RequestPeer {
     }
     switch start {
     case .answered(let mark, let head):
-      return PushAnswer(mark: mark, range: places.range(head: head))
+      return PushAnswer(mark: mark, range: positions.range(head: head))
     case .open(let indices):
       defer { state.withLock { _ = $0.pushing.remove(request.replica) } }
       try await sendAll(request, indices)
-      return try state.withLock { try $0.finish(request, places) }
+      return try state.withLock { try $0.finish(request, positions) }
     }
   }
 
@@ -113,7 +113,7 @@ extension RequestPeer {
     let pushed = request.changes[index]
     let replica = request.replica
     if let previous, !state.withLock({ $0.isAnswered(previous, of: replica) }) { return .skipped }
-    let change = places.request(
+    let change = positions.request(
       pushed, of: replica, store: request.store, alias: alias(of: pushed, request))
     do {
       let outcome: RequestOutcome =
@@ -122,7 +122,7 @@ extension RequestPeer {
         : .rejected(
           Rejection(code: "atomic", message: "the back end takes changes one by one only"))
       try state.withLock { (memory: inout RequestMemory) throws in
-        try memory.note(outcome, of: change, canRead: fetch != nil || read != nil, index, places)
+        try memory.note(outcome, of: change, canRead: fetch != nil || read != nil, index, positions)
       }
       return .answered
     } catch let error as PeerError {
@@ -176,26 +176,26 @@ extension RequestMemory {
   /// Notes the outcome of a change as its verdict.
   mutating func note(
     _ outcome: RequestOutcome, of change: RequestChange, canRead: Bool, _ index: Int,
-    _ places: RequestPlaces
+    _ positions: RequestPositions
   ) throws(PeerError) {
     let replica = change.operation.replica
     forgetFaults(on: change.operation)
     let verdict: Verdict
     switch outcome {
     case .applied, .duplicate:
-      let position = noteTaken(change, as: change.alias, index, places)
+      let position = noteTaken(change, as: change.alias, index, positions)
       verdict = outcome == .applied ? .applied(position) : .duplicate(position)
     case .appliedAs(let alias):
       if let fault = alias.fault {
         verdict = .rejected(Rejection(code: Alias.refusal, message: fault))
       } else {
-        verdict = .applied(noteTaken(change, as: alias, index, places))
+        verdict = .applied(noteTaken(change, as: alias, index, positions))
       }
     case .conflict(let state):
       if state != nil || canRead {
         note(state, heldBy: change.key.bytes)
         if state == .absent { note(nil, ofKey: change.key.bytes, replica) }
-        verdict = .conflict(places.position(nextOffset(isOfOther: true)))
+        verdict = .conflict(positions.position(nextOffset(isOfOther: true)))
       } else {
         verdict = .rejected(
           Rejection(code: "conflict", message: "the back end holds something else"))
@@ -215,7 +215,7 @@ extension RequestMemory {
 
   /// Notes a change that the back end has applied.
   private mutating func noteTaken(
-    _ change: RequestChange, as alias: Alias?, _ index: Int, _ places: RequestPlaces
+    _ change: RequestChange, as alias: Alias?, _ index: Int, _ positions: RequestPositions
   ) -> Position {
     let replica = change.operation.replica
     note(change)
@@ -223,7 +223,7 @@ extension RequestMemory {
     let kept = change.kind == .put && !PlantedSyncBug.isOn(.aliasForgotten) ? alias : nil
     note(kept, ofKey: change.key.bytes, replica)
     partial[replica]?.aliases[index] = kept
-    return places.position(nextOffset())
+    return positions.position(nextOffset())
   }
 
   /// How long a change waits if the back end names no time.
@@ -232,7 +232,7 @@ extension RequestMemory {
 
   /// Ends a batch and makes its mark: changes without an answer are `aborted`.
   mutating func finish(
-    _ request: PushRequest, _ places: RequestPlaces
+    _ request: PushRequest, _ positions: RequestPositions
   ) throws(PeerError) -> PushAnswer {
     guard let batch = partial[request.replica], batch.batchID == request.batchID else {
       throw PeerError(.busy, "another batch was pushed meanwhile", retryAfter: .seconds(1))
@@ -243,7 +243,7 @@ extension RequestMemory {
     mark.aliases = batch.aliases
     setMark(mark, of: request.replica)
     partial[request.replica] = nil
-    var answer = PushAnswer(mark: mark, range: places.range(head: head))
+    var answer = PushAnswer(mark: mark, range: positions.range(head: head))
     (answer.later, answer.faulty) = (batch.later, batch.faulty)
     answer.failure = batch.fault?.message
     return answer

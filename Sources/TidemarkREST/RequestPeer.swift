@@ -59,7 +59,7 @@ public final class RequestPeer: Peer {
   }
 
   let options: Options
-  let places: RequestPlaces
+  let positions: RequestPositions
   let send: Send
   let fetch: Fetch?
   let read: Read?
@@ -95,7 +95,7 @@ public final class RequestPeer: Peer {
   ) {
     state = Lock(RequestMemory(clock: clock))
     self.options = options
-    places = RequestPlaces(name: name)
+    positions = RequestPositions(name: name)
     self.send = send
     self.fetch = fetch
     self.read = read
@@ -114,7 +114,7 @@ public final class RequestPeer: Peer {
     try state.withLock { (memory: inout RequestMemory) throws in
       try memory.begin(request, canFetch: fetch != nil)
       return HelloAnswer(
-        feed: places.feed, range: places.range(head: memory.head),
+        feed: positions.feed, range: positions.range(head: memory.head),
         mark: memory.marks[request.replica] ?? ReplicaMark(),
         time: memory.clock.now().sinceEpoch, limits: capabilities.limits)
     }

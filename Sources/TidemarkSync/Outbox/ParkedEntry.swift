@@ -48,14 +48,14 @@ extension Replicator {
 
   /// Counts of the entries that are not synced with this peer.
   public var pending: PendingSummary {
-    get async throws(TidemarkError) { try await host.told { try $0.pendingSummary() } }
+    get async throws(TidemarkError) { try await host.performPublic { try $0.pendingSummary() } }
   }
 
   /// The entries that the peer has refused, in the order of their sequences.
   ///
   /// Other entries are sent without them. A new put or delete of the key replaces a refused entry.
   public func parked() async throws(TidemarkError) -> [ParkedEntry] {
-    try await host.told { try $0.parked() }
+    try await host.performPublic { try $0.parked() }
   }
 
   /// Sends a refused entry again, as a new entry with the same content.
@@ -96,7 +96,7 @@ extension Replicator {
 
   /// The conflicts that the resolver leaves to the user, with both versions.
   public func conflicts() async throws(TidemarkError) -> [Conflict] {
-    try await host.told { state in
+    try await host.performPublic { state in
       let session = try state.session()
       let undecided = try session.waitingForUser().filter { $0.reason == .needsDecision }
       return try undecided.map { try session.conflict($0.change) }
@@ -114,7 +114,7 @@ extension Replicator {
       host.changed.raise()
       news.raise()
     }
-    try await host.told { try $0.session().decide(bytes, resolution) }
+    try await host.performPublic { try $0.session().decide(bytes, resolution) }
   }
 
   /// Changes the entries to replicate, whether the replicator runs or not: a program that opens one
@@ -134,7 +134,7 @@ extension Replicator {
       host.changed.raise()
       poke()
     }
-    return try await host.told(body)
+    return try await host.performPublic(body)
   }
 }
 
@@ -163,7 +163,7 @@ public struct SyncReceipt: Sendable {
   public var current: SyncOutcome? {
     get async throws(TidemarkError) {
       let sequence = sequence
-      return try await host.told { try $0.outcome(of: sequence) }
+      return try await host.performPublic { try $0.outcome(of: sequence) }
     }
   }
 
@@ -177,7 +177,7 @@ public struct SyncReceipt: Sendable {
 extension HostState {
   mutating func outcome(of sequence: UInt64) throws(TidemarkError) -> SyncOutcome? {
     let session = try session()
-    if let position = session.settled.position(of: sequence) { return .synced(position) }
+    if let position = session.acknowledged.position(of: sequence) { return .synced(position) }
     if session.sequencesInFlight.contains(sequence) { return nil }
     guard let change = try log.change(at: sequence) else { return .notSent }
     guard let newest = try log.newestChange(ofKey: change.key), newest.sequence == sequence

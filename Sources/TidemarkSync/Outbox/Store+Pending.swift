@@ -127,7 +127,7 @@ extension Store.Blocking {
   /// Runs `body` with the session of a peer; without a name with that of no peer, to which every
   /// own entry is pending.
   func ask<R>(_ name: String?, _ body: (inout HostState) throws -> R) throws(TidemarkError) -> R {
-    try SyncHost.of(store, name: name ?? "").toldHere(body)
+    try SyncHost.of(store, name: name ?? "").performHere(body)
   }
 }
 
@@ -260,7 +260,7 @@ extension Replicator {
   /// The states of keys, in their order.
   public func states(forKeys keys: [Key]) async throws(TidemarkError) -> [KeyState] {
     let bytes = keys.map(\.bytes)
-    return try await host.told { try $0.states(ofKeys: bytes) }
+    return try await host.performPublic { try $0.states(ofKeys: bytes) }
   }
 
   /// The states of keys, in their order: the present ones, then all whenever one has changed.

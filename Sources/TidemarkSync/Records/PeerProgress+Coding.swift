@@ -42,7 +42,7 @@ extension PeerProgress {
     var (frontier, batchLimit) = (outbox.frontier, outbox.batchLimit)
     try record.varint(&frontier)
     var end = record.out.count
-    try record.trailing(&heardThrough)
+    try record.trailing(&possiblyKnownThrough)
     var runs =
       record.isReading ? SequenceSet() : outbox.pending.symmetricDifference(basis.pending)
     var parts: UInt64 =
@@ -150,9 +150,9 @@ struct PeerState: StoredRecord {
   var progress = PeerProgress()
   var basis = PeerProgress.Basis()
   var batch: OutgoingBatch?
-  /// The newest runs of `settled`, which are not in its own records yet.
-  var tail: [SettledRun] = []
-  var settled = SettledRuns()
+  /// The newest runs of `acknowledged`, which are not in its own records yet.
+  var tail: [AcknowledgedRun] = []
+  var acknowledged = AcknowledgedRuns()
   var pin: RetentionPin?
 
   mutating func code(_ record: inout FrameCursor) throws(FormatError) {
@@ -165,15 +165,15 @@ struct PeerState: StoredRecord {
       try some.code(&record, progress, basis.epoch)
       batch = some
     }
-    var runs = record.isReading ? [] : SettledRunsCoding.encode(tail[...], epoch: basis.epoch)
+    var runs = record.isReading ? [] : AcknowledgedRunsCoding.encode(tail[...], epoch: basis.epoch)
     try record.bytes(&runs, atMost: .max)
-    if record.isReading { tail = try SettledRunsCoding.decode(runs, epoch: basis.epoch) }
+    if record.isReading { tail = try AcknowledgedRunsCoding.decode(runs, epoch: basis.epoch) }
   }
 
   /// The value of the step's record.
   static func encode(
     _ progress: PeerProgress, _ basis: PeerProgress.Basis, _ batch: OutgoingBatch?,
-    _ tail: [SettledRun], _ pin: RetentionPin
+    _ tail: [AcknowledgedRun], _ pin: RetentionPin
   ) -> [UInt8] {
     pin.record(
       before: PeerState(progress: progress, basis: basis, batch: batch, tail: tail).encoded)

@@ -39,7 +39,7 @@ package struct PeerProgress: Sendable, Hashable {
   /// Own changes up to here may be known to other replicas although the feed lacks them (restored
   /// or recreated) or has them under a previous replica id of this store. 0 if neither has
   /// happened.
-  package var heardThrough: UInt64 = 0
+  package var possiblyKnownThrough: UInt64 = 0
   /// The feed may have own changes up to here under a previous replica id, sent by a copy of this
   /// store or before it was restored. 0 while it has its first id.
   package var renamedThrough: UInt64 = 0
@@ -61,7 +61,7 @@ package struct PeerProgress: Sendable, Hashable {
 
   /// Whether a restored feed is pulled again: it may have own changes whose entries compaction has
   /// dropped here, such as deletes.
-  var readsAgain: Bool { cursor.offset < comparedThrough.offset }
+  var isRereading: Bool { cursor.offset < comparedThrough.offset }
 
   /// Numbers the next batch after this one.
   mutating func count(_ number: UInt64, _ id: BatchID) { (self.number, batchID) = (number, id) }
@@ -73,9 +73,9 @@ package struct PeerProgress: Sendable, Hashable {
     head.epochs = Array(range.epochs.suffix(Self.mostEpochs))
   }
 
-  /// The last own change that the peer may have. At least 1, so that `heardThrough` is never 0
-  /// after a restore, even if nothing was ever written.
-  var lastSent: UInt64 { max(1, heardThrough, outbox.frontier) }
+  /// The last own change that the peer may have. At least 1, so that `possiblyKnownThrough` is
+  /// never 0 after a restore, even if nothing was ever written.
+  var lastSent: UInt64 { max(1, possiblyKnownThrough, outbox.frontier) }
 }
 
 /// A resync: work that makes store and feed agree again, before anything is pushed or pulled. It is

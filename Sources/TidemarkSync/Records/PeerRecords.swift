@@ -37,19 +37,19 @@ package final class PeerRecords {
       guard let reason: WaitReason = try table.read(.peerWaiting, key: key) else { continue }
       saved.progress.outbox.restore(try log.change(at: sequence), sequence, reason)
     }
-    saved.settled = try settled(saved.tail)
+    saved.acknowledged = try acknowledged(saved.tail)
     // While a pin cannot be read, compaction keeps everything.
     saved.pin = try? RetentionPin(decoding: pin.rawSpan)
     return saved
   }
 
-  private func settled(_ tail: [SettledRun]) throws(TidemarkError) -> SettledRuns {
+  private func acknowledged(_ tail: [AcknowledgedRun]) throws(TidemarkError) -> AcknowledgedRuns {
     var found: [(number: UInt32, value: [UInt8])] = []
     for (key, number) in numbered(.peerSettled, bytes: Self.settledBytes) {
       guard let value = try table.value(of: .peerSettled, key: key) else { continue }
       found.append((UInt32(number), value))
     }
-    do { return try SettledRuns(decoding: found, tail: tail) } catch {
+    do { return try AcknowledgedRuns(decoding: found, tail: tail) } catch {
       throw Self.unreadable(error)
     }
   }
@@ -90,10 +90,10 @@ package final class PeerRecords {
 
   /// - Returns: the basis, which is in force once the commit has succeeded; see `basisWasWritten`.
   func write(
-    _ progress: PeerProgress, _ settled: inout SettledRuns, _ outgoing: OutgoingBatch?,
+    _ progress: PeerProgress, _ acknowledged: inout AcknowledgedRuns, _ outgoing: OutgoingBatch?,
     _ pin: RetentionPin, into batch: inout OperationBatch
   ) throws(TidemarkError) -> PeerProgress.Basis {
-    for (index, value) in settled.drainChanges() {
+    for (index, value) in acknowledged.drainChanges() {
       let key = key(UInt64(index), bytes: Self.settledBytes)
       try write(.peerSettled, key: key, value, into: &batch)
     }
@@ -111,7 +111,7 @@ package final class PeerRecords {
       written.note(bytes.rawSpan)
       try RecordTable.add(.peerProgress, key: name, value: bytes, to: &batch)
     }
-    let step = PeerState.encode(progress, written, outgoing, settled.tail, pin)
+    let step = PeerState.encode(progress, written, outgoing, acknowledged.tail, pin)
     try RecordTable.add(.pin, key: pinKey, value: step, to: &batch)
     return written
   }

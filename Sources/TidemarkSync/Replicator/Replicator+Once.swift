@@ -22,7 +22,7 @@ extension Replicator {
 
   private func syncUntil(_ deadline: ContinuousClock.Instant?) async throws -> SyncReport {
     let (goal, retries) = (store.lastSequence, deadline != nil)
-    if !retries, let busy = try await host.perform({ try $0.patience() }) { throw busy }
+    if !retries, let busy = try await host.perform({ try $0.savedRetryAfter() }) { throw busy }
     let before = try await host.perform { $0.totals }
     let end = deadline ?? .now + .seconds(1 << 31)
     let outcome = try await withDeadline({ end }) { [self] () async throws -> HoldReason? in
@@ -55,7 +55,7 @@ extension Replicator {
   private func once(_ goal: UInt64, retries: Bool) async throws -> HoldReason? {
     var backoff = newBackoff()
     let direction = configuration.direction
-    try await heedPatience()
+    try await waitForRetryAfter()
     try await host.perform { try $0.session().delayed.forgetFaults() }
     while true {
       let pokes = pokes.count

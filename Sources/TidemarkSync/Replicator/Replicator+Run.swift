@@ -16,7 +16,7 @@ extension Replicator {
       let clock = replicator.store.engine.environment.clock
       var isFresh = true
       var poked: UInt64 = 0
-      try await replicator.heedPatience()
+      try await replicator.waitForRetryAfter()
       var asked = clock.monotonicNanoseconds()
       while true {
         try Task.checkCancellation()
@@ -181,7 +181,7 @@ extension Replicator {
       await countPending(always: false)
       if call.kind == .pushRequest, direction.pushes {
         // The next batch is formed while this one is in flight. An error here occurs again later.
-        host.performAside { [peer] state in
+        host.performLater { [peer] state in
           if let next = try? state.session().prepareBatch() { peer.prepare(next) }
         }
       }

@@ -49,21 +49,22 @@ extension Replicator {
     }
     let (owner, others) = (owner, scopes)
     switch mode {
-    case .discard: try await host.told { try $0.signOut(owner, keeping: others, isForced: true) }
+    case .discard:
+      try await host.performPublic { try $0.signOut(owner, keeping: others, isForced: true) }
     case .send(let deadline):
       do {
-        try await host.told { try $0.signOut(owner, keeping: others, isForced: false) }
+        try await host.performPublic { try $0.signOut(owner, keeping: others, isForced: false) }
       } catch {
         guard error.code == .unsentChanges else { throw error }
         _ = try await syncOnce(deadline: deadline)
-        try await host.told { try $0.signOut(owner, keeping: others, isForced: false) }
+        try await host.performPublic { try $0.signOut(owner, keeping: others, isForced: false) }
       }
     }
     host.changed.raise()
     poke()
     await stop()
     // Opening a session carries out the sign-out that was recorded.
-    try await host.told { _ = try $0.session() }
+    try await host.performPublic { _ = try $0.session() }
   }
 }
 

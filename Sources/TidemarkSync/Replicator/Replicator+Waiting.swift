@@ -140,7 +140,7 @@ extension Replicator {
       change { $0.phase = .paused(reason) }
     } else {
       if asked ?? .zero > .zero {
-        _ = try? await host.perform { try $0.recordPatience(wait.total) }
+        _ = try? await host.perform { try $0.recordRetryAfter(wait.total) }
       }
       await countUnlessMuch()
       showWaiting(for: wait.total)
@@ -162,8 +162,8 @@ extension Replicator {
   }
 
   /// Waits for the end of a `Retry-After` that was saved before this replicator was started.
-  func heedPatience() async throws {
-    guard let busy = try await host.perform({ try $0.patience() }) else { return }
+  func waitForRetryAfter() async throws {
+    guard let busy = try await host.perform({ try $0.savedRetryAfter() }) else { return }
     let left = busy.retryAfter ?? .zero
     showWaiting(for: left)
     try await sleepFirmly(for: left)

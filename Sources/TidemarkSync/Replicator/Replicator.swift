@@ -261,7 +261,7 @@ extension Replicator {
       let isCalling = [.connecting, .pushing, .pulling].contains(state.status.phase)
       return counted != through && !isCalling
     }
-    guard isDue, let pending = try? host.toldHere({ try $0.pendingSummary() }) else { return }
+    guard isDue, let pending = try? host.performHere({ try $0.pendingSummary() }) else { return }
     note(pending, through: through)
   }
 

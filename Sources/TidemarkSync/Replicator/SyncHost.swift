@@ -50,7 +50,7 @@ final class SyncHost: Sendable {
   /// - Returns: the number of the owner, to release it with.
   /// - Throws: `invalidArgument` if another replicator owns it.
   func take(_ settings: HostState.Settings) throws(TidemarkError) -> Int {
-    try toldHere { state in
+    try performHere { state in
       guard state.settings == nil else {
         throw TidemarkError(
           .invalidArgument,
@@ -79,19 +79,19 @@ final class SyncHost: Sendable {
   }
 
   /// The same for public API: every error is a `TidemarkError`.
-  func told<R: Sendable>(
+  func performPublic<R: Sendable>(
     _ body: @escaping @Sendable (inout HostState) throws -> R
   ) async throws(TidemarkError) -> R {
     try await TidemarkError.asSyncError { try await perform(body) }
   }
 
   /// Runs `body` on the host's thread without waiting for it; does nothing without a thread.
-  func performAside(_ body: @escaping @Sendable (inout HostState) -> Void) {
+  func performLater(_ body: @escaping @Sendable (inout HostState) -> Void) {
     thread?.add { [state] in state.withLock { body(&$0) } }
   }
 
   /// The same on the calling thread, which blocks.
-  func toldHere<R>(_ body: (inout HostState) throws -> R) throws(TidemarkError) -> R {
+  func performHere<R>(_ body: (inout HostState) throws -> R) throws(TidemarkError) -> R {
     do { return try state.withLock(body) } catch { throw TidemarkError(sync: error) }
   }
 }
@@ -308,7 +308,7 @@ struct PeerStatus: Sendable, Hashable {
   var errorTime: UInt64 = 0
   var error = ""
   /// The end of the peer's `Retry-After`, before which it is not called; 0 for none.
-  var patienceEnds: UInt64 = 0
+  var retryAfterEnds: UInt64 = 0
 }
 
 extension PeerStatus: StoredRecord {
@@ -326,7 +326,7 @@ extension PeerStatus: StoredRecord {
     try record.varint(&errorTime)
     try record.text(&error)
     // Version 1 has no such field.
-    if version > 1 { try record.varint(&patienceEnds) }
+    if version > 1 { try record.varint(&retryAfterEnds) }
   }
 }
 
@@ -339,7 +339,7 @@ extension HostState {
     status.lastSuccess = now
     status.error = ""
     status.errorTime = 0
-    status.patienceEnds = 0
+    status.retryAfterEnds = 0
     if let head = session.range?.head { status.head = head }
     if case .helloAnswer(let hello) = answer {
       status.leaseEnds =
@@ -356,7 +356,7 @@ extension HostState {
     if let target = settings?.target, !target.isEmpty { status.target = target }
     let age = status.lastSuccess - min(recorded?.lastSuccess ?? 0, status.lastSuccess)
     if let recorded, recorded.target == status.target, recorded.scope == status.scope,
-      recorded.error == status.error, recorded.patienceEnds == status.patienceEnds,
+      recorded.error == status.error, recorded.retryAfterEnds == status.retryAfterEnds,
       age < Self.recordInterval
     {
       return

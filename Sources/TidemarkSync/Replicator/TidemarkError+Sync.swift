@@ -90,7 +90,7 @@ extension Replicator {
   /// Decides about the many keys that a comparison found deleted at the peer, and continues.
   /// - Throws: `invalidArgument` when there is nothing to decide.
   public func decideDeletions(_ decision: DeletionsDecision) async throws(TidemarkError) {
-    try await host.told { state in
+    try await host.performPublic { state in
       let session = try state.session()
       guard session.undecidedDeletions != nil else {
         throw TidemarkError(.invalidArgument, "there are no deletions to decide on")

@@ -33,7 +33,7 @@ struct BatchBuilder: PeerView {
   /// The lowest priority that the budget lets through; nil for all.
   let least: Int64?
 
-  var settled: SettledRuns { session.settled }
+  var acknowledged: AcknowledgedRuns { session.acknowledged }
   var inFlight: BatchInFlight? { session.inFlight }
   var outbox: Outbox {
     get { progress.outbox }

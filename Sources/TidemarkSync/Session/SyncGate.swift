@@ -86,9 +86,9 @@ extension SyncSession {
   func nextPull(_ range: FeedRange) throws(TidemarkError) -> PullRequest? {
     let cursor = progress.cursor.offset
     guard cursor < range.head,
-      reads || capabilities.hasMarkBehindBatch && ownAskedAt != cursor
+      reads || capabilities.hasMarkBehindBatch && ownPullCursor != cursor
     else { return nil }
-    if !reads { ownAskedAt = cursor }
+    if !reads { ownPullCursor = cursor }
     var request = try pullRequest()
     request.ownOnly = !reads
     return request

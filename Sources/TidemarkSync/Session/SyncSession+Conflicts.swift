@@ -25,7 +25,7 @@ extension SyncSession {
       }
       keys.append(entry.key)
       // After a failure keys are requested singly, to find the one on which the peer fails.
-      if keys.count == limits.changes || failuresToTell > 0 { break }
+      if keys.count == limits.changes || valuesFailures > 0 { break }
     }
     return keys
   }
@@ -36,9 +36,9 @@ extension SyncSession {
     let found = Dictionary(answer.entries.map { ($0.key, $0) }) { $1 }
     // Only requested keys: a key in conflict since then was not answered, and does not count as
     // absent.
-    let asked = keysAsked.prefix(answer.answered)
-    keysAsked = []
-    failuresToTell = 0
+    let asked = requestedKeys.prefix(answer.answered)
+    requestedKeys = []
+    valuesFailures = 0
     let named = try aliasChanges(of: answer, absent: asked.filter { found[$0]?.kind != .put })
     try commit(aliases: named) { tx in
       for key in asked {
@@ -155,7 +155,7 @@ extension SyncTransaction {
   ) throws {
     let slot = try log.slot(ofKey: key)
     let newest = try log.newestChange(ofKey: key)
-    guard let newest, try isPending(newest) || isAtStake(newest, remote) else {
+    guard let newest, try isPending(newest) || wouldBeOverwritten(newest, remote) else {
       // An older version, of a page pulled again, must not replace a newer one.
       if let newest, newest.kind != .evict, let known = position(of: newest),
         known.offset > remote.position.offset

@@ -61,16 +61,16 @@ extension SyncSession {
     let history = try log.historyStart()
     guard history > prunedHistory, progress.resync == nil else { return }
     prunedHistory = history
-    let unread = settled.firstUnread(after: progress.cursor.offset) ?? .max
+    let unread = acknowledged.firstUnread(after: progress.cursor.offset) ?? .max
     // Two versions of a live key are asked for: its newest, and the base of a pending one.
     let least = 2 * log.liveKeys + Self.runsUnpruned
-    let kept = try settled.pruned(above: least) { run in
+    let kept = try acknowledged.pruned(above: least) { run in
       // A long run takes no more bytes than a short one, and more time to search.
       try run.last >= min(history, unread) || run.count > Self.mostInShortRun
         || run.sequences.contains { try log.change(at: $0) != nil }
     }
     guard let kept else { return }
-    try commit(.buffered) { tx in tx.settled.replaceAll(with: kept) }
+    try commit(.buffered) { tx in tx.acknowledged.replaceAll(with: kept) }
   }
 
   private static let mostInShortRun: UInt64 = 64
@@ -99,12 +99,12 @@ extension SyncSession {
       // Entries of the old feed are adopted: sent to the new one. A comparison is needed as well,
       // since a feed recreated from a backup lists positions of the old one.
       if hadPeer {
-        next.heardThrough = progress.lastSent
+        next.possiblyKnownThrough = progress.lastSent
         next.resync = Resync(
           adopts: true, compares: capabilities.hasDigest, keepsCursor: capabilities.hasDigest)
       }
       tx.progress = next
-      tx.settled.removeAll()
+      tx.acknowledged.removeAll()
     }
   }
 
@@ -123,17 +123,18 @@ extension SyncSession {
     try commit { tx in
       tx.progress.cursor = answer.range.position(ofOffset: common)
       tx.progress.resumption = []
-      tx.progress.heardThrough = tx.progress.lastSent
+      tx.progress.possiblyKnownThrough = tx.progress.lastSent
       tx.progress.comparedThrough = .beginning
-      tx.settled.findUnread(after: common)
+      tx.acknowledged.findUnread(after: common)
       tx.adoptName()
       if PlantedSyncBug.isOn(.lateBatchForgotten) {
         tx.resendBatch()
         tx.progress.count(answer.mark.number, answer.mark.batchID)
       }
-      let before = tx.settled
+      let before = tx.acknowledged
       // A delete of an absent key got the position `beginning`; a later backup may have the key.
-      for sequence in tx.settled.removeLost({ $0 != .beginning && answer.range.contains($0) }) {
+      for sequence in tx.acknowledged.removeLost({ $0 != .beginning && answer.range.contains($0) })
+      {
         if PlantedSyncBug.isOn(.lostNotSentAgain) { continue }
         tx.outbox.resend(sequence)
         // If it replaced a change that was never sent, compaction may have dropped its base.
@@ -169,7 +170,7 @@ extension SyncSession {
   private func changeScope(_ answer: HelloAnswer) throws {
     let isOfAnotherReach = isOfAnotherReach(answer)
     // Own changes may be in the feed although nothing was pulled yet.
-    let isFirst = progress.cursor == .beginning && (!isOfAnotherReach || settled.isEmpty)
+    let isFirst = progress.cursor == .beginning && (!isOfAnotherReach || acknowledged.isEmpty)
     if !isFirst { try beginResync(seenThrough: 0) }
     let passed = try passedOver()
     let refused = isOfAnotherReach ? try refusedForReach() : []
@@ -210,7 +211,7 @@ extension SyncSession {
       guard entry.head.kind == .put else { continue }
       let change = try LoggedChange(entry)
       // One below a pending change counts as well, so that the pin keeps the base of both.
-      guard isUnheard(change), !isPending(change),
+      guard isUnsentPut(change), !isPending(change),
         let newest = try log.newestChange(ofKey: change.key),
         newest.sequence == change.sequence || isPending(newest), try isWithin(newest)
       else { continue }
@@ -247,7 +248,7 @@ extension SyncSession {
     try log.changeReplica()
     try commit { tx in tx.adoptName() }
     // The peer takes a store that has pulled nothing for an empty one and keeps no deletes for it.
-    if progress.cursor == .beginning, !settled.isEmpty { try beginResync(seenThrough: 0) }
+    if progress.cursor == .beginning, !acknowledged.isEmpty { try beginResync(seenThrough: 0) }
     // The next call is a hello under the new replica id.
     disconnect()
   }
@@ -273,7 +274,7 @@ extension SyncTransaction {
     progress.count(0, .none)
     progress.renamedThrough = log.head
     // The feed may have changes under the previous id whose verdicts did not arrive.
-    progress.heardThrough = progress.lastSent
+    progress.possiblyKnownThrough = progress.lastSent
     if PlantedSyncBug.isOn(.batchLostByRename) { inFlight = nil }
     resendBatch()
   }

@@ -144,7 +144,7 @@ extension PeerView {
     while previous > 0 {
       guard let version = try log.change(at: previous) else { return nil }
       let settledAt =
-        version.attributes.origin == nil ? settled.position(of: version.sequence) : nil
+        version.attributes.origin == nil ? acknowledged.position(of: version.sequence) : nil
       if let position = version.position ?? settledAt {
         return try remoteState(of: version, at: position)
       }

@@ -81,7 +81,7 @@ extension PeerView {
     }
     // A put that was never sent may hide an earlier own version of the key that the feed has.
     let known =
-      isUnheard(newest)
+      isUnsentPut(newest)
       ? try knownRemote(ofKey: entry.key, from: newest)
       : try reflectedRemote(ofKey: entry.key, newest: newest)
     return known.map { $0.position.offset >= entry.position.offset } ?? false
@@ -97,7 +97,7 @@ extension PeerView {
     let mark = session.lastMark
     if entry.position.offset <= mark.head, isOurs(mark.number, mark.batch) { return false }
     let sequence = entry.operation.sequence
-    return settled.position(of: sequence) != entry.position
+    return acknowledged.position(of: sequence) != entry.position
       && !sequencesInFlight.contains(sequence)
   }
 
@@ -107,7 +107,7 @@ extension PeerView {
       return entry.operation.sequence
     }
     // Only after a restore or a change of id can an own change be there under another replica id.
-    guard progress.heardThrough > 0, entry.kind != .left else { return nil }
+    guard progress.possiblyKnownThrough > 0, entry.kind != .left else { return nil }
     return try pending(in: entry)
   }
 
@@ -117,7 +117,8 @@ extension PeerView {
   fileprivate func pending(in entry: FeedEntry) throws(TidemarkError) -> UInt64? {
     var version = try log.newestChange(ofKey: entry.key)
     while let change = version, position(of: change) == nil {
-      if isPending(change), change.sequence <= progress.heardThrough || change.isBroughtBack,
+      if isPending(change),
+        change.sequence <= progress.possiblyKnownThrough || change.isBroughtBack,
         change.commitTime == entry.commitTime,
         change.kind == (entry.kind == .put ? .put : .delete),
         try log.content(of: change) == entry.content
@@ -132,8 +133,8 @@ extension PeerView {
   /// Whether changes that a restored feed had lost are pending or in flight: a later backup of the
   /// feed may have them, and changes based upon them.
   var bringsBackLost: Bool {
-    outbox.pending.first.map { $0 <= progress.heardThrough } ?? false
-      || batchInFlight.map(isHeardOf) ?? false
+    outbox.pending.first.map { $0 <= progress.possiblyKnownThrough } ?? false
+      || batchInFlight.map(hasLostChanges) ?? false
   }
 }
 
@@ -157,13 +158,13 @@ extension SyncTransaction {
     let wasPending = outbox.pending.contains(sequence)
     // Above the head: a copy of this store has sent it.
     if sequence <= log.head { outbox.decide(sequence) }
-    if hasWaited || wasPending && sequence <= progress.heardThrough { compareReach() }
-    settled.add(sequence, at: position)
+    if hasWaited || wasPending && sequence <= progress.possiblyKnownThrough { compareReach() }
+    acknowledged.add(sequence, at: position)
     // A newer delete, or put out of scope, was not needed while the feed lacked this change.
-    guard progress.heardThrough > 0 || !capabilities.isNumbered,
+    guard progress.possiblyKnownThrough > 0 || !capabilities.isNumbered,
       let change = try log.change(at: sequence),
       let newest = try log.newestChange(ofKey: change.key), newest.sequence > sequence,
-      newest.isOwn, !isPending(newest), settled.position(of: newest.sequence) == nil
+      newest.isOwn, !isPending(newest), acknowledged.position(of: newest.sequence) == nil
     else { return }
     outbox.resend(newest.sequence)
   }
@@ -177,7 +178,7 @@ extension SyncTransaction {
     var resync = progress.resync ?? Resync()
     resync.compares = true
     resync.seenThrough = progress.cursor.offset
-    resync.keepsCursor = progress.readsAgain || bringsBackLost
+    resync.keepsCursor = progress.isRereading || bringsBackLost
     resync.evict()
     progress.resync = resync
   }
@@ -186,7 +187,7 @@ extension SyncTransaction {
   mutating func purge(_ entry: FeedEntry) throws(TidemarkError) {
     guard let slot = try log.slot(ofKey: entry.key), !slot.isDeleted,
       let newest = try log.newestChange(ofKey: entry.key), !isPending(newest),
-      !isUnheard(newest), newest.attributes.entryClass == .owned
+      !isUnsentPut(newest), newest.attributes.entryClass == .owned
     else { return }
     try operations.evict(entry, upon: slot)
     // The remote state beside it would keep a second copy of the value.

@@ -71,8 +71,8 @@ extension SyncSession {
     guard answer.answered > 0 else { throw PeerError(.malformed, "no key was answered") }
     if answer.entries.contains(where: isForeign) { return try rename() }
     // Only requested keys count: the absence of others means nothing.
-    let keys = Array(keysAsked.prefix(answer.answered))
-    keysAsked = []
+    let keys = Array(requestedKeys.prefix(answer.answered))
+    requestedKeys = []
     guard now.differing.prefix(keys.count).map(\.key) == keys else { return }
     let found = Dictionary(answer.entries.map { ($0.key, $0) }) { $1 }
     var gone: [[UInt8]] = []
@@ -159,7 +159,7 @@ extension SyncSession {
     try commit { tx in
       guard capabilities.hasDigest else {
         // The peer gives no digests: everything is pulled again.
-        tx.settled.findUnread(after: 0)
+        tx.acknowledged.findUnread(after: 0)
         tx.progress.cursor = .beginning
         tx.progress.resumption = []
         return
@@ -168,7 +168,7 @@ extension SyncSession {
       var resync = tx.progress.resync ?? Resync()
       resync.compares = true
       // Own changes that the feed may have must be pulled before anything is sent.
-      if canRead, tx.progress.readsAgain || bringsBackLost { resync.keepsCursor = true }
+      if canRead, tx.progress.isRereading || bringsBackLost { resync.keepsCursor = true }
       resync.seenThrough = min(seenThrough, tx.progress.resync?.seenThrough ?? seenThrough)
       tx.progress.resync = resync
     }

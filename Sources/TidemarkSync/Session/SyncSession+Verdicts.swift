@@ -62,8 +62,8 @@ extension SyncSession {
 extension PeerView {
   /// Whether a batch has changes that a restored peer had lost. If it has them again, their
   /// verdicts may date from a wider authorization.
-  func isHeardOf(_ batch: OutgoingBatch) -> Bool {
-    batch.items.contains { $0.sequence <= progress.heardThrough }
+  func hasLostChanges(_ batch: OutgoingBatch) -> Bool {
+    batch.items.contains { $0.sequence <= progress.possiblyKnownThrough }
   }
 
   /// Whether a verdict cannot be handled without its change, which most batches need not read: all
@@ -99,7 +99,7 @@ extension SyncTransaction {
     var reason: WaitReason?
     switch verdict {
     case .applied(let position), .duplicate(let position):
-      settled.add(sequence, at: position)
+      acknowledged.add(sequence, at: position)
       // A delete of an absent key gets the position `beginning`.
       if let change, position != .beginning, let found = try conflicting(ofKey: change.key) {
         if found.state.position.offset > position.offset {
@@ -145,7 +145,7 @@ extension SyncTransaction {
     // A halved batch has passed, so the next one may be twice as large.
     outbox.batchLimit =
       outbox.batchLimit > UInt64(session.limits.changes) ? 0 : outbox.batchLimit * 2
-    if isHeardOf(batch) { compareReach() }
+    if hasLostChanges(batch) { compareReach() }
   }
 
   /// Evicts a key that has the same record at the back end as another key's change.
@@ -171,7 +171,7 @@ extension SyncSession {
   /// again in halves, until the change that fails is alone and is parked.
   package func failed(_ error: PeerError) throws {
     let hadRange = range != nil
-    let asked = keysAsked
+    let asked = requestedKeys
     disconnect()
     switch error.kind {
     case .unavailable, .busy, .unauthorized: break
@@ -179,7 +179,7 @@ extension SyncSession {
       try beginResync(seenThrough: progress.cursor.offset, canRead: error.kind == .leaseExpired)
     case .forbidden, .malformed, .failed:
       if error.kind != .forbidden, !asked.isEmpty, progress.resync == nil {
-        return try failedToTell(asked, error)
+        return try valuesFailed(asked, error)
       }
       guard hadRange, progress.resync == nil else { return }
       inFlight?.failures += 1
@@ -189,11 +189,11 @@ extension SyncSession {
 
   /// After a failed values request keys are requested singly, and a change is parked if the peer
   /// keeps failing on its key: it must not hold up all others.
-  private func failedToTell(_ keys: [[UInt8]], _ error: PeerError) throws {
-    failuresToTell += 1
-    guard keys.count == 1, failuresToTell >= BatchInFlight.mostFailures else { return }
+  private func valuesFailed(_ keys: [[UInt8]], _ error: PeerError) throws {
+    valuesFailures += 1
+    guard keys.count == 1, valuesFailures >= BatchInFlight.mostFailures else { return }
     // The next key is parked after one failure.
-    failuresToTell -= 1
+    valuesFailures -= 1
     try commit { tx in
       guard let waiting = tx.outbox.waiting.entry(ofKey: keys[0]), waiting.reason.position != nil,
         let change = try log.change(at: waiting.sequence)

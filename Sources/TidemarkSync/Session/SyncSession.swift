@@ -18,7 +18,7 @@ package final class SyncSession {
   package let records: PeerRecords
   package internal(set) var progress: PeerProgress
   package internal(set) var inFlight: BatchInFlight?
-  package internal(set) var settled: SettledRuns
+  package internal(set) var acknowledged: AcknowledgedRuns
   /// The epochs and end of the peer's feed, from its last answer; nil before the session's hello.
   package internal(set) var range: FeedRange?
   /// Fingerprint of the entries that the authorization covers, from the hello; nil if not given.
@@ -41,9 +41,9 @@ package final class SyncSession {
   /// Whether the session pulls entries of other replicas: the direction of the last `next`.
   var reads = true
   /// The cursor's offset at the last pull for own entries alone; it is not repeated at this offset.
-  var ownAskedAt: UInt64?
+  var ownPullCursor: UInt64?
   /// The keys of the last values request, until its answer arrives.
-  var keysAsked: [[UInt8]] = []
+  var requestedKeys: [[UInt8]] = []
   /// The number of waiting entries, if it is at `mostWaiting`, so that nothing more is sent.
   var tooManyWaiting: Int?
   package internal(set) var totals = SyncTotals()
@@ -53,7 +53,7 @@ package final class SyncSession {
   /// Whether verdicts are in memory only: after a crash the peer's mark delivers them again.
   package internal(set) var hasUnwritten = false
   /// Every decided own entry up to here is in the feed. The saved pin lags by unwritten verdicts.
-  var settledThrough: UInt64 = 0
+  var acknowledgedThrough: UInt64 = 0
   var deferred = DeferredChanges()
   var delayed = DelayedChanges()
   /// The batch built while another one is in flight; nil once it may be stale.
@@ -68,7 +68,7 @@ package final class SyncSession {
   /// Whether a comparison by digest has ended since the last hello, which reports it to the peer.
   var hasCompared = false
   /// How many values requests have failed in a row; from the first on keys are requested singly.
-  var failuresToTell = 0
+  var valuesFailures = 0
   /// The retention pin that was written last.
   package internal(set) var pin: RetentionPin?
 
@@ -85,10 +85,10 @@ package final class SyncSession {
     records = try PeerRecords(log, peer: self.name)
     let saved = try records.savedState()
     progress = saved?.progress ?? PeerProgress()
-    settled = saved?.settled ?? SettledRuns()
-    settled.findUnread(after: progress.cursor.offset)
+    acknowledged = saved?.acknowledged ?? AcknowledgedRuns()
+    acknowledged.findUnread(after: progress.cursor.offset)
     pin = saved?.pin
-    settledThrough = pin?.settledThrough ?? 0
+    acknowledgedThrough = pin?.acknowledgedThrough ?? 0
     inFlight = saved?.batch.map { BatchInFlight($0) }
     // A later change of the key supersedes an entry that waits for the user.
     for entry in outbox.waiting.entries.values where entry.reason.position == nil {
@@ -111,7 +111,7 @@ package final class SyncSession {
   ) throws -> WireMessage? {
     self.gate = gate
     reads = direction.pulls
-    keysAsked = []
+    requestedKeys = []
     // Entries that waited for the user may have been decided since the last call.
     tooManyWaiting = nil
     guard range != nil else {
@@ -163,13 +163,13 @@ package final class SyncSession {
     var request = PullRequest(
       replica: replica, after: progress.cursor, scope: scope,
       limits: SyncLimits(changes: limits.changes, bytes: batchBytes),
-      waitMilliseconds: waitMilliseconds, everyVersion: progress.heardThrough > 0)
+      waitMilliseconds: waitMilliseconds, everyVersion: progress.possiblyKnownThrough > 0)
     request.aliases = try knownAliases()
     return request
   }
 
   func valuesRequest(_ keys: [[UInt8]]) throws(TidemarkError) -> ValuesRequest {
-    keysAsked = keys
+    requestedKeys = keys
     var request = ValuesRequest(replica: replica, keys: keys)
     request.aliases = try knownAliases()
     return request
@@ -248,7 +248,7 @@ package final class SyncSession {
   /// Whether a feed still has all positions that this store has seen; if not, it was restored.
   func holdsWhatIsKnown(_ range: FeedRange) -> Bool {
     range.contains(progress.furthest) && range.contains(progress.cursor)
-      && (!progress.readsAgain || range.contains(progress.comparedThrough))
+      && (!progress.isRereading || range.contains(progress.comparedThrough))
       && comparing?.walk.position.map(range.contains) ?? true
   }
 
@@ -257,7 +257,7 @@ package final class SyncSession {
   package func disconnect() {
     range = nil
     comparing = nil
-    ownAskedAt = nil
+    ownPullCursor = nil
     outgoing.forgetPeer()
     incoming.forgetPeer()
   }
@@ -266,7 +266,7 @@ package final class SyncSession {
     // While a restored feed is pulled again, the compared position counts: deletes before it are
     // not needed, and the beginning as cursor would mean a store that holds nothing.
     var request = HelloRequest(
-      replica: replica, cursor: progress.readsAgain ? progress.comparedThrough : progress.cursor,
+      replica: replica, cursor: progress.isRereading ? progress.comparedThrough : progress.cursor,
       scope: scope, hasResynced: hasCompared, resumption: progress.resumption, reads: reads)
     request.mark = ReplicaMark(number: progress.number, batchID: progress.batchID)
     request.furthest = progress.furthest

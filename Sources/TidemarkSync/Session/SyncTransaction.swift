@@ -7,7 +7,7 @@ internal import TidemarkSyncProtocol
 package protocol PeerView {
   var session: SyncSession { get }
   var progress: PeerProgress { get }
-  var settled: SettledRuns { get }
+  var acknowledged: AcknowledgedRuns { get }
   var inFlight: BatchInFlight? { get }
 }
 
@@ -28,7 +28,7 @@ extension PeerView {
 package struct SyncTransaction: PeerView {
   package let session: SyncSession
   package var progress: PeerProgress
-  package var settled: SettledRuns
+  package var acknowledged: AcknowledgedRuns
   package var inFlight: BatchInFlight?
   var totals: SyncTotals
   var operations = OperationBatch()
@@ -38,7 +38,7 @@ package struct SyncTransaction: PeerView {
   init(_ session: SyncSession, arriving: Set<[UInt8]> = []) {
     self.session = session
     self.arriving = arriving
-    (progress, settled) = (session.progress, session.settled)
+    (progress, acknowledged) = (session.progress, session.acknowledged)
     (inFlight, totals) = (session.inFlight, session.totals)
     if let range { progress.note(range) }
   }
@@ -84,7 +84,7 @@ extension SyncSession: PeerView {
         if let changes { try records.write(changes, into: &transaction.operations) }
         if mayWait, transaction.operations.isEmpty, transaction.outbox.waiting.changed.isEmpty {
           adopt(transaction)
-          (settledThrough, hasUnwritten) = (newPin(unread: nil).settledThrough, true)
+          (acknowledgedThrough, hasUnwritten) = (newPin(unread: nil).acknowledgedThrough, true)
           return
         }
         try write(transaction, durability)
@@ -103,23 +103,23 @@ extension SyncSession: PeerView {
 
   private func write(_ changed: SyncTransaction, _ durability: Durability) throws {
     var transaction = changed
-    let unread = transaction.settled.firstUnread(after: transaction.progress.cursor.offset)
+    let unread = transaction.acknowledged.firstUnread(after: transaction.progress.cursor.offset)
     let pin = transaction.newPin(unread: unread)
     let basis = try records.write(
-      transaction.progress, &transaction.settled, transaction.batchInFlight, pin,
+      transaction.progress, &transaction.acknowledged, transaction.batchInFlight, pin,
       into: &transaction.operations)
     let result = try log.commit(transaction.operations, durability: durability)
     // From here on the commit is done, even if the checkpoint of the records fails.
     transaction.outbox.wereWritten()
     if transaction.totals.resolved > totals.resolved { resolvedThrough = log.head }
     adopt(transaction)
-    (self.pin, settledThrough, hasUnwritten) = (pin, pin.settledThrough, false)
+    (self.pin, acknowledgedThrough, hasUnwritten) = (pin, pin.acknowledgedThrough, false)
     records.basisWasWritten(basis)
     try records.note(transaction.operations, result)
   }
 
   private func adopt(_ transaction: SyncTransaction) {
-    (progress, settled) = (transaction.progress, transaction.settled)
+    (progress, acknowledged) = (transaction.progress, transaction.acknowledged)
     (inFlight, totals) = (transaction.inFlight, transaction.totals)
   }
 
@@ -172,8 +172,8 @@ extension PeerView {
     if PlantedSyncBug.isOn(.pinNotMoved), let pin { return pin }
     let renewed = RetentionPin(
       frontier: outbox.frontier, pending: pending,
-      settledThrough: isQuiet ? outbox.frontier : session.settledThrough,
-      unread: progress.readsAgain ? 1 : unread, renewed: now)
+      acknowledgedThrough: isQuiet ? outbox.frontier : session.acknowledgedThrough,
+      unread: progress.isRereading ? 1 : unread, renewed: now)
     if let pin, pin.keepsSame(as: renewed), now &- pin.renewed < SyncSession.millisecondsToRenew {
       return pin
     }

@@ -88,7 +88,7 @@ struct CostTests {
     }
     func records() throws -> Int {
       try PeerRecords(ReplicationLog(world.devices[0].engine), peer: Array("server".utf8))
-        .savedState()?.settled.runs
+        .savedState()?.acknowledged.runs
         .count ?? 0
     }
     try edit(0..<200)
@@ -97,7 +97,7 @@ struct CostTests {
     try world.restart(0)
     try edit(200..<201)
     #expect(try records() < 10)
-    #expect(world.devices[0].session.settled.runs.count < 10)
+    #expect(world.devices[0].session.acknowledged.runs.count < 10)
     // They are based upon what stands there all the same.
     try edit(201..<210)
     #expect(world.devices[0].session.totals.conflicts == 0)

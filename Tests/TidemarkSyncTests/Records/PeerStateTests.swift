@@ -21,7 +21,7 @@ struct PeerStateTests {
     #expect(Set(ids).count == ids.count && seed == 3)
   }
 
-  private func progress(_ seed: UInt64) -> (PeerProgress, OutgoingBatch?, [SettledRun]) {
+  private func progress(_ seed: UInt64) -> (PeerProgress, OutgoingBatch?, [AcknowledgedRun]) {
     var random = SeededGenerator(seed: seed)
     func number() -> UInt64 { random.next() >> UInt64(16 + random.int(below: 40)) }
     func position() -> Position {
@@ -45,7 +45,7 @@ struct PeerStateTests {
     if random.chance(0.5) { progress.resumption = [1, 2, 3] }
     progress.scope = number()
     progress.reach = number()
-    progress.heardThrough = random.chance(0.5) ? number() : 0
+    progress.possiblyKnownThrough = random.chance(0.5) ? number() : 0
     if random.chance(0.5) { progress.comparedThrough = position() }
     let bases: [ChangeBase] = [.absent, .position(position()), .operation(sequence: number())]
     let items = (0..<UInt64(random.int(below: 5))).map {
@@ -55,7 +55,7 @@ struct PeerStateTests {
       number: progress.number + 1,
       batchID: random.chance(0.5) ? progress.usualID(progress.number + 1) : BatchID(number()),
       items: items)
-    var runs = SettledRuns()
+    var runs = AcknowledgedRuns()
     for step in 0..<UInt64(random.int(below: 9)) { runs.add(step * step + 1, at: position()) }
     return (progress, random.chance(0.7) ? batch : nil, runs.tail)
   }
@@ -69,7 +69,7 @@ struct PeerStateTests {
     parts.note(basis.rawSpan)
     let batch = OutgoingBatch(number: 1, batchID: BatchID(5), items: [])
     let record = PeerState.encode(
-      progress, parts, batch, tail, RetentionPin(frontier: 3, settledThrough: 2, renewed: 77))
+      progress, parts, batch, tail, RetentionPin(frontier: 3, acknowledgedThrough: 2, renewed: 77))
     var (_, rest) = try RetentionPin.split(record.rawSpan)
     var reader = ByteReader(rest.rawSpan)
     _ = try reader.blob()
@@ -87,7 +87,7 @@ struct PeerStateTests {
   @Test("a peer's state is read as it was written", arguments: 1...40 as ClosedRange<UInt64>)
   func written(seed: UInt64) throws {
     let (progress, batch, tail) = progress(seed)
-    let pin = RetentionPin(frontier: 3, settledThrough: 2, renewed: 77)
+    let pin = RetentionPin(frontier: 3, acknowledgedThrough: 2, renewed: 77)
     var parts = PeerProgress.Basis(
       head: progress.head, epoch: 7, pending: self.progress(seed + 1).0.outbox.pending)
     let basis = parts.encoded
@@ -130,13 +130,13 @@ struct PeerStateTests {
     var progress = PeerProgress()
     progress.outbox = Outbox(
       frontier: 60_001, pending: SequenceSet(ascending: (1...20_000).map { $0 * 3 }))
-    var settled = SettledRuns()
-    let pin = RetentionPin(frontier: 1, settledThrough: 0, renewed: 1)
+    var acknowledged = AcknowledgedRuns()
+    let pin = RetentionPin(frontier: 1, acknowledgedThrough: 0, renewed: 1)
     var bytes = 0
     for step in 0..<1_500 as Range<UInt64> {
       if step > 0 { progress.outbox.resend(step * 38 / 3 * 3 + 1) }
       var batch = OperationBatch()
-      let written = try records.write(progress, &settled, nil, pin, into: &batch)
+      let written = try records.write(progress, &acknowledged, nil, pin, into: &batch)
       if step > 0 { bytes += batch.arena.count }
       let result = try engine.commit(batch)
       try records.note(batch, result)
@@ -158,7 +158,8 @@ struct PeerStateTests {
       var basis = parts.encoded
       parts.note(basis.rawSpan)
       var record = PeerState.encode(
-        progress, parts, outgoing, tail, RetentionPin(frontier: 3, settledThrough: 2, renewed: 77))
+        progress, parts, outgoing, tail,
+        RetentionPin(frontier: 3, acknowledgedThrough: 2, renewed: 77))
       for _ in 0...random.int(below: 4) {
         record[random.int(below: record.count)] = UInt8(random.int(below: 256))
       }
@@ -169,7 +170,7 @@ struct PeerStateTests {
       guard let read = try? PeerState.decode(rest.rawSpan, basis: basis.rawSpan) else {
         continue
       }
-      _ = (try? SettledRuns(decoding: [], tail: read.tail))?.position(of: 5)
+      _ = (try? AcknowledgedRuns(decoding: [], tail: read.tail))?.position(of: 5)
     }
   }
 }

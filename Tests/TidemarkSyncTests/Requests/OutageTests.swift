@@ -120,7 +120,7 @@ struct OutageTests {
     var bytes = Array(status.encoded.dropLast())
     bytes[0] = 1
     #expect(try PeerStatus(decoding: bytes.rawSpan) == status)
-    status.patienceEnds = 99
+    status.retryAfterEnds = 99
     #expect(try PeerStatus(decoding: status.encoded.rawSpan) == status)
   }
 }

@@ -197,8 +197,8 @@ struct PinnedVersions {
         if !isWanted, version.sequence < pin.first { return }
         // No change is made upon a touch or a cached value.
         guard isWanted, version.isForeign || version.isOwn else { continue }
-        // Above `settledThrough` a listed one may be sent in this one's place: its base is older.
-        isWanted = version.isOwn && isListed && version.sequence > pin.settledThrough
+        // Above `acknowledgedThrough` a listed one may be sent in its place: its base is older.
+        isWanted = version.isOwn && isListed && version.sequence > pin.acknowledgedThrough
       }
       // What the floor keeps needs no note; what another peer keeps gets this one's bit, too.
       guard !chain[place].stays || kept[version.sequence] != nil else { continue }

@@ -28,7 +28,7 @@ package struct RetentionPin: Sendable, Hashable {
   /// A decided own entry up to here is in the feed, so that a pending one may be made upon it. One
   /// above may never have been sent, since a newer, pending one took its place: then that one may
   /// be made upon a still older version, which stays too.
-  package private(set) var settledThrough: UInt64
+  package private(set) var acknowledgedThrough: UInt64
   /// Deletes from this sequence on stay: older entries of others may yet be read from the feed, and
   /// without the tombstone they would bring the key back. Nil for none.
   package private(set) var unread: UInt64?
@@ -37,11 +37,11 @@ package struct RetentionPin: Sendable, Hashable {
 
   /// A pin. If `pending` has too many runs it is made coarser: compaction keeps more, never less.
   package init(
-    frontier: UInt64, pending: SequenceSet = SequenceSet(), settledThrough: UInt64,
+    frontier: UInt64, pending: SequenceSet = SequenceSet(), acknowledgedThrough: UInt64,
     unread: UInt64? = nil, renewed: UInt64
   ) {
     self.frontier = frontier
-    self.settledThrough = settledThrough
+    self.acknowledgedThrough = acknowledgedThrough
     self.unread = unread
     self.renewed = renewed
     self.pending = pending.coarsened(to: Self.mostRuns)
@@ -68,7 +68,7 @@ package struct RetentionPin: Sendable, Hashable {
     var writer = ByteWriter()
     writer.u8(Self.version)
     writer.varint(frontier)
-    writer.varint(settledThrough)
+    writer.varint(acknowledgedThrough)
     writer.varint(unread ?? 0)
     pending.encode(into: &writer)
     writer.varint(renewed)
@@ -96,7 +96,7 @@ package struct RetentionPin: Sendable, Hashable {
     var reader = ByteReader(bytes)
     try reader.version(Self.version)
     frontier = try reader.varint()
-    settledThrough = try reader.varint()
+    acknowledgedThrough = try reader.varint()
     let first = try reader.varint()
     unread = first == 0 ? nil : first
     pending = try SequenceSet(from: &reader)

@@ -34,7 +34,7 @@ extension SyncOracle {
       // A touch needs the put that it renews.
       let put = try engine.reader.entry(at: newest.sequence).head.valueSequence
       // A pending entry may have been made upon whatever was not settled before.
-      let settled = pending > 0 ? session.pin?.settledThrough ?? 0 : UInt64.max
+      let settled = pending > 0 ? session.pin?.acknowledgedThrough ?? 0 : UInt64.max
       var older = entries.count {
         $0.sequence < newest.sequence && $0.sequence != put && $0.sequence <= settled
       }
@@ -62,7 +62,7 @@ extension SyncSession {
   /// stood there before the feed was restored.
   fileprivate func mayReadPast(_ sequence: UInt64) -> Bool {
     sequence >= pin?.unread ?? .max
-      || settled.runs.contains {
+      || acknowledged.runs.contains {
         $0.first <= sequence && $0.lastOffset > progress.cursor.offset
       }
   }

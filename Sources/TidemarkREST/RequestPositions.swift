@@ -4,7 +4,7 @@ internal import TidemarkSyncProtocol
 
 /// Makes the feed id, epoch and positions for a back end, which has none: from its name, so that
 /// they are the same after a restart.
-struct RequestPlaces: Sendable {
+struct RequestPositions: Sendable {
   /// After a restart the first offset is at most this far after the cursor. The distance is random,
   /// so that no position is assigned twice, not even in a copy of the store.
   static let stride: UInt64 = 1 << 32

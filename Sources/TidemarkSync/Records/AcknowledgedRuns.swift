@@ -7,8 +7,8 @@ internal import TidemarkSyncProtocol
 /// The newest runs, the *tail*, are saved with every step of the progress, up to 8; the others in
 /// pieces of 64, each a record, which is written only when changed. A commit works on a copy, so
 /// that a failure changes nothing; copies share the bytes of unchanged pieces.
-package struct SettledRuns: Sendable {
-  package typealias Run = SettledRun
+package struct AcknowledgedRuns: Sendable {
+  package typealias Run = AcknowledgedRun
 
   /// The runs of one record, encoded.
   private struct Piece: Sendable {
@@ -23,10 +23,10 @@ package struct SettledRuns: Sendable {
       self.number = number
       self.first = first.first
       self.last = last.last
-      bytes = SettledRunsCoding.encode(runs)
+      bytes = AcknowledgedRunsCoding.encode(runs)
     }
 
-    var runs: [Run] { (try? SettledRunsCoding.decode(bytes)) ?? [] }
+    var runs: [Run] { (try? AcknowledgedRunsCoding.decode(bytes)) ?? [] }
   }
 
   static let runsPerPiece = 64
@@ -58,7 +58,7 @@ package struct SettledRuns: Sendable {
     let place = tail.partitioningIndex { $0.last >= sequence }
     if place < tail.count, let found = tail[place].position(of: sequence) { return found }
     guard let index = pieceIndex(sequence), sequence <= pieces[index].last else { return nil }
-    let run = SettledRunsCoding.run(endingFrom: sequence, in: pieces[index].bytes)
+    let run = AcknowledgedRunsCoding.run(endingFrom: sequence, in: pieces[index].bytes)
     return run?.position(of: sequence)
   }
 
@@ -220,7 +220,7 @@ package struct SettledRuns: Sendable {
   init(decoding records: [(number: UInt32, value: [UInt8])], tail: [Run] = []) throws(FormatError) {
     for record in records {
       guard record.number < Self.mostNumbers else { throw FormatError("too many runs") }
-      let runs = try SettledRunsCoding.decode(record.value)
+      let runs = try AcknowledgedRunsCoding.decode(record.value)
       nextNumber = max(nextNumber, record.number + 1)
       if let piece = Piece(record.number, runs[...]) { pieces.append(piece) }
     }
@@ -237,7 +237,7 @@ package struct SettledRuns: Sendable {
 
 /// A run: own changes at even distances both in the log and in the feed, such as those of one
 /// batch, or of edits sent one by one.
-package struct SettledRun: Sendable, Hashable {
+package struct AcknowledgedRun: Sendable, Hashable {
   package var first: UInt64
   package var count: UInt64
   package var epoch: UInt64
@@ -269,7 +269,7 @@ package struct SettledRun: Sendable, Hashable {
 
   /// Appends a run whose changes follow without a gap, in the log and in the feed.
   /// - Returns: false if they do not; then nothing has changed.
-  mutating func join(_ next: SettledRun) -> Bool {
+  mutating func join(_ next: AcknowledgedRun) -> Bool {
     guard epoch == next.epoch, step == 1, stride == 1, next.step == 1, next.stride == 1,
       last + 1 == next.first, lastOffset + 1 == next.offset
     else { return false }
@@ -295,9 +295,9 @@ package struct SettledRun: Sendable, Hashable {
   }
 }
 
-extension SettledRun {
+extension AcknowledgedRun {
   /// A part of a run; nil if empty.
-  init?(_ run: SettledRun, from: UInt64, count: UInt64) {
+  init?(_ run: AcknowledgedRun, from: UInt64, count: UInt64) {
     guard count > 0 else { return nil }
     self = run
     first += from * step
@@ -308,12 +308,12 @@ extension SettledRun {
 }
 
 /// Codes settled runs, as described in `HowReplicationWorks.md`.
-enum SettledRunsCoding {
+enum AcknowledgedRunsCoding {
   /// - Parameter epoch: the epoch that the first run has unless it states another.
-  static func encode(_ runs: ArraySlice<SettledRun>, epoch: UInt64 = 0) -> [UInt8] {
+  static func encode(_ runs: ArraySlice<AcknowledgedRun>, epoch: UInt64 = 0) -> [UInt8] {
     var writer = ByteWriter()
     writer.u8(2)
-    var previous: SettledRun?
+    var previous: AcknowledgedRun?
     var distances: (UInt64, UInt64) = (1, 1)
     for run in runs {
       let isOther = run.epoch != previous?.epoch ?? epoch
@@ -334,8 +334,8 @@ enum SettledRunsCoding {
   }
 
   /// The first run of a record that ends at or after a sequence.
-  static func run(endingFrom sequence: UInt64, in bytes: [UInt8]) -> SettledRun? {
-    var found: SettledRun?
+  static func run(endingFrom sequence: UInt64, in bytes: [UInt8]) -> AcknowledgedRun? {
+    var found: AcknowledgedRun?
     try? read(bytes, 0) { run in
       if run.last < sequence { return true }
       found = run
@@ -344,8 +344,8 @@ enum SettledRunsCoding {
     return found
   }
 
-  static func decode(_ bytes: [UInt8], epoch: UInt64 = 0) throws(FormatError) -> [SettledRun] {
-    var runs: [SettledRun] = []
+  static func decode(_ bytes: [UInt8], epoch: UInt64 = 0) throws(FormatError) -> [AcknowledgedRun] {
+    var runs: [AcknowledgedRun] = []
     try read(bytes, epoch) { run in
       runs.append(run)
       return true
@@ -355,7 +355,7 @@ enum SettledRunsCoding {
 
   /// - Parameter body: returns whether to continue.
   private static func read(
-    _ bytes: [UInt8], _ first: UInt64, _ body: (SettledRun) -> Bool
+    _ bytes: [UInt8], _ first: UInt64, _ body: (AcknowledgedRun) -> Bool
   ) throws(FormatError) {
     var reader = ByteReader(bytes.rawSpan)
     guard try reader.u8() == 2 else { throw FormatError("positions in an unknown encoding") }
@@ -368,7 +368,7 @@ enum SettledRunsCoding {
       if bits & 1 != 0 { epoch = try reader.u64() }
       offset &+= UInt64(bitPattern: try reader.zigzag())
       if bits & 2 != 0 { (step, stride) = (try reader.varint(), try reader.varint()) }
-      var run = SettledRun(first: first, count: bits >> 2, epoch: epoch, offset: offset)
+      var run = AcknowledgedRun(first: first, count: bits >> 2, epoch: epoch, offset: offset)
       if run.count > 1 { (run.step, run.stride) = (step, stride) }
       guard !isLate, isSound(run) else { throw FormatError("runs of positions out of order") }
       (sequence, offset) = (run.last + 1, run.lastOffset + 1)
@@ -377,9 +377,9 @@ enum SettledRunsCoding {
   }
 
   /// Whether a run is not empty and its numbers are within limits.
-  private static func isSound(_ run: SettledRun) -> Bool {
+  private static func isSound(_ run: AcknowledgedRun) -> Bool {
     run.count > 0 && run.count < 1 << 46 && run.first < 1 << 62 && run.offset < 1 << 62
-      && (1...SettledRun.mostDistance).contains(run.step)
-      && (1...SettledRun.mostDistance).contains(run.stride)
+      && (1...AcknowledgedRun.mostDistance).contains(run.step)
+      && (1...AcknowledgedRun.mostDistance).contains(run.stride)
   }
 }

@@ -6,33 +6,33 @@ import TidemarkTestKit
 @testable import TidemarkSyncProtocol
 
 @Suite("Positions of own operations")
-struct SettledRunsTests {
-  private typealias Run = SettledRuns.Run
+struct AcknowledgedRunsTests {
+  private typealias Run = AcknowledgedRuns.Run
 
   /// The records as the log has them.
   private final class Records {
     var values: [UInt32: [UInt8]] = [:]
-    var tail: [UInt8] = SettledRunsCoding.encode([])
+    var tail: [UInt8] = AcknowledgedRunsCoding.encode([])
     /// Bytes written so far.
     var written = 0
 
     /// Commits what a copy has added.
-    func commit(_ runs: inout SettledRuns, _ body: (inout SettledRuns) -> Void) {
+    func commit(_ runs: inout AcknowledgedRuns, _ body: (inout AcknowledgedRuns) -> Void) {
       var next = runs
       body(&next)
       for (index, value) in next.drainChanges() {
         values[index] = value.isEmpty ? nil : value
         written += value.count
       }
-      tail = SettledRunsCoding.encode(next.tail[...])
+      tail = AcknowledgedRunsCoding.encode(next.tail[...])
       written += tail.count
       runs = next
     }
 
-    func read() throws -> SettledRuns {
-      try SettledRuns(
+    func read() throws -> AcknowledgedRuns {
+      try AcknowledgedRuns(
         decoding: values.map { (number: $0.key, value: $0.value) },
-        tail: try SettledRunsCoding.decode(tail))
+        tail: try AcknowledgedRunsCoding.decode(tail))
     }
   }
 
@@ -46,7 +46,7 @@ struct SettledRunsTests {
   func model(seed: UInt64) throws {
     var random = SeededGenerator(seed: seed)
     var model: [UInt64: Position] = [:]
-    var runs = SettledRuns()
+    var runs = AcknowledgedRuns()
     let records = Records()
     var (sequence, offset, epoch) = (UInt64(1), UInt64(1), UInt64(1))
     for round in 0..<60 {
@@ -96,7 +96,7 @@ struct SettledRunsTests {
 
   @Test("bytes written for an edit do not grow with the edits before it")
   func bytesPerEdit() {
-    var runs = SettledRuns()
+    var runs = AcknowledgedRuns()
     let records = Records()
     var (sequence, offset) = (UInt64(1), UInt64(2))
     func bytes(edits: Int) -> Int {
@@ -139,51 +139,55 @@ struct SettledRunsTests {
       try world.devices[0].engine.commit(batch)
     }
     try world.settle()
-    #expect(world.devices[0].session.settled.runs.count == 2)
+    #expect(world.devices[0].session.acknowledged.runs.count == 2)
     try world.restoreServer(backup)
     world.devices[0].session.disconnect()
     try world.step(0)
-    #expect(world.devices[0].session.settled.runs.count == 1)
+    #expect(world.devices[0].session.acknowledged.runs.count == 1)
     try world.restart(0)
-    #expect(world.devices[0].session.settled.runs.count == 1)
+    #expect(world.devices[0].session.acknowledged.runs.count == 1)
     try world.settle()
-    let runs = world.devices[0].session.settled.runs
+    let runs = world.devices[0].session.acknowledged.runs
     try world.restart(0)
-    #expect(world.devices[0].session.settled.runs == runs && runs.count > 1)
+    #expect(world.devices[0].session.acknowledged.runs == runs && runs.count > 1)
     #expect(try world.serverState().count == 301)
   }
 
   @Test("records that make no sense are refused, whatever their bytes", arguments: [1, 2, 3])
   func hostile(seed: UInt64) {
     var random = SeededGenerator(seed: seed)
-    var runs = SettledRuns()
+    var runs = AcknowledgedRuns()
     for number in 1..<40 as Range<UInt64> {
       runs.add(number * 3, at: position(number * 5, epoch: number / 10))
     }
-    let good = SettledRunsCoding.encode(runs.tail[...])
+    let good = AcknowledgedRunsCoding.encode(runs.tail[...])
     for _ in 0..<2_000 {
       var bytes = good
       for _ in 0...random.int(below: 4) {
         bytes[random.int(below: bytes.count)] = UInt8(random.int(below: 256))
       }
       if random.chance(0.3) { bytes.removeLast(random.int(below: bytes.count)) }
-      guard let read = try? SettledRuns(decoding: [(number: 0, value: bytes)]) else { continue }
+      guard let read = try? AcknowledgedRuns(decoding: [(number: 0, value: bytes)]) else {
+        continue
+      }
       _ = read.position(of: 60)
       _ = read.runs
     }
     for bytes in [[], [0] + good.dropFirst()] as [[UInt8]] {
-      #expect(throws: FormatError.self) { try SettledRuns(decoding: [(number: 0, value: bytes)]) }
+      #expect(throws: FormatError.self) {
+        try AcknowledgedRuns(decoding: [(number: 0, value: bytes)])
+      }
     }
     let overlap = [(number: 0 as UInt32, value: good), (number: 1 as UInt32, value: good)]
-    #expect(throws: FormatError.self) { try SettledRuns(decoding: overlap) }
+    #expect(throws: FormatError.self) { try AcknowledgedRuns(decoding: overlap) }
     #expect(throws: FormatError.self) {
-      try SettledRuns(decoding: [(number: UInt32.max, value: good)])
+      try AcknowledgedRuns(decoding: [(number: UInt32.max, value: good)])
     }
   }
 
   @Test("operations that follow each other here and in the feed are one run, however they came")
   func folded() throws {
-    var runs = SettledRuns()
+    var runs = AcknowledgedRuns()
     let records = Records()
     for sequences in [5..<8, 20..<21, 8..<9, 9..<20] as [Range<UInt64>] {
       records.commit(&runs) { for own in sequences { $0.add(own, at: position(own + 4)) } }
@@ -198,7 +202,7 @@ struct SettledRunsTests {
 
   @Test("edits at the same distance are one run, and one that comes late parts it")
   func distances() throws {
-    var runs = SettledRuns()
+    var runs = AcknowledgedRuns()
     let records = Records()
     for number in 0..<1_000 as Range<UInt64> {
       records.commit(&runs) { $0.add(10 + 3 * number, at: position(7 + 2 * number)) }

@@ -17,14 +17,16 @@ extension PeerView {
   }
 
   /// Whether a change is an own put that the feed does not have: pending, or out of scope.
-  func isUnheard(_ change: LoggedChange) -> Bool {
+  func isUnsentPut(_ change: LoggedChange) -> Bool {
     change.isOwn && change.kind == .put && position(of: change) == nil
   }
 
   /// Whether a remote state would overwrite an own change that was never sent and is not pending: a
   /// put out of scope whose key now has a version within it, or a delete that had nothing to delete
   /// until another replica sent its base again.
-  func isAtStake(_ newest: LoggedChange, _ remote: RemoteState) throws(TidemarkError) -> Bool {
+  func wouldBeOverwritten(_ newest: LoggedChange, _ remote: RemoteState) throws(TidemarkError)
+    -> Bool
+  {
     guard newest.isOwn, position(of: newest) == nil else { return false }
     if newest.kind == .put { return true }
     return try isMade(newest, upon: remote)
@@ -39,7 +41,7 @@ extension PeerView {
     while let version = try log.change(at: previous) {
       // A replica that sends a lost change again keeps its commit time.
       let mayBeIts =
-        version.attributes.origin != nil || version.sequence <= progress.heardThrough
+        version.attributes.origin != nil || version.sequence <= progress.possiblyKnownThrough
         || version.sequence == remote.operation.sequence
         || version.commitTime == remote.commitTime
       if mayBeIts, version.kind == .put, try log.content(of: version) == remote.content {
@@ -248,7 +250,7 @@ extension PeerView {
   func position(of version: LoggedChange) -> Position? {
     let position =
       version.attributes.origin == nil
-      ? settled.position(of: version.sequence) : version.position
+      ? acknowledged.position(of: version.sequence) : version.position
     guard let position, let range, !range.contains(position) else { return position }
     return nil
   }
