@@ -34,6 +34,7 @@ extension PeerProgress {
 
   /// - Parameter basis: the basis that was written last.
   mutating func code(_ record: inout FrameCursor, upon basis: Basis) throws(FormatError) {
+    // Steps do not have it, and the usual id depends on it.
     head = basis.head
     try record.version(9)
     try record.varint(&cursor.offset)

@@ -75,6 +75,8 @@ struct BudgetLedgerTests {
     ledger.charge(.max, at: Self.noon)
     ledger.charge(.max, at: Self.noon)
     #expect(ledger.remaining(of: .max) == 0)
+    let longer = ledger.encoded + [0]
+    #expect(throws: FormatError.self) { try BudgetLedger(decoding: longer.rawSpan) }
     for length in 0..<ledger.encoded.count {
       let part = Array(ledger.encoded.prefix(length))
       #expect(throws: FormatError.self) { try BudgetLedger(decoding: part.rawSpan) }
