@@ -1,10 +1,3 @@
-#if canImport(Glibc)
-  internal import Glibc
-#elseif canImport(Musl)
-  internal import Musl
-#else
-  internal import Darwin
-#endif
 internal import Foundation
 
 /// Failed in a way that makes the figures worthless.
@@ -32,21 +25,6 @@ struct Place: Sendable {
   }
 
   func remove() { try? FileManager.default.removeItem(atPath: path) }
-}
-
-/// Takes as many open files as the process may have.
-///
-/// SAFETY: C calls get a structure that lives as long as the call.
-func raiseOpenFiles() {
-  var limit = rlimit()
-  #if canImport(Glibc)
-    let resource = __rlimit_resource_t(7)
-  #else
-    let resource = RLIMIT_NOFILE
-  #endif
-  guard unsafe getrlimit(resource, &limit) == 0 else { return }
-  limit.rlim_cur = limit.rlim_max
-  _ = unsafe setrlimit(resource, &limit)
 }
 
 /// A server that runs in a process of its own.

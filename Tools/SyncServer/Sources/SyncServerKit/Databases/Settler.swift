@@ -14,13 +14,17 @@ final class Settler: Sendable {
   private let rows = PosixMutex<[DatabaseName: [Waiting]]>([:])
 
   /// Calls `finish` once an answer may go out, on this thread or on one that syncs already; blocks
-  /// for as long as others of the database wait for this one.
+  /// for as long as others of the database wait for this one. Ends the lease.
   /// - Parameter finish: gets a failure when the disk has failed. The answer must not go out then,
   ///   whatever has become of what it tells.
   func settle(
-    _ answer: StagedAnswer, _ lease: DatabaseTable.Lease, of name: DatabaseName,
+    _ answer: StagedAnswer?, _ lease: DatabaseTable.Lease, of name: DatabaseName,
     _ finish: @escaping @Sendable (Result<Void, Problem>) -> Void
   ) {
+    guard let answer, !lease.handler.isSettled(answer) else {
+      lease.end()
+      return finish(.success(()))
+    }
     let waiting = Waiting(answer: answer, lease: lease, finish: finish)
     let isFirst = rows.withLock { rows in
       guard rows[name] == nil else {
@@ -35,9 +39,11 @@ final class Settler: Sendable {
     while !round.isEmpty {
       // The first one syncs for all.
       for waiting in round {
-        let outcome = Self.outcome(of: waiting)
+        let outcome = Result { () throws(PeerError) in
+          try waiting.lease.handler.settle(waiting.answer)
+        }
         waiting.lease.end()
-        waiting.finish(outcome)
+        waiting.finish(outcome.mapError { Problem($0) })
       }
       round = rows.withLock { rows in
         let next = rows[name] ?? []
@@ -45,11 +51,5 @@ final class Settler: Sendable {
         return next
       }
     }
-  }
-
-  private static func outcome(of waiting: Waiting) -> Result<Void, Problem> {
-    do throws(PeerError) {
-      return .success(try waiting.lease.handler.settle(waiting.answer))
-    } catch { return .failure(Problem(error)) }
   }
 }

@@ -34,14 +34,13 @@ final class ConnectionTable: Sendable {
     /// Told when the other end hangs up.
     var hangUp: (@Sendable () -> Void)?
     var hasHungUp = false
-    /// Bytes of its answer that have not left yet.
-    var held = 0
+    /// The room of its answers that have not left yet.
+    var held: [Budget.Part] = []
   }
 
   private struct State {
     var rows: [ID: Row] = [:]
     var byAddress: [String: Int] = [:]
-    var held = 0
   }
 
   private let limits: ServerLimits
@@ -91,7 +90,6 @@ final class ConnectionTable: Sendable {
 
   private func remove(_ id: ID, from state: inout State) {
     guard let row = state.rows.removeValue(forKey: id) else { return }
-    state.held -= row.held
     let left = state.byAddress[row.address, default: 1] - 1
     state.byAddress[row.address] = left > 0 ? left : nil
   }
@@ -106,38 +104,13 @@ final class ConnectionTable: Sendable {
 
   func phase(_ id: ID) -> Phase? { state.withLock { $0.rows[id]?.phase } }
 
-  /// Takes room for an answer while it is made: whether it can be read then is seen afterwards.
-  /// - Returns: false when there is too little. A single one may have more than all together.
-  func reserve(_ bytes: Int) -> Bool {
-    state.withLock { state in
-      guard state.held == 0 || bytes <= limits.allAnswerBytes - state.held else { return false }
-      state.held += bytes
-      return true
-    }
-  }
-
-  /// Gives room back that was reserved.
-  func giveBack(_ bytes: Int) { state.withLock { $0.held -= bytes } }
-
-  /// Takes note of an answer that waits to be read.
-  /// - Returns: false when too much waits already.
-  func hold(_ bytes: Int, _ id: ID) -> Bool {
-    state.withLock { state in
-      guard bytes <= limits.allAnswerBytes - state.held else { return false }
-      guard state.rows[id] != nil else { return true }
-      state.rows[id]?.held += bytes
-      state.held += bytes
-      return true
-    }
-  }
+  /// Keeps the room of an answer until it has left, or its connection ends.
+  func hold(_ room: Budget.Part, _ id: ID) { state.withLock { $0.rows[id]?.held.append(room) } }
 
   /// An answer has left.
   func answered(_ id: ID, now phase: Phase) {
     set(phase, id)
-    state.withLock { state in
-      state.held -= state.rows[id]?.held ?? 0
-      state.rows[id]?.held = 0
-    }
+    state.withLock { $0.rows[id]?.held = [] }
   }
 
   /// Calls `body` when the other end hangs up, also if it already has; nil ends that.

@@ -1,3 +1,5 @@
+public import TidemarkSyncServer
+
 /// How a server runs.
 public struct ServerOptions: Sendable {
   /// Where it listens.
@@ -23,13 +25,8 @@ public struct ServerOptions: Sendable {
 
   /// The limits that it sets its callers.
   public var limits = ServerLimits()
-  /// For how long deletes are kept for a replica that does not call, in whole seconds, rounded up;
-  /// nil for as long as the store's retention has it.
-  public var lease: Duration? = .seconds(90 * 86_400)
-  /// How many leases a database writes down.
-  public var mostLeases = 10_000
-  /// The attachments that databases take.
-  public var attachments = AttachmentLimits()
+  /// The handlers of databases: their leases, and the attachments that they take.
+  public var handler = SyncHandler.Options()
   /// When databases are compacted.
   public var compaction = CompactionSettings()
   /// Which policies for conflicts databases get when they are opened: `NAME=POLICY`, or
@@ -47,7 +44,12 @@ public struct ServerOptions: Sendable {
   public var keyFile: String?
 
   /// The defaults, and a directory.
-  public init(dataDirectory: String) { self.dataDirectory = dataDirectory }
+  public init(dataDirectory: String) {
+    self.dataDirectory = dataDirectory
+    handler.attachmentBytes = 4 << 30
+    handler.attachmentUploads = 64
+    handler.attachmentUploadBytes = 16 << 30
+  }
 
   /// Whether an address can be reached from this machine only.
   static func isLoopback(_ host: String) -> Bool {

@@ -18,7 +18,7 @@ extension SyncService {
     guard waiters.add(waiter) else {
       if waiters.isEnding { return nothing.reply }
       // Answered with nothing, the caller would ask again at once.
-      throw Problem(PeerError(.busy, "too many calls wait already", retryAfter: .seconds(5)))
+      throw Problem(.busy, "too many calls wait already", retryAfter: .seconds(5))
     }
     endIfReplaced(waiter, caller)
     metrics.waiting(1)
@@ -65,20 +65,14 @@ extension SyncService {
       do throws(Problem) {
         let looks: [Look] = try await pool.run(
           name.description, .pulls,
-          finishing: { [self] finish in
-            do throws(Problem) {
-              let lease = try databases.lease(name, mayCreate: false)
-              var last: StagedAnswer?
-              let looks = slice.map { look(for: $0, lease, &last) }
-              // The others tell of nothing that stands behind what the last one tells of.
-              guard let last, !lease.handler.isSettled(last) else {
-                lease.end()
-                return finish(.success(looks))
-              }
-              settler.settle(last, lease, of: name) { settled in
-                finish(settled.map { looks })
-              }
-            } catch { finish(.failure(error)) }
+          finishing: { [self] (finish) throws(Problem) in
+            let lease = try databases.lease(name, mayCreate: false)
+            var last: StagedAnswer?
+            let looks = slice.map { look(for: $0, lease, &last) }
+            // The others tell of nothing that stands behind what the last one tells of.
+            settler.settle(last, lease, of: name) { settled in
+              finish(settled.map { looks })
+            }
           })
         for (waiter, look) in zip(slice, looks) { finish(waiter, look, since: change) }
       } catch {
