@@ -2,7 +2,7 @@ internal import Tidemark
 internal import TidemarkEngine
 internal import TidemarkSyncProtocol
 
-/// The key by which a back end knows a change that is sent again: a UUID of version 8.
+/// The `Idempotency-Key` by which a back end recognises a repeated change: a UUID of version 8.
 ///
 /// ```
 /// u48  the change's sequence
@@ -12,9 +12,9 @@ internal import TidemarkSyncProtocol
 /// u38  the other bits of the hash
 /// u24  salt: 0, or a hash of the position of the version that the change was made upon
 /// ```
-/// The hash is over what the change says and when it was committed, and over the store's own id,
-/// which a copy and a restored backup have as well: so the same change has the same key wherever
-/// it is sent from, under whichever name, and no other change ever has it.
+/// The hash is over the change's content and commit time, and over the store's id, which a copy and
+/// a restored backup share, not over the replica id: so a change has one key wherever it is sent
+/// from, and no other change has it.
 struct IdempotencyKey: Sendable, Hashable {
   var sequence: UInt64
   var hash: UInt64
@@ -24,7 +24,7 @@ struct IdempotencyKey: Sendable, Hashable {
   private static let variant: UInt64 = 2
 
   /// - Parameters:
-  ///   - change: a change of a store's own.
+  ///   - change: a change that the store's program made.
   ///   - store: the store's id.
   init(_ change: PushedChange, of store: [UInt8]) {
     var writer = ByteWriter(capacity: change.key.count + 96)
@@ -46,8 +46,8 @@ struct IdempotencyKey: Sendable, Hashable {
     hash = digest.prefix(8).reduce(0) { $0 << 8 | UInt64($1) } >> 14
   }
 
-  /// The key of the same change when it is sent upon a version of somebody else's. It must be
-  /// another key, since a back end repeats its former answer, a conflict, to a key that it knows.
+  /// The key of the same change when its base is another writer's version, after a conflict. It
+  /// must differ, since a back end repeats its answer to a known key, which was the conflict.
   func salted(by base: UInt64) -> IdempotencyKey {
     var key = self
     var writer = ByteWriter()
@@ -56,7 +56,7 @@ struct IdempotencyKey: Sendable, Hashable {
     return key
   }
 
-  /// A number that is the same for an operation, and another one for others.
+  /// A hash of an operation id, by which retries of different changes are spread.
   static func hash(of operation: OperationID) -> UInt64 {
     XXH64.hash(operation.replica.bytes.rawSpan, seed: operation.sequence)
   }
@@ -76,8 +76,8 @@ struct IdempotencyKey: Sendable, Hashable {
     return text
   }
 
-  /// Reads a key, in upper case too, as some back ends write UUIDs.
-  /// - Returns: nil for what is no key of this kind.
+  /// Parses a key, also in upper case, as some back ends return UUIDs.
+  /// - Returns: nil for any other text.
   init?(_ text: String) {
     guard text.utf8.count == 36 else { return nil }
     let parts = text.utf8.split(separator: UInt8(ascii: "-"), omittingEmptySubsequences: false)

@@ -2,73 +2,71 @@ internal import Tidemark
 internal import TidemarkEngine
 internal import TidemarkSyncProtocol
 
-/// The memory of a ``RequestPeer`` while the program runs. All of it may be lost.
+/// The state of a ``RequestPeer``, in memory only: whatever is lost is asked for or sent again.
 struct RequestMemory: Sendable {
-  /// A batch of which some changes have an answer.
+  /// The batch in flight, of which some changes have an answer.
   struct Partial: Sendable {
     var number: UInt64
     var batchID: BatchID
     /// By change.
     var verdicts: [Verdict?]
-    /// The aliases of those that were taken, as far as the back end has ids of its own.
+    /// By change, the aliases of those that were applied, if the back end gives aliases.
     var aliases: [Int: Alias] = [:]
-    /// How long changes rest that are not sent any more with this batch.
+    /// By change, how long those wait that get the verdict `aborted` and are sent in a later batch.
     var later: [Int: Duration] = [:]
-    /// The changes on which the back end has failed, and how it did last.
+    /// The changes in `later` on which the back end has failed, and the last failure.
     var faulty: Set<Int> = []
     var fault: PeerError?
   }
 
-  /// Entries that the back end gave and that were not all handed on yet.
+  /// A page of the back end's list, whose entries are returned by several pulls.
   struct Window: Sendable {
     var replica: ReplicaID
     var scope: SyncScope
-    /// The cursor that they were asked for with.
+    /// The offset of the cursor before them.
     var start: UInt64
     var entries: [FeedEntry]
-    /// The back end's names for the keys of entries, by their offsets.
-    var aliases: [UInt64: Alias]
-    /// The cursor behind them.
+    /// The offset of the cursor after them.
     var end: UInt64
   }
 
-  /// Bounds: what is dropped is asked for or sent again.
+  /// Bounds of what is kept in memory.
   private static let mostMarks = 64
   private static let mostKeys = 4_096
   private static let mostTokens = 64
 
-  /// The clock that `hello` answers are stamped with.
+  /// The clock of `time` in hello's answers.
   let clock: any WallClock
 
   init(clock: any WallClock) { self.clock = clock }
 
   var isClosed = false
   private var hasBegun = false
-  /// The last offset given out.
+  /// The last offset that was assigned.
   var head: UInt64 = 0
   private(set) var marks: [ReplicaID: ReplicaMark] = [:]
   var partial: [ReplicaID: Partial] = [:]
-  /// The replicas that are pushing right now.
+  /// The replicas with a push in progress.
   var pushing: Set<ReplicaID> = []
   /// How often the back end has failed on a change.
   private var faults: [OperationID: Int] = [:]
   var window: Window?
-  /// All that the back end has, while a caller compares what it holds with it.
+  /// The fingerprints of all records of the back end, during a caller's comparison by digest.
   var listing: Listing?
-  /// The tokens of the list that is read.
+  /// Detects repeated tokens in the list that is being read.
   var walk = TokenWalk()
-  /// The aliases of tombstones that lists had.
+  /// The aliases of records that lists have reported as deleted.
   private var gone: Set<Alias> = []
-  /// Ascending by offset.
+  /// The back end's tokens by the offset of the cursor that each belongs to, ascending.
   private(set) var tokens: [(offset: UInt64, token: String)] = []
-  /// The contents of keys that conflicts told.
+  /// By key, what the back end holds by its answers with a conflict.
   private(set) var current: [[UInt8]: RequestState] = [:]
-  /// The keys of which the caller was told. It asks again when it could not take that.
+  /// The keys of `current` that were returned to the caller, who may ask again until its next push.
   private var told: Set<[UInt8]> = []
-  /// The last change of each key that was taken, to know it when it comes back.
+  /// By key, the last change that was applied, to recognise it in a list without idempotency keys.
   private(set) var sent: [[UInt8]: (change: RequestChange, state: RequestState)] = [:]
 
-  /// The names that the back end has given keys, as of answers that the store may not have taken.
+  /// By key, the alias in an answer that the store may not have stored.
   private var named: [[UInt8]: (replica: ReplicaID, alias: Alias)] = [:]
 
   func checkOpen() throws(PeerError) {
@@ -80,11 +78,11 @@ struct RequestMemory: Sendable {
     return head
   }
 
-  /// Goes on behind a caller's cursor. Where there may be something new there, the head is told to
-  /// be further, so that the caller asks.
+  /// Begins a session: assigns offsets after a caller's cursor from here on. If there may be
+  /// changes to fetch, the head is put after the cursor, so that the caller pulls.
   mutating func begin(_ request: HelloRequest, canFetch: Bool) throws(PeerError) {
     try checkOpen()
-    // The numbers are the caller's alone, who sends the batch under way again as it was.
+    // The back end stores no marks, so the caller's is right; it sends its batch in flight again.
     if request.mark.number > marks[request.replica]?.number ?? 0 {
       setMark(request.mark, of: request.replica)
     }
@@ -94,8 +92,8 @@ struct RequestMemory: Sendable {
         throw PeerError(.malformed, "the cursor makes no sense")
       }
       hasBegun = true
-      // In a store that is copied, or restored from a backup, what came there since has other
-      // places; and all that the caller has heard of lies before the head.
+      // After all positions that the caller knows, and by a random distance, so that a copied or
+      // restored store does not get an offset for two versions.
       head = max(head, cursor, request.furthest.offset)
       head += UInt64.random(in: 1...RequestPlaces.stride)
       if let token = String(validating: request.resumption, as: UTF8.self), !token.isEmpty {
@@ -113,7 +111,7 @@ struct RequestMemory: Sendable {
     marks[replica] = mark
   }
 
-  /// The token that the back end gave with the entries up to an offset; nil for the beginning.
+  /// The back end's token for a cursor at an offset; nil for the beginning.
   func token(at offset: UInt64) -> String? {
     tokens.last { $0.offset <= offset }?.token
   }
@@ -136,16 +134,16 @@ struct RequestMemory: Sendable {
     }
   }
 
-  /// Whether a list had a tombstone for an alias. A create that is answered with it may have been
-  /// answered before, and its record deleted since.
+  /// Whether a list has reported an alias's record as deleted. If a create is answered with this
+  /// alias, the answer may be a repeated one, of before the delete.
   func isGone(_ alias: Alias) -> Bool { gone.contains(alias) }
 
   func hasFailed(on operation: OperationID) -> Bool { faults[operation] != nil }
 
-  /// Lets changes rest on which the back end has failed more than once, or that it has put off:
-  /// longer each time, or as long as the back end has asked for.
-  /// - Parameter isOutage: whether all wait, so that none need rest that fails for the first time.
-  /// - Returns: the others.
+  /// Puts changes off on which the back end has failed more than once, or was busy: with a pause
+  /// that doubles each time, or as long as the back end has asked for.
+  /// - Parameter isOutage: whether the whole batch is retried; then a first failure is not put off.
+  /// - Returns: the indices of the others, to be sent again at once.
   mutating func noteFaults(
     _ faults: [(operation: OperationID, index: Int, error: PeerError)], isOutage: Bool
   ) -> [Int] {
@@ -169,7 +167,7 @@ struct RequestMemory: Sendable {
   mutating func forgetFaults(on operation: OperationID) { faults[operation] = nil }
 
   private static let firstRest = Duration.seconds(10)
-  /// As long as after a failure of the whole back end: a fault of one change looks the same.
+  /// As long as the store's backoff after an outage, which one change's failures may be.
   private static let longestRest = Duration.seconds(300)
 
   func alias(ofKey key: [UInt8], _ replica: ReplicaID) -> Alias? {
@@ -192,7 +190,7 @@ struct RequestMemory: Sendable {
     for key in keys where current[key] != nil { told.insert(key) }
   }
 
-  /// Forgets what was told: who pushes has taken it.
+  /// Forgets the states returned to the caller: a push shows that it has stored them.
   mutating func forgetTold() {
     for key in told { current[key] = nil }
     told = []
@@ -204,8 +202,8 @@ struct RequestMemory: Sendable {
     sent[key] = (change, change.kind == .put ? .value(change.content) : .absent)
   }
 
-  /// The own operation that gave a key what it holds at the back end, as far as that can be told
-  /// by what was sent since the program was started.
+  /// The operation of this store that a listed change is, as far as the changes applied since the
+  /// program started show it; nil for a change of another writer.
   mutating func own(
     _ change: RequestPage.Change, ofKey key: [UInt8], of replica: ReplicaID
   ) -> OperationID? {
@@ -214,7 +212,7 @@ struct RequestMemory: Sendable {
       change.idempotencyKey.map { $0.lowercased() == last.change.idempotencyKey }
       ?? last.state.isSame(as: change.state)
     if isSame { return last.change.operation }
-    // Should the same come again after this, it is somebody's who has put it back.
+    // Another writer has changed the key: the same content after that is not this store's change.
     sent[key] = nil
     return nil
   }

@@ -2,12 +2,12 @@ internal import Tidemark
 internal import TidemarkEngine
 internal import TidemarkSyncProtocol
 
-/// The keys and fingerprints of all records of a back end, read from its list for a comparison.
+/// The keys and fingerprints of all records of a back end, read from its list to compute digests.
 struct Listing: Sendable {
   struct Item: Sendable {
     var fingerprint: ContentFingerprint
     var alias: Alias?
-    /// Nil where it would be too much to keep.
+    /// The content; nil once `mostBytes` are kept.
     var state: RequestState?
   }
 
@@ -18,7 +18,7 @@ struct Listing: Sendable {
   private var bytes = 0
   private var keys: [[UInt8]] = []
   private var table = DigestTable(paths: [[]])
-  /// The feed offset that stands for the time at which the list was read.
+  /// The offset that was assigned when the list was read, as of which its digests are.
   var offset: UInt64 = 0
 
   mutating func take(_ rows: [KeyedChange], _ scope: SyncScope) throws(PeerError) {
@@ -39,7 +39,7 @@ struct Listing: Sendable {
     }
   }
 
-  /// Makes the sums once all pages are taken.
+  /// Builds the table of fingerprints once all pages are read.
   mutating func finish() {
     for (key, item) in items {
       table.add(
@@ -51,46 +51,35 @@ struct Listing: Sendable {
     table.finish()
   }
 
-  /// Answers a digest request: for each path of the hash tree the sums of the nodes below it, or
-  /// its keys where there are few.
+  /// The parts of a digest: for each path the sums of its 256 parts, or its keys where few.
   func parts(_ paths: [[UInt8]], _ position: Position) throws(PeerError) -> [DigestPart] {
-    // A digest request names parts in byte order, of which none lies within another.
+    // Only sorted paths, none within another, are valid: see `DigestRequest`.
     guard !paths.isEmpty, zip(paths, paths.dropFirst()).allSatisfy({ !$1.starts(with: $0) }),
       paths.allSatisfy({ $0.count <= DigestTable.pathBytes })
     else { throw PeerError(.malformed, "the parts make no sense") }
     return paths.map { path in
-      let (total, part) = table.part(path)
-      return switch part {
-      case .sums(let sums): DigestPart(total: total, content: .sums(sums))
-      case .rows(let rows):
-        DigestPart(
-          total: total,
-          content: .keys(
-            rows.map { row in
-              DigestKey(
-                key: keys[Int(row.offset)], position: position, low: row.fingerprint.low,
-                high: row.fingerprint.high)
-            }))
-      }
+      table.part(path) { rows in rows.map { (keys[Int($0.offset)], position) } }
     }
   }
 }
 
-/// Notices a list that has always more and no new token, by the tokens that it gives: they are
-/// compared with one that is renewed after twice as many pages each time (Brent's algorithm).
+/// Detects a back end's list whose tokens run in a cycle, which would never end: each token is
+/// compared with a saved one, which is replaced after twice as many pages each time (Brent's
+/// algorithm).
 struct TokenWalk: Sendable {
   private var known: String?
-  /// That of the last page. A page that is asked for again, since its answer was lost, goes on from
-  /// another one.
+  /// The token of the last page. A page requested with another one is not its successor, so the
+  /// detection starts again.
   private var last: String?
   private var (pages, most) = (0, 1)
 
-  /// - Parameter former: the token that the page was asked for with.
-  mutating func note(_ page: RequestPage, askedWith former: String?) throws(PeerError) {
-    if former != last || !page.hasMore { self = TokenWalk() }
+  /// - Parameter token: the token that the page was requested with.
+  /// - Throws: `failed` where tokens repeat.
+  mutating func note(_ page: RequestPage, askedWith token: String?) throws(PeerError) {
+    if token != last || !page.hasMore { self = TokenWalk() }
     guard page.hasMore else { return }
     last = page.token
-    guard page.token != former, page.token != known else {
+    guard page.token != token, page.token != known else {
       throw PeerError(
         .failed,
         "the back end's list has more, and gives the token \(page.token.prefix(64)) again; each "
@@ -102,8 +91,8 @@ struct TokenWalk: Sendable {
 }
 
 extension RequestPeer {
-  /// Sums over what the back end has, for a caller whose token has expired, and that is not told
-  /// what has gone meanwhile. They are made from a list of everything.
+  /// Answers with digests of the back end's records, computed from a list of everything: a caller
+  /// whose token has expired finds out by them which records were deleted meanwhile.
   /// - Throws: `failed` where lists do not have everything; what `fetch` throws.
   public func digest(_ request: DigestRequest) async throws -> DigestAnswer {
     guard capabilities.hasDigest else {
@@ -135,8 +124,8 @@ extension RequestPeer {
     return listing
   }
 
-  /// Reads all pages from the beginning.
-  /// - Returns: the token behind them.
+  /// Reads all pages of the list from the beginning.
+  /// - Returns: the token of the last page.
   func everyPage(
     _ aliases: KnownAliases?, _ body: ([KeyedChange]) throws -> Void
   ) async throws -> String {
@@ -153,7 +142,7 @@ extension RequestPeer {
     }
   }
 
-  /// Asks for a page of the list.
+  /// Fetches a page of the list.
   func list(_ token: String?, _ walk: inout TokenWalk) async throws -> RequestPage {
     guard let fetch else { throw PeerError(.failed, "the peer was given no list") }
     do {

@@ -3,8 +3,7 @@ internal import TidemarkEngine
 internal import TidemarkSyncProtocol
 
 extension RequestPeer {
-  /// Asks for what has changed behind a cursor; where there is nothing, again and again for as long
-  /// as asked.
+  /// Fetches the changes after a cursor; where there are none, polls as long as the request says.
   public func pull(_ request: PullRequest) async throws -> PullAnswer {
     let deadline = ContinuousClock.now + .milliseconds(Int64(request.waitMilliseconds))
     while true {
@@ -23,7 +22,7 @@ extension RequestPeer {
       try memory.checkOpen()
       memory.listing = nil
       guard after <= memory.head else {
-        throw PeerError(.cursorGone, "the cursor was not given out")
+        throw PeerError(.cursorGone, "the cursor is not one of this back end's")
       }
       return (memory.token(at: after), memory.hasWindow(for: request))
     }
@@ -40,14 +39,14 @@ extension RequestPeer {
     return state.withLock { $0.answer(request, places) }
   }
 
-  /// Says what keys hold: what a conflict or a list has told, or what the back end says when asked.
+  /// Answers with what keys hold: by the last conflict or list, or else by asking the back end.
   public func values(_ request: ValuesRequest) async throws -> ValuesAnswer {
     let keys = Array(request.keys.prefix(SyncLimits().changes))
     let (told, listing) = try state.withLock { (memory: inout RequestMemory) throws in
       try memory.checkOpen()
       return (memory.current, memory.listing)
     }
-    // A list of everything is newer than what a conflict has told.
+    // A list of everything is newer than the answers with a conflict.
     var found = listing == nil ? told : [:]
     for key in keys { if let state = listing?.items[key]?.state { found[key] = state } }
     // A key that a list of everything lacks need not be asked for.
@@ -59,9 +58,9 @@ extension RequestPeer {
       }
     }
     var entries: [FeedEntry] = []
-    var aliases: [Int: Alias] = [:]
     for key in keys {
-      // An absent key is left out of a comparison: too many of them are suspicious.
+      // During a comparison an absent key is left out, so that the caller counts it as deleted:
+      // it stops if it would delete suspiciously many.
       if let listing, listing.items[key] == nil { continue }
       var state = found[key]
       if state == nil, let read {
@@ -69,29 +68,28 @@ extension RequestPeer {
         state = try await ask { try await read(Key(key), alias) }
       }
       guard state != nil || read != nil || fetch != nil else {
-        // It was told with a conflict, before the program was started anew.
+        // The back end told it with a conflict, before the program was restarted.
         throw PeerError(
           .failed,
           "what the back end has at \(Key(key)) is not known any more; give the peer `read` or "
             + "`fetch`")
       }
-      aliases[entries.count] = listing?.items[key]?.alias
       if state ?? .absent == .absent {
         self.state.withLock { $0.note(nil, ofKey: key, request.replica) }
       }
-      entries.append(self.entry(key, state ?? .absent))
+      var entry = self.entry(key, state ?? .absent)
+      entry.alias = listing?.items[key]?.alias
+      entries.append(entry)
     }
     return state.withLock { memory in
       memory.tell(keys)
-      var answer = ValuesAnswer(
+      return ValuesAnswer(
         entries: entries, answered: keys.count, range: places.range(head: memory.head))
-      answer.aliases = aliases
-      return answer
     }
   }
 
   private func entry(_ key: [UInt8], _ held: RequestState) -> FeedEntry {
-    // Behind every conflict so far, and within what the caller knows of.
+    // Even, as another writer's; not before any conflict so far, and not after the head.
     let offset = state.withLock { $0.head / 2 * 2 }
     return places.entry(
       key, held, at: places.position(offset),
@@ -99,20 +97,20 @@ extension RequestPeer {
   }
 }
 
-/// A change of a page, with its key.
+/// A change of a page, with its key, which a back end may give only by an alias.
 struct KeyedChange: Sendable {
   var key: [UInt8]
   var change: RequestPage.Change
-  /// The change of the store's own that it is, by its sequence; nil for somebody else's.
+  /// The sequence of the store's own change that it is; nil for another writer's.
   var own: UInt64?
 }
 
 extension RequestPeer {
-  /// The changes of a page with their keys. What has gone of which nobody here has heard is left
-  /// out.
-  /// - Parameter names: those of the list so far, to which those of the page are added.
-  /// - Throws: ``PeerError`` where a change has neither key nor alias, or the key that is made of
-  ///   an alias has another one.
+  /// The changes of a page with their keys, found by idempotency key, key or alias. Deletes of
+  /// records that the store does not know are left out.
+  /// - Parameter names: keys and aliases of the list so far; those of the page are added.
+  /// - Throws: ``PeerError`` where a change has neither key nor alias, or where the key made from
+  ///   an alias has another alias already.
   func keyed(
     _ page: RequestPage, _ aliases: KnownAliases?, _ names: inout ListedNames
   ) throws(PeerError) -> [KeyedChange] {
@@ -122,8 +120,8 @@ extension RequestPeer {
       if let fault = change.alias?.fault { throw PeerError(.malformed, fault) }
       let holder = change.alias.flatMap { names.keys[$0] ?? aliases?.key(ofAlias: $0)?.bytes }
       let own = own(change, aliases).flatMap { (own, isSalted) in
-        // A record that another key here has, or one beside that of its key, is somebody else's
-        // all the same: a copy of this store has created it, too.
+        // Not this store's if the record belongs to another key, or the key has another record:
+        // a copy of this store has sent the same create, too.
         let name = names.aliases[own.key] ?? aliases?.alias(ofKey: own.key)
         let isIts = holder ?? own.key == own.key && (name == nil || name == change.alias)
         guard change.alias == nil || isIts else { return nil as PushedChange? }
@@ -138,7 +136,7 @@ extension RequestPeer {
         if key == nil {
           guard case .value(let content, _) = change.state else { continue }
           let new = try madeKey(alias, content)
-          // The record that had the key may be gone; two that are there cannot have it.
+          // The key's record may have been deleted, but two existing records cannot have one key.
           if !names.isOfEverything, let other = names.aliases[new] ?? aliases?.alias(ofKey: new),
             !state.withLock({ $0.isGone(other) })
           {
@@ -159,11 +157,11 @@ extension RequestPeer {
     return keyed
   }
 
-  /// The change of the store's own that has come back. A sequence says nothing by itself: a store
-  /// that was copied, or restored from a backup, gives it to another change.
-  /// - Returns: also whether it was sent upon what somebody else has written. Then it is this
-  ///   store's only where it has just been sent, or has created a record: a copy may have put it in
-  ///   the place of what this store has sent since.
+  /// The store's own change that a listed change is, by its idempotency key. The sequence in that
+  /// is not enough: a copied or restored store has it for another change.
+  /// - Returns: also whether its base was another writer's version (salted). Such a change is own
+  ///   only if it was just sent or has created a record: a copy may have sent it after later
+  ///   changes of this store.
   private func own(
     _ change: RequestPage.Change, _ aliases: KnownAliases?
   ) -> (PushedChange, isSalted: Bool)? {
@@ -182,12 +180,12 @@ extension RequestPeer {
   }
 }
 
-/// The names of records in a list, as far as it was read.
+/// The keys and aliases of records in a list, as far as it was read.
 struct ListedNames {
-  /// Whether the list is one of everything, so that what it lacks is gone.
+  /// Whether the list has everything, so that a record it lacks is deleted.
   var isOfEverything = false
   private(set) var keys: [Alias: [UInt8]] = [:]
-  /// The aliases of keys; nil where the list has them deleted.
+  /// The aliases of keys; nil where the list has their records as deleted.
   private(set) var aliases: [[UInt8]: Alias?] = [:]
 
   mutating func note(_ change: RequestPage.Change, _ key: [UInt8]) {
@@ -201,7 +199,7 @@ struct ListedNames {
 }
 
 extension PeerError {
-  /// The key made of an alias is that of another one.
+  /// The error when the key made from an alias has another alias.
   static func twoNames(_ alias: Alias, _ other: Alias) -> PeerError {
     PeerError(
       .malformed,
@@ -228,14 +226,14 @@ extension RequestPlaces {
     }
   }
 
-  /// A time of the back end's as a commit time; 0 where it gives none.
+  /// The back end's time of a change as a commit time; 0 where it gives none.
   private static func commitTime(_ time: Timestamp?) -> UInt64 {
     min(time?.sinceEpoch ?? 0, 1 << 48 - 1) << 16
   }
 }
 
 extension RequestMemory {
-  /// Whether there are entries to hand on behind a cursor.
+  /// Whether the fetched page has entries for a pull, so that no other need be fetched.
   func hasWindow(for request: PullRequest) -> Bool {
     guard let window, window.replica == request.replica, window.scope == request.scope else {
       return false
@@ -243,12 +241,11 @@ extension RequestMemory {
     return window.start <= request.after.offset && request.after.offset < window.end
   }
 
-  /// Takes what the back end gave, and gives it positions.
+  /// Assigns positions to a fetched page, and keeps it for this pull and the next ones.
   mutating func take(
     _ page: RequestPage, _ keyed: [KeyedChange], for request: PullRequest, _ places: RequestPlaces
   ) {
     var entries: [FeedEntry] = []
-    var aliases: [UInt64: Alias] = [:]
     for row in keyed {
       let (key, change) = (row.key, row.change)
       let own =
@@ -256,38 +253,39 @@ extension RequestMemory {
         ?? own(change, ofKey: key, of: request.replica)
       let offset = nextOffset(isOfOther: own == nil)
       let position = places.position(offset)
-      aliases[offset] = change.alias
-      // A former name counts no longer than the store knows better.
+      // The alias of a deleted record must not be used any more.
       if change.state == .absent { note(nil, ofKey: key, request.replica) }
       if let own {
-        entries.append(FeedEntry(position: position, kind: .own, operation: own, key: []))
+        var entry = FeedEntry(position: position, kind: .own, operation: own, key: [])
+        entry.alias = change.alias
+        entries.append(entry)
         continue
       }
-      let entry = places.entry(
+      var entry = places.entry(
         key, change.state, at: position,
         OperationID(replica: places.feed, sequence: offset), time: change.time)
       guard
         entry.kind == .delete
           || request.scope.contains(key: entry.key, labels: entry.content.labels)
       else { continue }
+      entry.alias = change.alias
       entries.append(entry)
     }
-    // Where there is more, the cursor goes on even if nothing of this page is for the reader.
+    // If more pages follow, the cursor must move even if this one has nothing for the reader.
     let end = page.hasMore && head <= request.after.offset ? nextOffset() : head
     note(page.token, at: end)
     window = Window(
       replica: request.replica, scope: request.scope, start: request.after.offset,
-      entries: entries, aliases: aliases, end: end)
-    // There is more: the head is told to be further.
+      entries: entries, end: end)
+    // The head is put after the cursor, so that the caller pulls again.
     if page.hasMore { head = end + 1 }
   }
 
-  /// The part of the entries that a pull asks for.
+  /// Answers a pull from the fetched page, within the request's limits.
   mutating func answer(_ request: PullRequest, _ places: RequestPlaces) -> PullAnswer {
     let after = request.after.offset
     var entries: [FeedEntry] = []
     var cursor = max(head, after)
-    var aliases: [Int: Alias] = [:]
     if let window, hasWindow(for: request) {
       cursor = window.end
       var bytes = 0
@@ -300,17 +298,14 @@ extension RequestMemory {
           break
         }
         bytes += size
-        aliases[entries.count] = window.aliases[entry.position.offset]
         entries.append(entry)
       }
       if cursor == window.end { self.window = nil }
     }
-    var answer = PullAnswer(
+    return PullAnswer(
       entries: entries, cursor: places.position(cursor),
       range: places.range(head: max(head, cursor)),
       mark: marks[request.replica] ?? ReplicaMark(),
       resumption: Array((token(at: cursor) ?? "").utf8))
-    answer.aliases = aliases
-    return answer
   }
 }

@@ -5,17 +5,17 @@ internal import TidemarkSyncProtocol
 extension RequestPeer {
   /// Sends the changes of a batch, one request each.
   ///
-  /// Outcomes that were answered are remembered when the rest fails, so a batch that is sent again
-  /// goes on where it stopped. Changes on which the back end fails, or that it wants later, are put
-  /// back (`aborted`) for a while, so that the store goes on with others.
-  /// - Throws: what `send` throws where that is not the fault of one change: `unauthorized` and
-  ///   `forbidden`, and anything if nothing of a batch was answered.
+  /// Answered outcomes are kept in memory when the rest fails, so that a retried batch resumes.
+  /// Changes on which the back end fails, or that it wants later, get `aborted` and wait for a
+  /// while, so that the store goes on with others.
+  /// - Throws: what `send` throws if that concerns not only one change: `unauthorized` and
+  ///   `forbidden`, and any error if no change of the batch was answered.
   public func push(_ request: PushRequest) async throws -> PushAnswer {
-    // A batch may have been formed when the options were others.
+    // Not `options.changesPerBatch`: the batch may have been formed under other options.
     guard request.number > 0, request.batchID != .none,
       request.changes.count <= SyncLimits().changes,
       Set(request.changes.map(\.sequence)).count == request.changes.count
-    else { throw PeerError(.malformed, "the batch makes no sense") }
+    else { throw PeerError(.malformed, "the batch has no valid number, id, count or sequences") }
     let start = try state.withLock { (memory: inout RequestMemory) throws -> PushStart in
       try memory.checkOpen()
       memory.forgetTold()
@@ -23,7 +23,7 @@ extension RequestPeer {
       let mark = memory.marks[request.replica] ?? ReplicaMark()
       guard mark.precedes(request) else { return .answered(mark, memory.head) }
       guard memory.pushing.insert(request.replica).inserted else {
-        throw PeerError(.busy, "another batch is under way", retryAfter: .seconds(1))
+        throw PeerError(.busy, "another batch is in flight", retryAfter: .seconds(1))
       }
       return .open(memory.open(request))
     }
@@ -45,26 +45,26 @@ extension RequestPeer {
 
   private enum Sent {
     case answered
-    /// It is not sent before an earlier change of its key has an answer.
+    /// Not sent, as an earlier change of its key has no answer yet.
     case skipped
     case failed(OperationID, Int, PeerError)
   }
 
-  /// After so many faults in a row no more is sent: they may be the back end's own.
+  /// After this many failures in a row nothing more is sent: the back end itself may have failed.
   private static let mostFaults = 3
 
   /// The outcome of sending some changes.
   private struct Round {
     var hasAnswer = false
-    /// How many have failed in a row, at the end.
+    /// How many of the last answers in a row were failures.
     var inARow = 0
     var faults: [(operation: OperationID, index: Int, error: PeerError)] = []
 
     var isOutage: Bool { inARow >= RequestPeer.mostFaults }
   }
 
-  /// Sends changes. One on which the back end fails for the first time may have arrived, so it is
-  /// sent again before anything else is done: at once, or with the whole batch where none arrives.
+  /// Sends changes. One that fails for the first time may have been applied, so it is sent again
+  /// before others: at once, or with the whole batch if the back end seems to be down.
   private func sendAll(_ request: PushRequest, _ indices: [Int]) async throws {
     let round = try await sendEach(request, indices)
     let (fresh, isOutage) = state.withLock { memory in
@@ -79,16 +79,16 @@ extension RequestPeer {
     _ = state.withLock { $0.noteFaults(again.faults, isOutage: false) }
   }
 
-  /// Sends changes, as many at a time as may be.
+  /// Sends each change once, `options.parallel` at a time.
   private func sendEach(_ request: PushRequest, _ indices: [Int]) async throws -> Round {
-    let former = request.formerOfKey
+    let previous = request.previousOfKey
     return try await withThrowingTaskGroup(of: Sent.self) { group in
       defer { group.cancelAll() }
       var left = indices.makeIterator()
       var round = Round()
       func next() {
         guard !round.isOutage, let index = left.next() else { return }
-        group.addTask { [self] in try await sendOne(request, index, after: former[index]) }
+        group.addTask { [self] in try await sendOne(request, index, after: previous[index]) }
       }
       for _ in 0..<options.parallel { next() }
       while let sent = try await group.next() {
@@ -106,13 +106,13 @@ extension RequestPeer {
     }
   }
 
-  /// - Parameter former: the change before it of the same key.
+  /// - Parameter previous: the index of the previous change of the same key.
   private func sendOne(
-    _ request: PushRequest, _ index: Int, after former: Int?
+    _ request: PushRequest, _ index: Int, after previous: Int?
   ) async throws -> Sent {
     let pushed = request.changes[index]
     let replica = request.replica
-    if let former, !state.withLock({ $0.isAnswered(former, of: replica) }) { return .skipped }
+    if let previous, !state.withLock({ $0.isAnswered(previous, of: replica) }) { return .skipped }
     let change = places.request(
       pushed, of: replica, store: request.store, alias: alias(of: pushed, request))
     do {
@@ -132,8 +132,8 @@ extension RequestPeer {
     }
   }
 
-  /// Sends a change. Where a list had a tombstone for the record that it has created, the answer is
-  /// one that is repeated; who can ask looks whether the record is there.
+  /// Sends a change. If the answer has the alias of a record that a list has reported as deleted,
+  /// it may repeat an earlier answer: then `read`, where given, tells whether the record exists.
   private func outcome(of change: RequestChange) async throws -> RequestOutcome {
     let outcome = try await ask { try await send(change) }
     guard case .appliedAs(let alias) = outcome, state.withLock({ $0.isGone(alias) }) else {
@@ -143,8 +143,7 @@ extension RequestPeer {
     return held == .absent ? .conflict(.absent) : outcome
   }
 
-  /// The back end's name for the key of a change: as the store knows, or as an answer has said that
-  /// the store has not taken yet.
+  /// The alias of a change's key: as the store has it, or by an answer that it has not stored yet.
   private func alias(of change: PushedChange, _ request: PushRequest) -> Alias? {
     let known = request.aliases?.alias(ofKey: change.key)
     return state.withLock { memory in
@@ -155,7 +154,7 @@ extension RequestPeer {
 }
 
 extension RequestMemory {
-  /// Begins a batch, or goes on with it.
+  /// Begins or resumes a batch.
   /// - Returns: the changes to send now.
   mutating func open(_ request: PushRequest) -> [Int] {
     if partial[request.replica]?.batchID != request.batchID
@@ -174,7 +173,7 @@ extension RequestMemory {
     partial[replica]?.verdicts[index] != nil
   }
 
-  /// Takes the answer to a change.
+  /// Notes the outcome of a change as its verdict.
   mutating func note(
     _ outcome: RequestOutcome, of change: RequestChange, canRead: Bool, _ index: Int,
     _ places: RequestPlaces
@@ -203,8 +202,8 @@ extension RequestMemory {
       }
     case .rejected(let rejection): verdict = .rejected(rejection.bounded)
     case .retryLater(let pause):
-      // A random part is added to the time that the back end names: clients that were all told the
-      // same would else come back together.
+      // Up to as much again is added, by a hash (jitter): clients that were told the same pause
+      // must not retry all at once.
       let pause = max(pause ?? Self.rest, .zero)
       let spread = min(pause, Self.longestSpread).wholeMilliseconds
       let chance = IdempotencyKey.hash(of: change.operation) % max(1, spread)
@@ -214,7 +213,7 @@ extension RequestMemory {
     partial[replica]?.verdicts[index] = verdict
   }
 
-  /// The back end has taken a change.
+  /// Notes a change that the back end has applied.
   private mutating func noteTaken(
     _ change: RequestChange, as alias: Alias?, _ index: Int, _ places: RequestPlaces
   ) -> Position {
@@ -227,16 +226,16 @@ extension RequestMemory {
     return places.position(nextOffset())
   }
 
-  /// How long a change rests that is to be tried later.
+  /// How long a change waits if the back end names no time.
   private static let rest = Duration.seconds(30)
   private static let longestSpread = Duration.seconds(3600)
 
-  /// Ends a batch all of whose changes have an answer, or rest, or wait for one that does.
+  /// Ends a batch and makes its mark: changes without an answer are `aborted`.
   mutating func finish(
     _ request: PushRequest, _ places: RequestPlaces
   ) throws(PeerError) -> PushAnswer {
     guard let batch = partial[request.replica], batch.batchID == request.batchID else {
-      throw PeerError(.busy, "another batch came in between", retryAfter: .seconds(1))
+      throw PeerError(.busy, "another batch was pushed meanwhile", retryAfter: .seconds(1))
     }
     var mark = ReplicaMark(
       number: request.number, batchID: request.batchID,
@@ -252,14 +251,14 @@ extension RequestMemory {
 }
 
 extension PushRequest {
-  /// By change, that before it of the same key.
-  fileprivate var formerOfKey: [Int?] {
+  /// By change, the index of the previous one of the same key.
+  fileprivate var previousOfKey: [Int?] {
     var last: [[UInt8]: Int] = [:]
     return changes.enumerated().map { index, change in
       last.updateValue(index, forKey: change.key)
     }
   }
 
-  /// The id of the store that sends it, which goes into its keys of idempotency.
+  /// The id of the store that sends it, which is hashed into idempotency keys.
   fileprivate var store: [UInt8] { aliases?.store ?? replica.bytes }
 }

@@ -2,8 +2,8 @@ public import Tidemark
 package import TidemarkEngine
 internal import TidemarkSyncProtocol
 
-/// The program's own back end as the remote end: one request for each change, such as a `PUT` of
-/// a REST interface, and one for what others have changed.
+/// A peer that is the program's own back end: one request for each change, such as a `PUT` of a
+/// REST API, and one for the changes of others.
 ///
 /// ```swift
 /// let peer = RequestPeer(named: "https://api.example.org/notes") { change in
@@ -12,39 +12,38 @@ internal import TidemarkSyncProtocol
 ///   try await api.changes(since: token)
 /// }
 /// ```
-/// Such a back end numbers no batches, so a change arrives **at least once**, never lost: what was
-/// under way when a program died, or when an answer was lost, is sent again with the same
-/// idempotency key, and the back end must answer it as before instead of doing it again. The peer
-/// keeps nothing on disk: what was answered is in the store's log, and after a restart the store
-/// sends the batch again of which it has no answers. That a back end was restored from a backup is
-/// not noticed.
+/// Such a back end has no numbered batches, so a change is delivered **at least once**: a change in
+/// flight when the program died, or whose answer was lost, is sent again with the same idempotency
+/// key, and the back end must repeat its answer instead of applying it again. The peer stores
+/// nothing: outcomes are in the store's log, and after a restart the store sends the batch again
+/// that has none. A back end that was restored from a backup is not noticed.
 ///
-/// Failures that the closures throw count as passing: ``PeerError`` as what it says, anything else
-/// as `unavailable`. One that a single change meets holds up that change only. What will never pass
-/// is to be returned, as ``RequestOutcome/rejected(_:)``.
+/// Errors that the closures throw count as transient: a ``PeerError`` by its kind, any other as
+/// `unavailable`. An error on a single change delays only that change. A permanent failure must be
+/// returned, as ``RequestOutcome/rejected(_:)``.
 public final class RequestPeer: Peer {
   /// Sends one change.
   public typealias Send = @Sendable (RequestChange) async throws -> RequestOutcome
-  /// Gives what has changed since a token; nil for everything. A token that the back end does not
-  /// know any more is to be thrown as `PeerError(.cursorGone)`.
+  /// Returns the changes since a token, or from the beginning for nil. It must throw
+  /// `PeerError(.cursorGone)` for a token that the back end does not know any more.
   public typealias Fetch = @Sendable (_ token: String?) async throws -> RequestPage
-  /// Gives what a key holds, which the back end calls so; nil for what has no alias.
+  /// Returns what a key holds at the back end; the alias is nil where the key has none.
   public typealias Read = @Sendable (_ key: Key, _ alias: Alias?) async throws -> RequestState
-  /// Makes the key of what the back end has under an alias of which nobody here has heard.
+  /// Makes the key of a record with an alias that the store does not know.
   public typealias NewKey = @Sendable (_ alias: Alias, _ content: SyncContent) throws -> Key
 
-  /// How a back end is spoken to.
+  /// How a back end is called.
   public struct Options: Sendable, Hashable {
-    /// Most changes in one batch: the store notes down what became of them batch by batch.
+    /// Most changes in one batch: the store stores outcomes once for each batch.
     public var changesPerBatch: Int
-    /// How many changes are sent at a time. With more than one they may arrive in any order,
-    /// though never two of one key.
+    /// How many requests are in flight at a time. With more than one, changes may arrive in any
+    /// order, except those of one key.
     public var parallel: Int
-    /// How often a pull that waits asks.
+    /// The interval at which a pull that waits polls.
     public var pollInterval: Duration
-    /// Whether a list that is begun without a token has everything that is there: then what it
-    /// lacks after a token has expired goes here, too. A list that names what is gone, or begins
-    /// somewhere, need not say so; without it what has gone meanwhile stays here.
+    /// Whether a list from the beginning (without token) has all records. Then, after a token has
+    /// expired, records that the list lacks are deleted in the store. Not needed for lists that
+    /// report all deletes; without it, deletes missed by an expired token are not noticed.
     public var listsEverything: Bool
 
     /// Options.
@@ -69,17 +68,17 @@ public final class RequestPeer: Peer {
 
   /// A back end.
   /// - Parameters:
-  ///   - name: tells it from others, such as its address. With another name everything counts as
-  ///     unsent.
-  ///   - options: how it is spoken to.
+  ///   - name: identifies the back end, such as its address. Under another name everything counts
+  ///     as unsent.
+  ///   - options: how it is called.
   ///   - send: sends one change.
-  ///   - fetch: gives what others have changed; without it the store only sends.
-  ///   - read: gives what a key holds, which is asked for after a conflict; without it `fetch` is
-  ///     asked for everything then, and without both a conflict counts as rejected.
-  ///   - newKey: makes the key of what others have created, where `fetch` gives only the alias; by
-  ///     default the key is the alias. It must not be a key that has another alias, and the same
-  ///     alias must always give the same key: for an object of a collection that of the id in its
-  ///     content, since an object under another id's key cannot be read.
+  ///   - fetch: returns the changes of others; without it the store only sends.
+  ///   - read: returns what a key holds, after a conflict; without it `fetch` is called for
+  ///     everything then, and without both a conflict counts as rejected.
+  ///   - newKey: makes the key of a record that others have created, where `fetch` gives only its
+  ///     alias; by default the key is the alias. It must not return a key that has another alias,
+  ///     and always the same key for an alias. For an object of a collection the key must be that
+  ///     of the id in its content, since an object under another id's key cannot be read.
   public convenience init(
     named name: String, options: Options = Options(), send: @escaping Send, fetch: Fetch? = nil,
     read: Read? = nil, newKey: @escaping NewKey = { alias, _ in Key(alias.bytes) }
@@ -89,7 +88,7 @@ public final class RequestPeer: Peer {
       newKey: newKey)
   }
 
-  /// The same with a clock of one's own, so that simulations repeat.
+  /// The same with a given clock, so that simulations are repeatable.
   package init(
     named name: String, options: Options, clock: any WallClock, send: @escaping Send,
     fetch: Fetch?, read: Read?, newKey: @escaping NewKey
@@ -103,14 +102,14 @@ public final class RequestPeer: Peer {
     self.newKey = newKey
   }
 
-  /// No numbers and no waiting; sums where lists have everything.
+  /// No numbered batches and no long poll; digests where lists have everything.
   public var capabilities: PeerCapabilities {
     PeerCapabilities(
       limits: SyncLimits(changes: options.changesPerBatch), canWait: false, isNumbered: false,
       hasDigest: options.listsEverything && fetch != nil && !PlantedSyncBug.isOn(.expiryIgnored))
   }
 
-  /// Makes the caller's cursor the beginning of what this peer goes on from.
+  /// Begins a session: positions after the caller's cursor are assigned from here on.
   public func hello(_ request: HelloRequest) async throws -> HelloAnswer {
     try state.withLock { (memory: inout RequestMemory) throws in
       try memory.begin(request, canFetch: fetch != nil)
@@ -124,14 +123,14 @@ public final class RequestPeer: Peer {
   /// Further calls fail.
   public func close() async { state.withLock { $0.isClosed = true } }
 
-  /// Runs a closure of the program's.
+  /// Runs one of the program's closures, and turns its errors into ``PeerError``.
   func ask<R>(_ body: () async throws -> R) async throws -> R {
     do { return try await body() } catch let error as PeerError {
       throw error
     } catch is CancellationError {
       throw CancellationError()
     } catch {
-      // A library may have an error of its own for what was cancelled.
+      // A library may throw another error than `CancellationError` when it is cancelled.
       try Task.checkCancellation()
       throw PeerError(.unavailable, "\(error)")
     }

@@ -2,16 +2,16 @@ internal import Tidemark
 internal import TidemarkEngine
 internal import TidemarkSyncProtocol
 
-/// The positions of a back end that has none: made up from its name, so that they are the same
-/// after a restart.
+/// Makes the feed id, epoch and positions for a back end, which has none: from its name, so that
+/// they are the same after a restart.
 struct RequestPlaces: Sendable {
-  /// How far a peer that knows nothing begins behind a cursor, at most. It is by chance, so that no
-  /// position is given out twice, be it in a copy of the store.
+  /// After a restart the first offset is at most this far after the cursor. The distance is random,
+  /// so that no position is assigned twice, not even in a copy of the store.
   static let stride: UInt64 = 1 << 32
 
-  /// The id of what is taken for a feed.
+  /// The feed id, which is also the replica id of entries of other writers.
   let feed: ReplicaID
-  /// The epoch of entries, cursors and verdicts.
+  /// The only epoch.
   let epoch: UInt64
 
   init(name: String) {
@@ -24,9 +24,9 @@ struct RequestPlaces: Sendable {
     epoch = words[2] | 1
   }
 
-  /// Whether an offset is of what somebody else has written, as all even ones are. A change that is
-  /// sent upon it is another request than the same one upon something else, which may have been
-  /// answered before: it gets a key of its own.
+  /// Whether an offset is that of another writer's version: the even ones are. A change with such a
+  /// base needs another idempotency key than the same change before the conflict, whose answer the
+  /// back end would repeat.
   static func isOfOther(_ offset: UInt64) -> Bool { offset % 2 == 0 }
 
   func position(_ offset: UInt64) -> Position {
@@ -37,7 +37,7 @@ struct RequestPlaces: Sendable {
     FeedRange(epochs: [FeedEpoch(epoch: epoch, firstOffset: 1)], head: head)
   }
 
-  /// A change as it is sent.
+  /// The change as `send` gets it.
   func request(
     _ change: PushedChange, of replica: ReplicaID, store: [UInt8], alias: Alias?
   ) -> RequestChange {

@@ -2,13 +2,13 @@ internal import Tidemark
 internal import TidemarkEngine
 internal import TidemarkSyncProtocol
 
-/// Decides in the feed's order which changes of a batch apply.
+/// Decides in the feed's order which changes of a batch apply, and gives each its verdict.
 ///
-/// A change applies if it was made upon what its key holds: upon the entry that gave it, upon
-/// nothing where there is nothing, or after an own change that is the key's state still. Of the
-/// others the key's policy decides. What earlier changes of the batch did counts for later ones.
+/// A change applies if its base is the key's current entry, if it has none and the key is absent or
+/// deleted, or if an earlier change of the same replica is current. The others are conflicts, which
+/// the key's policy decides. Earlier changes of the batch count for later ones.
 struct ConflictDetector {
-  /// How often as many changes are looked at as there are, when atomic groups fail.
+  /// How often each change may be judged, on average: a failed atomic group judges many anew.
   private static let rounds = 64
 
   private let feed: any Feed
@@ -17,20 +17,20 @@ struct ConflictDetector {
   private let view: FeedView
   /// The feed's time, as a commit time.
   private let feedTime: UInt64
-  /// By change; nil for those that can be judged.
+  /// By change, why it is rejected whatever its key holds; nil for those that must be judged.
   private let refused: [Rejection?]
 
-  /// By offset, values of the feed that changes may be equal to, and entries that they were made
-  /// upon.
+  /// By offset, values of current entries that puts may be equal to, and the entries that are bases
+  /// of changes to deleted keys.
   private var values: [UInt64: [UInt8]] = [:]
   private var bases: [UInt64: FeedHead] = [:]
-  /// The batch as far as it is judged.
+  /// The entries and verdicts of the changes that are judged so far.
   private var judged: JudgedBatch
-  /// By key, the last entry that changes it.
+  /// By key, the index in `judged.entries` of the last entry that changes it.
   private var latest: [[UInt8]: Int] = [:]
-  /// By change: how many entries there were before it, and the last of them that changes its key.
+  /// By change: how many entries there are before it, and the last of them that changes its key.
   private var before: [(entries: Int, latest: Int?)] = []
-  /// Atomic groups of which a change does not apply.
+  /// Atomic groups with a change that does not apply: their other changes are `aborted`.
   private var failed: Set<UInt64> = []
 
   init(
@@ -44,7 +44,7 @@ struct ConflictDetector {
     feedTime = min(view.now, (1 << 48) - 1) << 16 | 0xffff
     let labelSets = request.changes.map { $0.kind == .put ? $0.content.labelSet : [] }
     refused = zip(request.changes, labelSets).map { change, labels in
-      // The key's content does not matter here: what a verdict says must not depend on that.
+      // Decided without the key's content: a verdict must not disclose what is out of reach.
       let isWithin =
         change.kind == .put
         ? access.reaches(key: change.key, labels: labels) : access.mayReach(key: change.key)
@@ -54,8 +54,8 @@ struct ConflictDetector {
     judged = JudgedBatch(request: request, labelSets: labelSets)
   }
 
-  /// Judges the batch upon the feed as it is now.
-  /// - Throws: `limitExceeded` when its atomic groups are too entangled.
+  /// Judges the batch against the states of its keys in the view.
+  /// - Throws: `limitExceeded` when atomic groups that fail one after the other judge it too often.
   mutating func run() throws(TidemarkError) -> JudgedBatch {
     try look()
     latest.reserveCapacity(request.changes.count)
@@ -78,7 +78,7 @@ struct ConflictDetector {
       before.append((judged.entries.count, latest[request.changes[index].key]))
       let verdict = judge(index)
       if group != 0, !verdict.isTaken, !failed.contains(group) {
-        // None of the group may apply: everything since its first change is judged anew.
+        // None of the group may apply: everything since its first change is judged anew without it.
         failed.insert(group)
         rewind(to: firsts[group] ?? index)
       } else {
@@ -88,8 +88,8 @@ struct ConflictDetector {
     return judged
   }
 
-  /// Asks the feed for what the batch is judged upon beside the states of its keys. A change is
-  /// judged and put down by one such look: somebody else may write in between.
+  /// Reads the values and bases that the batch is judged by, once for the whole batch. What another
+  /// replica writes meanwhile is noticed by `append`, which compares the view.
   private mutating func look() throws(TidemarkError) {
     var same: Set<UInt64> = []
     var bases: Set<UInt64> = []
@@ -109,7 +109,7 @@ struct ConflictDetector {
     self.bases = bases.isEmpty ? [:] : try feed.heads(at: Array(bases))
   }
 
-  /// Takes back what changes from `index` on have done.
+  /// Discards the entries and verdicts of the changes from `index` on.
   private mutating func rewind(to index: Int) {
     while before.count > index {
       let last = before.removeLast()
@@ -141,17 +141,17 @@ struct ConflictDetector {
     return plans ? plan(index, upon: held) : .aborted
   }
 
-  /// The state that a change finds at its key: what the batch itself has made of it, or what the
-  /// feed has; nil for none.
+  /// The state of a change's key before it: by the last entry of the batch for the key, or else by
+  /// the feed; nil for none.
   private func held(before index: Int) -> FeedState? {
     guard let latest = before[index].latest else { return view.states[index] }
-    // An entry of the batch has no offset yet.
+    // An entry of the batch has no offset until it is appended.
     let head = judged.head(
       of: judged.entries[latest], at: 0, previous: 0, received: feedTime)
     return FeedState(head: head, position: MarkRecord.planned(latest), revision: 0)
   }
 
-  /// Whether a put gives a key what it holds.
+  /// Whether a put has the value, labels and attachment that its key holds: then it is `duplicate`.
   private func isEqual(_ index: Int, to held: FeedState) -> Bool {
     let content = request.changes[index].content
     guard held.head.labels == judged.labelSets[index],
@@ -163,16 +163,16 @@ struct ConflictDetector {
     return values[held.position.offset] == content.value
   }
 
-  /// Whether a change was made upon what its key holds.
+  /// Whether the base of a change is what its key holds.
   private func applies(_ index: Int, upon held: FeedState?) -> Bool {
-    if PlantedSyncBug.isOn(.baseIgnored) { return true }
+    if PlantedSyncBug.isOn(.baseIgnored) { return true }  // a fault that only tests switch on
     let change = request.changes[index]
     if let operation = held?.head.operation, operation.replica == request.replica,
       operation.sequence < change.sequence
     {
       return true
     }
-    // No writer can know the place of what is only about to be appended.
+    // No base can be the position of an entry of this batch: those have none yet.
     if case .position(let base) = change.base, before[index].latest == nil, held?.position == base {
       return true
     }
@@ -188,10 +188,10 @@ struct ConflictDetector {
     }
   }
 
-  /// The verdict on a change that does not apply by itself; nil where the policy decides for it.
+  /// The verdict on a change whose base is not current; nil where the policy lets it win.
   private mutating func contest(_ index: Int, _ held: FeedState?, plans: Bool) -> Verdict? {
     let change = request.changes[index]
-    // Nothing is known of what was deleted so long ago that its delete is gone, not even when.
+    // The key has no tombstone any more, so there is no time that the policy could compare.
     guard let held else { return .conflict(.beginning) }
     switch view.policies.policy(for: change.key) {
     case .detect: return .conflict(held.position)
@@ -208,7 +208,7 @@ struct ConflictDetector {
     }
   }
 
-  /// Puts a change down as one that applies.
+  /// Adds the entry of a change that applies.
   private mutating func plan(_ index: Int, upon held: FeedState?) -> Verdict {
     let entry = judged.entries.count
     var planned = JudgedBatch.Entry(change: index, kind: .applies(upon: 0))

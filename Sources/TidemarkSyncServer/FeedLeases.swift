@@ -2,50 +2,50 @@ public import Tidemark
 internal import TidemarkEngine
 internal import TidemarkSyncProtocol
 
-/// The leases of a store's replicas.
+/// The leases of a feed's replicas. While a lease lives, compactions keep the tombstones that its
+/// replica has not pulled; once it has expired, the replica compares by digest before it pushes.
 ///
-/// They are written down without a sync of their own: whose lease a cut of the power takes has to
-/// compare, and nothing else.
+/// They are stored without a sync of their own: a replica whose lease a power failure takes has to
+/// compare, and loses nothing else.
 ///
-/// A caller can name a new replica with every call, so what a replica gets for nothing has an end:
-/// beyond some leases of replicas that have done nothing yet, and beyond the bound of all, a lease
-/// is not written down but remembered, and of those the one that was not used for longest gives
-/// way. A lease that stands in the log gives way to none. A replica whose lease was forgotten
-/// compares everything and gets another, so a bound never costs more than that.
+/// A caller can present a new replica id with every call, so leases are bounded: beyond `mostIdle`
+/// of replicas that have neither read nor pushed, and beyond the bound of all, a lease is only kept
+/// in memory, where the least recently used is evicted. A lease in the log is never evicted. A
+/// replica without its lease compares everything and gets another one: that is all a bound costs.
 struct FeedLeases: Sendable {
-  /// Most leases on record of replicas that have neither read nor pushed.
+  /// Most leases in the log of replicas that have neither read nor pushed.
   static let mostIdle = 1_000
-  /// Most leases that are only remembered.
+  /// Most leases that are only in memory.
   static let mostUnrecorded = 1_000
   /// How often expired leases are looked for when there is no room, in milliseconds.
   private static let millisecondsBetweenLooks: UInt64 = 60_000
-  /// Most records that go in one step.
+  /// Most records of one commit.
   private static let recordsPerStep = 1_000
 
   struct Row {
     var lease: FeedLease
-    /// Whether it stands in the log.
+    /// Whether it is stored in the log.
     var isRecorded: Bool
     var hasPushed: Bool
     var lastUse: UInt64 = 0
 
-    /// Whether the replica may hold what others delete. A page that it has not asked beyond may
-    /// have reached it; but what it does not hear of then, it finds out by its next pull.
+    /// Whether the replica may hold keys that others delete. One whose cursor is still 0 may have
+    /// received a first page, but its next pull finds out if tombstones after it are gone.
     var isActive: Bool { hasPushed || lease.cursor.offset > 0 }
   }
 
   private(set) var rows: [ReplicaID: Row] = [:]
   private var uses: UInt64 = 0
-  /// How many may be written down, as the last caller has said.
+  /// How many may be stored in the log: the limit of the last call of `set`.
   private var most = 0
-  /// When leases that have run out were last taken away, in milliseconds since 1970.
+  /// When expired leases were last removed, in milliseconds since 1970.
   private var lastLookForExpired: UInt64 = 0
-  /// Deletes behind it are kept, and when that was last computed from all leases.
+  /// Tombstones after this offset are kept; and when it was last computed from all leases.
   private var kept: UInt64?
   private var lastComputed: UInt64?
 
-  /// Reads those of a log. One that cannot be read is left out: its replica compares everything and
-  /// gets another.
+  /// Reads the leases in a log. One that cannot be decoded is left out: its replica compares
+  /// everything and gets another.
   init(_ records: RecordTable) throws(TidemarkError) {
     for key in records.keys(of: .feedLease) {
       guard let replica = ReplicaID(key),
@@ -58,7 +58,7 @@ struct FeedLeases: Sendable {
     }
   }
 
-  /// The lease of a replica, which has a use for it.
+  /// The lease of a replica, which counts as used by that.
   mutating func lease(of replica: ReplicaID) -> FeedLease? {
     uses += 1
     rows[replica]?.lastUse = uses
@@ -85,7 +85,7 @@ struct FeedLeases: Sendable {
     keepDeletes(feed, for: rows[replica])
   }
 
-  /// Takes note that a replica has pushed: from the first time on deletes are kept for it.
+  /// Notes that a replica has pushed: from its first push on, tombstones are kept for it.
   mutating func notePush(of replica: ReplicaID, _ feed: StoreFeed) throws(TidemarkError) {
     guard let row = rows[replica], !row.hasPushed else { return }
     rows[replica]?.hasPushed = true
@@ -93,7 +93,7 @@ struct FeedLeases: Sendable {
     keepDeletes(feed, for: rows[replica])
   }
 
-  /// Writes a lease down, or, where there are too many, remembers it in the place of another.
+  /// Stores a lease in the log, or, beyond the bounds, keeps it in memory and evicts another.
   private mutating func record(
     _ lease: FeedLease, of replica: ReplicaID, _ feed: StoreFeed
   ) throws(TidemarkError) {
@@ -116,7 +116,7 @@ struct FeedLeases: Sendable {
       && (row.isActive || recorded.count { !$0.isActive } < min(Self.mostIdle, most))
   }
 
-  /// Writes leases down, or takes them away, not too many with each commit: everybody else waits.
+  /// Stores or removes leases, in small commits: other writers wait while one is made.
   private mutating func write(
     _ changes: [(replica: ReplicaID, lease: FeedLease?)], _ feed: StoreFeed
   ) throws(TidemarkError) {
@@ -136,8 +136,8 @@ struct FeedLeases: Sendable {
 
   // MARK: Upkeep
 
-  /// Prepares a compaction: deletes are kept as the leases have it now, leases that would last
-  /// longer than they do now are shortened, and those that have run out go.
+  /// Prepares a compaction: shortens leases that end later than a lease given now would, removes
+  /// expired ones, and computes anew which tombstones are kept.
   mutating func prepareCompaction(
     leaseSeconds: UInt32?, _ feed: StoreFeed
   ) throws(TidemarkError) {
@@ -148,13 +148,13 @@ struct FeedLeases: Sendable {
     try removeExpired(feed)
   }
 
-  /// Keeps the deletes behind what the slowest live replica has read.
-  /// - Parameter row: the only one that has changed. If it needs no more than is kept, nothing is
-  ///   done where many leases would have to be looked at and that was done not long ago.
+  /// Keeps the tombstones after the earliest cursor of the replicas with a live lease.
+  /// - Parameter row: the only lease that has changed. If it needs no more than is kept already,
+  ///   nothing is done where there are many leases and they were computed not long ago.
   mutating func keepDeletes(_ feed: StoreFeed, for row: Row? = nil) {
     let now = feed.now
     if let row, !row.lease.isReading(at: now) || row.lease.cursor.offset >= kept ?? .max {
-      // As many milliseconds as there are leases, where those are many.
+      // About a millisecond for each lease from 256 on: looking at all costs time for each.
       let pause = UInt64(rows.count / 256 * 256)
       guard now >= (lastComputed ?? 0) + pause || now < lastComputed ?? 0 else { return }
     }
@@ -163,19 +163,18 @@ struct FeedLeases: Sendable {
     if !PlantedSyncBug.isOn(.deletesNotKept) { feed.engine.reader.keepDeletes(above: kept) }
   }
 
-  /// The least offset behind which some replica with a live lease has yet to read; nil when there
-  /// is none.
+  /// The earliest cursor of the replicas with a live lease; nil when there is none.
   ///
-  /// One that has read nothing counts as well once it has pushed: what it has sent itself may have
-  /// been deleted by others since. One that has done nothing holds nothing, and for one that has
-  /// not said for so long that it reads nothing is kept: if it reads after all, it has to compare.
+  /// A replica that has read nothing counts, too, once it has pushed: others may have deleted what
+  /// it pushed. One that has neither read nor pushed holds nothing. One that has long said hello as
+  /// a replica that reads nothing does not count: if it pulls after all, it has to compare.
   func earliestCursor(at time: UInt64) -> UInt64? {
     rows.values.lazy.filter { $0.isRecorded && $0.isActive && $0.lease.isReading(at: time) }
       .map(\.lease.cursor.offset).min()
   }
 
-  /// Takes leases that have run out from the log. Their replicas have to compare everything in any
-  /// case, and nothing was kept for them any more.
+  /// Removes expired leases from the log. Their replicas have to compare everything in any case,
+  /// and no tombstones were kept for them any more.
   private mutating func removeExpired(_ feed: StoreFeed) throws(TidemarkError) {
     let now = feed.now
     lastLookForExpired = now
@@ -183,8 +182,8 @@ struct FeedLeases: Sendable {
     try write(expired.map { ($0.key, nil) }, feed)
   }
 
-  /// Ends leases that would last longer than leases do now: of a time when they had no end, or
-  /// when the clock was far ahead. Nobody may ever come back to renew them.
+  /// Shortens leases that end later than a lease given now would: they were given when leases did
+  /// not expire or the clock was far ahead, and their replicas may never come back to renew them.
   private mutating func shorten(
     to latest: UInt64, _ feed: StoreFeed
   ) throws(TidemarkError) {
@@ -199,15 +198,15 @@ struct FeedLeases: Sendable {
   }
 }
 
-/// A replica that pushes to a store or pulls from it, as the store's records tell.
+/// A replica that pushes to a store or pulls from it, by the store's records.
 public struct ReplicaInfo: Sendable, Hashable {
   /// The replica.
   public var id: ReplicaID
-  /// How far it had read when its lease was written down.
+  /// How far it had read when its lease was stored.
   public var cursor: Position
-  /// How many entries of the log come after that, at most.
+  /// How many entries of the log it has not read yet, at most.
   public var entriesToTake: UInt64
-  /// Until when deletes are kept for it; nil when it has no lease, or one without end.
+  /// Until when tombstones are kept for it; nil when it has no lease, or one that does not expire.
   public var leaseEnds: Timestamp?
 }
 

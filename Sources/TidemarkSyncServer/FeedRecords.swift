@@ -1,33 +1,33 @@
 package import TidemarkEngine
 package import TidemarkSyncProtocol
 
-/// The records of a feed's owner.
+/// The records in which a store keeps the state of its feed: the newest of each key counts.
 extension RecordType {
-  /// How far a feed has come with a replica's batches; the key is the replica.
+  /// The mark of a replica: its last batch, with verdicts; the key is the replica.
   package static let feedMark = RecordType(rawValue: 16)
-  /// For how long a feed waits for a replica; the key is the replica.
+  /// The lease of a replica; the key is the replica.
   package static let feedLease = RecordType(rawValue: 17)
-  /// How conflicts are decided; the key is the prefix of the keys for which it counts.
+  /// A policy for conflicts; the key is the prefix of the keys for which it counts.
   package static let feedPolicy = RecordType(rawValue: 18)
-  // 19 was for parts of large values, and stays free.
-  /// A change that lost by policy; the key is the key that it was for.
+  // 19 meant parts of large values once, and is not assigned again.
+  /// A change that lost by policy, kept as history; the key is the change's key.
   package static let loser = RecordType(rawValue: 256)
 }
 
-/// How far a feed has come with a replica's batches: the last record of every batch. Its bytes, and
-/// those of a lease, are in `HowReplicationWorks.md`.
+/// Codes a replica's mark (number, id and verdicts of its last batch), which is committed with the
+/// batch, as its last entry. Its bytes, and those of a lease, are in `HowReplicationWorks.md`.
 enum MarkRecord {
   private static let version: UInt8 = 2
-  /// The epoch of entries of the same batch; 0 is that of what stands before all that are listed.
+  /// Marks a position as one within the record's batch. No other position can have this epoch.
   static let plannedEpoch = UInt64.max
 
-  /// Stands for an entry that is only about to be appended, and has no position yet.
-  /// - Parameter index: among the entries of its batch.
+  /// Stands for an entry that is about to be appended, so that its position is not known yet.
+  /// - Parameter index: its index among the entries of its batch.
   static func planned(_ index: Int) -> Position {
     Position(epoch: plannedEpoch, offset: UInt64(index) + 1)
   }
 
-  /// The record of a batch that is about to be appended with so many entries before it.
+  /// The record for a batch that is about to be appended after so many entries of that batch.
   static func encode(
     number: UInt64, batchID: BatchID, verdicts: [Verdict], entries: Int
   ) -> [UInt8] {
@@ -38,7 +38,7 @@ enum MarkRecord {
     return writer.bytes
   }
 
-  /// - Parameter own: where the record stands.
+  /// - Parameter own: the record's position, from which those of its batch's entries follow.
   static func decode(_ bytes: RawSpan, at own: Position) throws(FormatError) -> ReplicaMark {
     var reader = ByteReader(bytes)
     guard try reader.u8() == version else {
@@ -61,21 +61,22 @@ enum MarkRecord {
   }
 }
 
-/// For how long a feed waits for a replica, and where that replica stood.
+/// A replica's lease: until when tombstones are kept for it, and how far it has read.
 package struct FeedLease: Sendable, Hashable {
   private static let version: UInt8 = 2
 
   /// When it ends, in milliseconds since 1970; the greatest number for never.
   package var expires: UInt64
-  /// Until when deletes are kept: as long as it goes on for a replica that reads, not at all for
-  /// one that has only pushed.
+  /// Until when tombstones are kept: to the end of the lease for a replica that reads, not at all
+  /// for one that has only pushed.
   package var readsUntil: UInt64
   package var cursor: Position
-  /// A replica that held nothing then has not missed deletes up to here, wherever its cursor is.
+  /// The replica missed no tombstone up to this offset, wherever its cursor is: it held nothing
+  /// then, or had compared everything.
   package var clearedThrough: UInt64
 
-  /// Whether deletes behind the cursor are kept for the replica. None are for a lease without end:
-  /// nobody may ever come back to take it further.
+  /// Whether tombstones after the cursor are kept for the replica. Not for a lease that does not
+  /// expire: a replica that never comes back would keep them for ever.
   package func isReading(at time: UInt64) -> Bool {
     let end = min(expires, readsUntil)
     return end > time && end < .max

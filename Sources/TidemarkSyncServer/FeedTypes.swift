@@ -2,9 +2,9 @@ internal import Tidemark
 package import TidemarkEngine
 package import TidemarkSyncProtocol
 
-/// The questions that one look at a feed answers.
+/// What a caller of ``Feed/look(_:)`` wants to know.
 package struct FeedQuestion: Sendable {
-  /// Whose mark and lease are wanted.
+  /// The replica whose mark and lease are wanted.
   package var replica: ReplicaID?
   /// The keys of which the states are wanted. A key may come more than once.
   package var keys: [[UInt8]]
@@ -15,21 +15,21 @@ package struct FeedQuestion: Sendable {
   }
 }
 
-/// The answers to a ``FeedQuestion``.
+/// A consistent snapshot of a feed, as far as a ``FeedQuestion`` asks.
 package struct FeedView: Sendable {
-  /// As far as the feed can be seen, on the disk or not.
+  /// All entries that can be read, durable or not.
   package var range: FeedRange
-  /// Everything up to here is on the disk.
+  /// Everything up to this offset is durable.
   package var durable: UInt64
-  /// Entries that others up to this offset supersede may be gone; 0 where everything is kept.
+  /// An entry may be gone if one up to this offset supersedes it; 0 where all history is kept.
   package var historyFrom: UInt64
   /// The feed's time, in milliseconds since 1970: it does not depend on which server was asked.
   package var now: UInt64
   package var policies: PolicyTable
   package var mark = FeedMark()
   package var lease: FeedLease?
-  /// By key of the question; nil for those of which nothing is known, and for what is too short or
-  /// too long for a key.
+  /// By key of the question; nil for keys without entry, and for what is too short or too long for
+  /// a key.
   package var states: [FeedState?] = []
 
   package init(
@@ -42,13 +42,13 @@ package struct FeedView: Sendable {
     self.policies = policies
   }
 
-  /// The epoch in which offsets are given out.
+  /// The epoch in which offsets are assigned.
   package var epoch: UInt64 { range.epochs.last?.epoch ?? 0 }
 
-  /// Whether everything that was read since an earlier view is as that has it: no end was lost, so
-  /// that an offset may be another entry's, and no delete was dropped.
+  /// Whether what was read between an earlier view and this one is consistent with both: the feed
+  /// has not lost its end (offsets could be assigned again) and has dropped no tombstone.
   func continues(_ earlier: FeedView) -> Bool {
-    if PlantedSyncBug.isOn(.pagesMixEpochs) {
+    if PlantedSyncBug.isOn(.pagesMixEpochs) {  // a fault that only tests switch on
       return range.truncatedThrough == earlier.range.truncatedThrough
     }
     return range.epochs == earlier.range.epochs && range.head >= earlier.range.head
@@ -56,7 +56,7 @@ package struct FeedView: Sendable {
   }
 }
 
-/// How far a replica's batches have come, and where that stands.
+/// A replica's mark (number, id and verdicts of its last batch), and the position of its record.
 package struct FeedMark: Sendable, Hashable {
   package var mark = ReplicaMark()
   package var position = Position.beginning
@@ -64,7 +64,7 @@ package struct FeedMark: Sendable, Hashable {
   /// Before the first batch.
   package init() {}
 
-  /// Reads it from its record, which stands at a position.
+  /// Decodes the record at a position.
   package init(_ record: [UInt8], at position: Position) throws(TidemarkError) {
     self.position = position
     do throws(FormatError) { mark = try MarkRecord.decode(record.rawSpan, at: position) } catch {
@@ -75,43 +75,43 @@ package struct FeedMark: Sendable, Hashable {
   }
 }
 
-/// The entries that are wanted of a feed.
+/// Which entries ``Feed/read(_:)`` reads, and what about each.
 package struct FeedQuery: Sendable {
-  /// Where to begin, itself left out.
+  /// The offset to begin after.
   package var after: UInt64
-  /// Where to end.
+  /// The last offset to read.
   package var through: UInt64
   /// About how many entries to look at.
   package var limit: Int
-  /// The entries of which it matters what labels their key had before.
+  /// For which entries ``FeedRow/former`` is wanted.
   package var wantsFormer: @Sendable (FeedHead) -> Bool = { _ in false }
-  /// The entries of which the state is wanted that a later one up to `through` gave their key.
+  /// For which entries ``FeedRow/later`` is wanted.
   package var wantsLater: @Sendable (FeedHead) -> Bool = { _ in false }
 }
 
 /// An entry of a page.
 package struct FeedRow: Sendable {
   package var head: FeedHead
-  /// The labels that the key had before the entry, where they are wanted.
+  /// The labels that the key had before, where wanted: they tell whose scope the key has left.
   package var former: FormerLabels?
-  /// The state of the key, if a later entry gave it that.
+  /// The key's state, where it is wanted and was written after this entry and up to `through`.
   package var later: FeedState?
 
   package init(head: FeedHead) { self.head = head }
 }
 
-/// A page of entries; everything up to an offset was looked at for it.
+/// A page of entries, and the offset up to which the feed was read for it.
 package typealias FeedPage = (rows: [FeedRow], through: UInt64)
 
 /// The state of a key in a feed.
 package struct FeedState: Sendable, Hashable {
-  /// The entry that gave it, with what a touch has renewed since.
+  /// The entry that wrote it, with the attributes that later touches have renewed.
   package var head: FeedHead
   /// The entry's.
   package var position: Position
-  /// Changes with everything that happens to the key; never 0.
+  /// Changes with every write and touch of the key, for optimistic checks; never 0.
   package var revision: UInt64
-  /// The writer's commit time, but not later than the feed's.
+  /// What last-writer-wins compares: not after `received`, as a clock that is ahead must not win.
   package var commitTime: UInt64 { min(head.commitTime, head.received) }
 
   package init(head: FeedHead, position: Position, revision: UInt64) {
@@ -128,25 +128,25 @@ package struct FeedHead: Sendable, Hashable {
   package var offset: UInt64
   package var kind: ChangeKind
   package var key: [UInt8]
-  /// In byte order; none of a delete.
+  /// In byte order; empty for a delete.
   package var labels: [[UInt8]]
   package var valueLength: Int
   package var operation: OperationID
-  /// The writer's, as it is: by it a change is known again, wherever it has been.
+  /// The writer's, unchanged: by it a client recognises a change that another replica brings back.
   package var commitTime: UInt64
-  /// When the feed took it, by its own clock.
+  /// When it was appended, by the feed's clock.
   package var received: UInt64
   package var attributes: EntryAttributes
-  /// The key's entry before this one; 0 for none.
+  /// The offset of the key's entry before this one; 0 for none.
   package var previous: UInt64
 
-  /// When the feed took it, for readers: nil where its writer's clock was as good as right.
+  /// `received` where the commit time is far ahead of it: readers then compare this one.
   var receivedBeforeCommit: UInt64? {
     let isAhead = commitTime > received && commitTime - received > FeedEntry.clockTolerance
     return isAhead ? received : nil
   }
 
-  /// About how many bytes it takes in an answer. Labels count: an entry may have 16 KiB of them.
+  /// About how many bytes it needs in an answer. Labels count: an entry may have 16 KiB of them.
   var answerBytes: Int {
     let attachment = attributes.attachment == nil ? 0 : 48
     return labels.reduce(key.count + valueLength + attachment) { $0 + $1.count }
@@ -158,14 +158,14 @@ package struct JudgedBatch: Sendable {
   /// One entry to append.
   package struct Entry: Sendable {
     package enum Kind: Sendable, Hashable {
-      /// The change applies, provided that the key still is at a revision, 0 for no value; nil
-      /// where an earlier entry of the batch has changed it.
+      /// The change applies, provided that the key still has this revision, 0 for no value; nil
+      /// (no condition) where an earlier entry of the batch has changed the key.
       case applies(upon: UInt64?)
-      /// The change is kept beside what it lost to.
+      /// The change lost by policy, and is kept as history without changing its key.
       case loses
     }
 
-    /// Which of the batch's changes.
+    /// The index of its change in the batch.
     package var change: Int
     package var kind: Kind
     /// The labels that its key had before.
@@ -176,13 +176,13 @@ package struct JudgedBatch: Sendable {
   /// By change, the labels that it gives its key, as ``FeedHead`` has them.
   package var labelSets: [[[UInt8]]]
   package var entries: [Entry] = []
-  /// A verdict on what is about to be appended has its place in the batch.
+  /// By change. A verdict on an entry of this batch has a planned position, see `MarkRecord`.
   package var verdicts: [Verdict] = []
 
-  /// Whether readers have something to pull once it was appended.
+  /// Whether readers have something to pull once it is appended.
   package var hasNews: Bool { entries.contains { $0.kind != .loses } }
 
-  /// The record that ends the batch; the mark is read from it once it is known where it stands.
+  /// The record that ends the batch; the mark is decoded from it once its position is known.
   package var markRecord: [UInt8] {
     MarkRecord.encode(
       number: request.number, batchID: request.batchID, verdicts: verdicts, entries: entries.count)
@@ -205,7 +205,7 @@ package struct JudgedBatch: Sendable {
     return attributes
   }
 
-  /// One of its entries as it stands in the feed.
+  /// One of its entries as a feed has it at an offset.
   package func head(
     of entry: Entry, at offset: UInt64, previous: UInt64, received: UInt64
   ) -> FeedHead {

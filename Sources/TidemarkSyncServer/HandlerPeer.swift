@@ -2,14 +2,14 @@ public import Tidemark
 public import TidemarkEngine
 internal import TidemarkSyncProtocol
 
-/// A remote end in the same process: calls a ``SyncHandler`` directly.
+/// A peer in the same process: calls a ``SyncHandler`` directly.
 ///
-/// For tests, for programs that serve and replicate at once, and as ``StorePeer``.
+/// It is for tests, for programs that serve and replicate at once, and serves as ``StorePeer``.
 public final class HandlerPeer: Peer {
-  /// Judges and appends what is pushed.
+  /// Answers the calls.
   public let handler: SyncHandler
   private let access: SyncAccess
-  /// Whether calls go to threads of their own, since they wait for the disk.
+  /// Whether calls run on threads of their own, since they block on the disk.
   private let usesThreads: Bool
   private let closesHandler: Bool
 
@@ -21,7 +21,7 @@ public final class HandlerPeer: Peer {
     self.init(handler, access: access, usesThreads: true)
   }
 
-  /// A peer for simulations, whose caller's thread does all the work unless `usesThreads`.
+  /// A peer for simulations: without `usesThreads`, calls run on the caller's thread.
   package init(
     _ handler: SyncHandler, access: SyncAccess = .everything, usesThreads: Bool,
     closesHandler: Bool = false
@@ -42,7 +42,7 @@ public final class HandlerPeer: Peer {
     try await call { try $0.push(request, access: $1) }
   }
 
-  /// Reads the feed after a position; where there is nothing, waits for it as long as asked.
+  /// Reads the feed after a position; when it has nothing there, waits as long as the request says.
   public func pull(_ request: PullRequest) async throws -> PullAnswer {
     func read(from lookedThrough: Position = .beginning) async throws -> PullAnswer {
       try await call { handler, access in
@@ -52,7 +52,7 @@ public final class HandlerPeer: Peer {
       }
     }
     guard request.waitMilliseconds > 0 else { return try await read() }
-    // Listening begins before the first look, so that nothing falls between the two.
+    // Observing begins before the first read, so that no append between the two is missed.
     let (news, listener) = AsyncStream.makeStream(
       of: Void.self, bufferingPolicy: .bufferingNewest(1))
     let token = handler.observe { listener.yield() }
@@ -67,13 +67,13 @@ public final class HandlerPeer: Peer {
     var answer = try await read()
     var iterator = news.makeAsyncIterator()
     while answer.entries.isEmpty {
-      let former = answer.cursor
-      // An entry may have come between the page and its range: then nobody wakes, and it is read.
-      let isAtEnd = former.offset >= answer.range.head
+      let previous = answer.cursor
+      // An entry appended after the page and before its range was read wakes no observer any more.
+      let isAtEnd = previous.offset >= answer.range.head
       if isAtEnd, await iterator.next() == nil { break }
-      answer = try await read(from: former)
-      // Nothing wakes a page that gets no further: the caller decides.
-      if answer.cursor == former, former.offset < answer.range.head { break }
+      answer = try await read(from: previous)
+      // A page that cannot go on, as one of own entries before another's, is no reason to wait.
+      if answer.cursor == previous, previous.offset < answer.range.head { break }
     }
     try Task.checkCancellation()
     return answer
@@ -97,7 +97,7 @@ public final class HandlerPeer: Peer {
 
   public func close() async {
     guard closesHandler else { return }
-    // The peer has nobody to tell that closing failed; what was answered is durable anyway.
+    // A failure to close is ignored: whatever was answered is durable already.
     try? await call { handler, _ in try handler.close() }
   }
 
@@ -107,7 +107,7 @@ public final class HandlerPeer: Peer {
     let (handler, access) = (handler, access)
     let body = { @Sendable (handler: SyncHandler, access: SyncAccess) throws -> R in
       do { return try body(handler, access) } catch let error as PeerError {
-        // Callers in this process may know what its store has said.
+        // The store's own words may contain paths: callers in this process may see them.
         throw PeerError(error.kind, error.detail ?? error.message, retryAfter: error.retryAfter)
       }
     }
@@ -120,14 +120,13 @@ public final class HandlerPeer: Peer {
   }
 }
 
-/// Another store as the remote end: in a directory, on another disk, or of another device that is
-/// attached.
+/// A peer that is another store: in a directory, on another disk, or on an attached device.
 ///
 /// ```swift
 /// let peer = try await StorePeer(at: "/media/stick/notes.tidemark")
 /// ```
-/// Its log becomes the feed. The store must not be open elsewhere, and must not be used as a
-/// client of other peers at the same time.
+/// Its log is the feed. The store must not be open elsewhere, nor replicate to other peers as a
+/// client at the same time.
 public typealias StorePeer = HandlerPeer
 
 extension HandlerPeer {
@@ -135,7 +134,7 @@ extension HandlerPeer {
   /// - Parameters:
   ///   - path: the store's directory.
   ///   - configuration: how it is opened.
-  ///   - options: what the store is to accept.
+  ///   - options: what the store accepts as a peer.
   /// - Throws: what opening a store throws.
   public convenience init(
     at path: String, configuration: Store.Configuration = Store.Configuration(),
@@ -150,10 +149,10 @@ extension HandlerPeer {
     }
   }
 
-  /// The peer of a store that is open, which it closes with itself.
+  /// A peer that is an open store; closing the peer closes the store.
   /// - Parameters:
   ///   - store: the store.
-  ///   - options: what the store is to accept.
+  ///   - options: what the store accepts as a peer.
   public convenience init(
     _ store: Store, options: SyncHandler.Options = SyncHandler.Options()
   ) throws(TidemarkError) {

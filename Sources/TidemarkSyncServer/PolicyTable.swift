@@ -2,18 +2,18 @@ internal import Tidemark
 package import TidemarkEngine
 package import TidemarkSyncProtocol
 
-/// The policies of a feed.
+/// The policies of a feed: by key prefix, how conflicts are decided.
 package struct PolicyTable: Sendable {
   private static let version: UInt8 = 1
   /// Longest prefix first.
   private(set) var rows: [CollectionPolicy] = []
-  /// The offset of the last change.
+  /// The offset of the last change of a policy.
   package private(set) var revision: UInt64 = 0
 
   package init() {}
 
-  /// Takes a policy over from its record; an empty one takes it away.
-  /// - Throws: `formatTooNew` for a policy that is not known here.
+  /// Sets a policy by its record; an empty record removes it.
+  /// - Throws: `formatTooNew` for a policy that this version does not know.
   package mutating func set(
     _ record: [UInt8], for prefix: [UInt8], at offset: UInt64
   ) throws(TidemarkError) {
@@ -28,14 +28,14 @@ package struct PolicyTable: Sendable {
   /// The policy that counts for a key.
   func policy(for key: [UInt8]) -> ConflictPolicy { rows.policy(for: key) }
 
-  /// The policies that matter to a caller, as a hello's answer tells them: none where they are too
-  /// many, as an earlier version may have taken.
+  /// The policies for a hello's answer: those of keys that the caller may reach. None if together
+  /// they exceed the bounds of a message, which earlier versions did not enforce.
   func rows(within access: SyncAccess) -> [CollectionPolicy] {
     guard (try? rows.check()) != nil else { return [] }
     return rows.filter { access.mayReach(keysWithPrefix: $0.prefix.bytes) }
   }
 
-  /// Takes a policy over; nil takes it away.
+  /// Sets a policy; nil removes it.
   mutating func set(_ policy: ConflictPolicy?, for prefix: [UInt8], at offset: UInt64) {
     revision = max(revision, offset)
     rows.removeAll { $0.prefix.bytes == prefix }
@@ -49,7 +49,7 @@ package struct PolicyTable: Sendable {
     policy.map { [version, $0.rawValue] } ?? []
   }
 
-  /// - Returns: nil for what this version does not know.
+  /// - Returns: nil for a version or policy that is not known.
   private static func decode(_ value: [UInt8]) -> ConflictPolicy? {
     guard value.count == 2, value[0] == version else { return nil }
     return ConflictPolicy(rawValue: value[1])

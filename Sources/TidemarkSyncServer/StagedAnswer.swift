@@ -2,28 +2,28 @@ internal import Tidemark
 internal import TidemarkEngine
 internal import TidemarkSyncProtocol
 
-/// An answer that is made, and may go out once everything that it tells of is on the disk.
+/// An answer that must not be sent before everything in it is durable.
 ///
-/// A call is answered in two steps, so that nothing is locked while the disk works and many calls
-/// wait for one sync. The answer is made of what can be seen, of which the last may not be on the
-/// disk yet; ``SyncHandler/settle(_:)`` waits for that. So the rule is one for all calls, those
-/// that read as well as those that write: **nobody is told what a cut of the power could still
-/// take back.** A reader never hears of a batch before its writer could have, a batch that is sent
-/// again is not answered from a mark that may be lost, and when the sync fails, every answer that
-/// depended on it fails.
+/// A call is answered in two steps, so that no lock is held while the disk works, and many calls
+/// share one sync. The answer is made from all entries that can be read, the last of which may not
+/// be durable yet; ``SyncHandler/settle(_:)`` waits for that. So one rule holds for calls that read
+/// and for calls that write: **no answer contains what a power failure could still take back.** A
+/// reader never sees a batch that its writer may yet lose, a batch that is sent again is not
+/// answered from a mark that may be lost, and when a sync fails, every answer that depends on it
+/// fails.
 public struct StagedAnswer: Sendable {
   /// The answer.
   public let message: WireMessage
-  /// Everything that it tells of lies up to here.
+  /// Everything in the answer is at or before this position of the feed.
   let through: Position
-  /// Its page, which others may get as well.
+  /// The page of a pull's answer, where other callers may get it as well.
   let page: SharedPage?
-  /// Whether somebody else got the page before.
+  /// Whether the page was read for another caller.
   let isShared: Bool
-  /// A mark of so many verdicts, in front of a page, is not worth compressing by itself.
+  /// A mark of so few verdicts may stay uncompressed in front of a shared, compressed page.
   private static let mostVerdicts = 16
 
-  /// - Parameter position: where what it tells of ends; nil for the end of the range that it has.
+  /// - Parameter position: up to where it must be durable; nil for the end of the message's range.
   init(
     _ message: WireMessage, through position: Position? = nil, page: SharedPage? = nil,
     isShared: Bool = false
@@ -33,7 +33,7 @@ public struct StagedAnswer: Sendable {
     (self.page, self.isShared) = (page, isShared)
   }
 
-  /// The answer as a frame; a page that somebody else got before is encoded once for all others.
+  /// The answer as a frame. A page that several callers get is encoded once for all of them.
   /// - Throws: ``PeerError`` as ``WireCoder/encode(_:)`` does.
   public func frame(_ coder: WireCoder) throws(PeerError) -> [UInt8] {
     guard isShared, let page, case .pullAnswer(let answer) = message,
@@ -46,15 +46,15 @@ public struct StagedAnswer: Sendable {
 }
 
 extension SyncHandler {
-  /// Makes the answer to a request of any kind, for servers of one's own. It must not go out before
-  /// ``settle(_:)`` has returned.
+  /// Makes the answer to a request of any kind, for programs with a server of their own. It must
+  /// not be sent before ``settle(_:)`` has returned.
   /// - Parameters:
   ///   - message: the request.
   ///   - access: what the caller's authorization reaches.
-  ///   - lookedThrough: the cursor of an empty page that the same pull was answered with before, if
-  ///     that has not gone out: what was looked at for it is not looked at again.
-  ///   - other: the answer to somebody else. A pull that asks this handler for the same, with the
-  ///     same authorization, gets its page without another look; see ``StagedAnswer/frame(_:)``.
+  ///   - lookedThrough: the cursor of an empty answer that was made to the same pull before and not
+  ///     sent, as the pull waits: the feed is not read again up to there.
+  ///   - other: the answer to another caller. A pull that asks this handler for the same page, with
+  ///     the same authorization, gets it without a read; see ``StagedAnswer/frame(_:)``.
   /// - Throws: ``PeerError``: `malformed` for a message that is no request.
   public func stage(
     _ message: WireMessage, access: SyncAccess = .everything,
@@ -87,26 +87,25 @@ extension SyncHandler {
     }
   }
 
-  /// Whether an answer may go out.
+  /// Whether an answer may be sent: everything in it is durable.
   public func isSettled(_ answer: StagedAnswer) -> Bool {
     guard let view = try? feed.look(FeedQuestion()) else { return false }
     return answer.through.offset <= view.durable && view.range.contains(answer.through)
   }
 
-  /// Returns once an answer may go out. Callers on several threads share a sync.
-  /// - Throws: ``PeerError``: `unavailable` when the disk has failed; whether what the answer tells
-  ///   of is there after the next opening is not known then.
+  /// Returns once an answer may be sent. Callers on several threads share a sync.
+  /// - Throws: ``PeerError``: `unavailable` when the disk has failed; then it is not known whether
+  ///   a batch that the answer confirms survives a restart.
   public func settle(_ answer: StagedAnswer) throws(PeerError) {
     try settle(through: answer.through)
   }
 
   func settle(through position: Position) throws(PeerError) {
-    if PlantedSyncBug.isOn(.toldBeforeDurable) { return }
+    if PlantedSyncBug.isOn(.toldBeforeDurable) { return }  // a fault that only tests switch on
     do throws(TidemarkError) { try feed.settle(through: position) } catch { throw PeerError(error) }
   }
 
-  /// Makes an answer, with a range that holds everything that it tells of; returns once that is on
-  /// the disk.
+  /// Makes an answer whose range contains everything in it, and returns it once that is durable.
   func settled<Answer>(
     _ range: (Answer) -> FeedRange, _ body: () throws -> Answer
   ) throws(PeerError) -> Answer {
@@ -115,7 +114,7 @@ extension SyncHandler {
     return answer
   }
 
-  /// Answers a request of any kind, for servers of one's own.
+  /// Answers a request of any kind, for programs with a server of their own.
   /// - Throws: ``PeerError``: `malformed` for a message that is no request.
   public func answer(
     _ message: WireMessage, access: SyncAccess = .everything
@@ -126,15 +125,16 @@ extension SyncHandler {
   }
 }
 
-/// A page that ends where the feed does. Callers that were woken by the same push ask for the same,
-/// so it is read and encoded once for all of them; the range, the mark and the reach in front of
-/// the entries are each caller's.
+/// A page at the end of the feed, for several callers: those that the same push has woken ask for
+/// the same, so it is read and encoded once. The range, the mark and the reach, which come before
+/// the entries in an answer, are each caller's own.
 final class SharedPage: Sendable {
   let page: PageReader
-  /// The entries as they stand in frames.
+  /// The entries as they are coded in frames, for the coder that was used last.
   private let body = Lock<(coder: WireCoder, body: WireBody)?>(nil)
 
-  /// - Returns: nil when nobody else gets this page: there is more, or its reader wrote some of it.
+  /// - Returns: nil when no other caller gets this page: it does not reach the end of the feed, or
+  ///   its reader wrote some of the entries and gets them as `own`.
   init?(_ page: PageReader) {
     guard page.through >= page.range.head, !page.entries.isEmpty, !page.request.ownOnly,
       !page.writers.contains(page.request.replica)
@@ -142,8 +142,8 @@ final class SharedPage: Sendable {
     self.page = page
   }
 
-  /// Whether a page, of which nothing was read yet, would be this one: another cursor makes no
-  /// difference where no entry lies between the two.
+  /// Whether another page, before it is read, would be equal to this one. Its cursor may differ if
+  /// no entry is between the two cursors.
   func isPage(of other: PageReader) -> Bool {
     var request = other.request
     request.replica = page.request.replica
@@ -155,7 +155,7 @@ final class SharedPage: Sendable {
       && !page.writers.contains(other.request.replica)
   }
 
-  /// An answer with this page, as a frame.
+  /// Codes an answer with this page as a frame.
   func frame(_ answer: PullAnswer, _ coder: WireCoder) throws(PeerError) -> [UInt8] {
     let body = try body.withLock {
       (known: inout (coder: WireCoder, body: WireBody)?)

@@ -2,28 +2,28 @@ internal import Tidemark
 package import TidemarkEngine
 internal import TidemarkSyncProtocol
 
-/// Content in the files of a store.
+/// The attachments of a feed, and uploads whose changes are not pushed yet, in a store's files.
 final class StoreContents: FeedContents {
-  /// An upload that goes on is left alone for so long: a newcomer that took its room would lose it
-  /// in turn. One that makes no progress goes.
+  /// An upload with progress within this time is not deleted to make room for another: two uploads
+  /// would otherwise evict each other in turn.
   static let millisecondsUndisturbed: UInt64 = 60_000
   private static let millisecondsKept: UInt64 = 7 * 86_400_000
-  /// Room on the disk that content does not take.
+  /// Free bytes on the disk that uploads leave to the log.
   private static let bytesLeftFree = 64 << 20
 
   private let engine: Engine
-  /// Not held while content is read or written.
+  /// The lock is not held while content is read or written.
   let uploads: Lock<Uploads>
   let unreadable: [TidemarkError]
 
-  /// Finds the partial uploads that are on the disk.
+  /// Finds the uploads on the disk from before a restart, the oldest first.
   init(_ engine: Engine) throws(TidemarkError) {
     self.engine = engine
     var uploads = Uploads()
     var unreadable: [TidemarkError] = []
     if engine.configuration.access != .readOnly {
       let parts = try engine.attachments.parts { unreadable.append($0) }
-      // Contents that this store fetches itself come for nobody.
+      // The store's own downloads have owners of another length.
       for (name, part) in parts.sorted(by: { $0.part.touched < $1.part.touched })
       where name.owner.count == 2 * ReplicaID.byteCount {
         part.capTouched(at: engine.environment.clock.now().sinceEpoch)
@@ -60,7 +60,7 @@ final class StoreContents: FeedContents {
   // MARK: Uploads
 
   private static let isBeingRead = PeerError(
-    .busy, "what has come of a content is being read again", retryAfter: .seconds(0))
+    .busy, "the upload is being read again after a restart", retryAfter: .seconds(0))
 
   func take(
     _ bytes: [UInt8], at offset: Int, of name: UploadName, within options: SyncHandler.Options
@@ -87,9 +87,9 @@ final class StoreContents: FeedContents {
       }
     } catch {
       switch error.code {
-      case .damaged: throw PeerError(.malformed, "a content is not what its hash says")
+      case .damaged: throw PeerError(.malformed, "the uploaded content does not have its hash")
       case .closed where part.isOver:
-        throw PeerError(.busy, "the content has come, or has made room", retryAfter: .seconds(0))
+        throw PeerError(.busy, "the upload has just ended: ask again", retryAfter: .seconds(0))
       default: throw error
       }
     }
@@ -112,7 +112,7 @@ final class StoreContents: FeedContents {
         return part.isWhole ? part : nil
       }
     } catch {
-      // It is sent again.
+      // The upload counts as missing, so its replica sends it again.
       guard [.damaged, .closed].contains(error.code) else { throw error }
       return nil
     }
@@ -121,7 +121,7 @@ final class StoreContents: FeedContents {
 
   // MARK: Upkeep
 
-  /// Bytes of what nobody has gone on with for so long that it goes.
+  /// Bytes of uploads that were abandoned so long ago that `dropOld` deletes them.
   var oldBytes: Int {
     let time = time(before: Self.millisecondsKept)
     return uploads.withLock { $0.total { $0.touched < time ? $0.storedBytes : 0 } }

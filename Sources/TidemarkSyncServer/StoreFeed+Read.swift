@@ -16,17 +16,17 @@ extension StoreFeed {
     return states
   }
 
-  /// So many keys are asked of the memory at once.
+  /// Keys whose index slots are prefetched together, so that cache misses overlap.
   private static let keysAtOnce = 64
 
   private func state(of key: [UInt8]) throws(TidemarkError) -> FeedState? {
-    // A compaction may drop the entry between the two looks.
+    // A compaction may drop the entry after its slot was read: then the slot is read again.
     for _ in 0..<3 {
       guard (1...Limits.keyBytes).contains(key.count),
         let slot = try engine.reader.slot(ofKey: key.rawSpan)
       else { return nil }
       guard let entry = try engine.reader.entryIfKept(at: slot.sequence) else {
-        // A delete may go before the index forgets the key.
+        // A compaction may drop a tombstone before the index forgets the key.
         if slot.isDeleted, try engine.reader.bounds().droppedThrough >= slot.sequence { return nil }
         continue
       }
@@ -39,7 +39,7 @@ extension StoreFeed {
   private func laterState(
     than head: FeedHead, through last: UInt64
   ) throws(TidemarkError) -> FeedState? {
-    // For most entries this look is all that there is.
+    // Most entries are the newest of their keys, and end with this read of the index.
     guard let slot = try engine.reader.slot(ofKey: head.key.rawSpan), slot.sequence > head.offset,
       let state = try state(of: head.key), state.position.offset > head.offset,
       state.position.offset <= last
@@ -72,7 +72,7 @@ extension StoreFeed {
         }
       } catch {
         if engine.reader.isClosed { throw TidemarkError(.closed, "the store is closed") }
-        // A compaction may have dropped it, superseded, since its head was read.
+        // A compaction may have dropped the superseded entry since its head was read.
         guard error.code == .damaged, try engine.reader.entryIfKept(at: offset) == nil else {
           throw error
         }
@@ -92,7 +92,7 @@ extension StoreFeed {
 
   // MARK: The log
 
-  /// Readers that are kept between two pages.
+  /// Most readers that are kept for following pages.
   private static let keptReaders = 4
 
   package func read(_ query: FeedQuery) throws(TidemarkError) -> FeedPage {
@@ -118,14 +118,14 @@ extension StoreFeed {
     return (rows, used.through)
   }
 
-  /// The labels that a key had before an entry: those that are stored with it, or, for one that was
-  /// written without a handler, by the program that owns the store, as far as the log tells.
-  /// - Parameter isKept: whether the entry before it will be read as well by whoever needs it.
+  /// The labels that a key had before an entry: those stored in the entry, or, where the store's
+  /// program wrote it without a handler, those derived from the key's previous entry.
+  /// - Parameter isKept: whether the reader of the labels reads the previous entry as well.
   private func former(of head: FeedHead, isKept: Bool) throws(TidemarkError) -> FormerLabels {
     if let former = head.attributes.former { return former.placed(at: head.offset) }
     guard head.previous > 0 else { return FormerLabels() }
     guard let entry = try engine.reader.entryIfKept(at: head.previous) else {
-      // Above where history is kept from, only deletes can be gone.
+      // After `historyFrom` all versions are kept, so what is gone was a tombstone, without labels.
       return try engine.reader.bounds().historyFrom < head.offset
         ? FormerLabels() : FormerLabels(forgottenThrough: head.offset)
     }
@@ -146,33 +146,26 @@ extension StoreFeed {
     into table: inout DigestTable, wants: (_ key: [UInt8], _ labels: [[UInt8]]) -> Bool
   ) throws(TidemarkError) -> UInt64 {
     let view = try engine.reader.view()
-    try view.scanOwned(
-      wants: { table.covers(hash: ContentFingerprint.keyHash($0.rawSpan)) }
-    ) { (key, info, value) throws(TidemarkError) in
-      guard wants(key, info.labels) else { return }
-      table.add(
-        key: key, value, labels: info.labels, attachment: info.attributes.attachment,
-        offset: info.valueSequence)
-    }
+    try table.add(view, wants: wants)
     return view.sequence
   }
 }
 
-/// Reads a store's log as heads of a feed, and goes on from where it stopped: in a compacted
-/// segment every beginning costs a look at the whole segment.
+/// A cursor over a store's log that reads heads of a feed and can go on for the next page: to start
+/// in the middle of a compacted segment costs a read of the whole segment.
 struct FeedReader: Sendable {
   private let engine: Engine
   private let last: UInt64
-  /// Nil at the end: it holds what it has unpacked.
+  /// Nil at the end, as it holds an unpacked block.
   private var cursor: LogCursor?
-  /// Everything up to here was read.
+  /// The offset up to which the log was read.
   private(set) var through: UInt64
-  /// The heads that were read last, from behind which offset: whoever asked may not have taken all
-  /// of it.
+  /// The heads that were read last, and the offset they come after. They are kept because the page
+  /// may have ended before them.
   private var latest: (after: UInt64, heads: [FeedHead])
-  /// Sequences may be given out anew in another one.
+  /// The newest epoch of the log at the start: in a later one offsets may mean other entries.
   private let epoch: UInt64?
-  /// Most bytes of keys and labels that are kept for the next page.
+  /// Most bytes of keys and labels in `latest`.
   private static let keptBytes = 4 << 20
 
   init(_ engine: Engine, after offset: UInt64, through last: UInt64) {
@@ -184,10 +177,10 @@ struct FeedReader: Sendable {
     cursor = LogCursor(engine.reader, from: offset + 1, through: last)
   }
 
-  /// Whether somebody may go on with it.
+  /// Whether a following page may use it.
   var isOfUse: Bool { through < last || !latest.heads.isEmpty }
 
-  /// Whether it can go on behind an offset, and not beyond where its reader wants to end.
+  /// Whether it can read on after an offset, without reading beyond an end.
   func continues(_ offset: UInt64, through end: UInt64) -> Bool {
     guard last <= end, epoch == (try? engine.reader.bounds())?.epochs.last?.epoch else {
       return false
@@ -196,8 +189,8 @@ struct FeedReader: Sendable {
     return offset >= latest.after && offset < through && !latest.heads.isEmpty
   }
 
-  /// The heads behind an offset that it continues.
-  /// - Parameter limit: how many entries to look at, where they were not looked at before.
+  /// The heads after an offset for which ``continues(_:through:)`` holds.
+  /// - Parameter limit: how many entries of the log to read, unless `latest` has the heads.
   mutating func heads(after offset: UInt64, limit: Int) throws(TidemarkError) -> [FeedHead] {
     if offset < through { return latest.heads.filter { $0.offset > offset } }
     var heads: [FeedHead] = []
@@ -219,7 +212,7 @@ struct FeedReader: Sendable {
 }
 
 extension FeedHead {
-  /// - Returns: nil for what is no part of a feed.
+  /// - Returns: nil for an entry that is not part of a feed: records, touches, class `cache`.
   init?(_ entry: LogEntry, in engine: Engine) throws(TidemarkError) {
     let attributes = try entry.attributes()
     switch entry.head.kind {
@@ -231,8 +224,8 @@ extension FeedHead {
     key = entry.key
     labels = kind == .put ? entry.labels : []
     valueLength = entry.head.hasValue ? entry.head.valueLength : 0
-    // An origin that no answer can tell of counts as none. Earlier versions took such from whoever
-    // pushed them, and the others' entries must stay readable beside it.
+    // An origin with a sequence that no message can have counts as none. Earlier versions accepted
+    // such pushes, and the pages that contain them must stay readable.
     if let origin = attributes.origin, origin.sequence < WireLimits.counts {
       operation = OperationID(
         replica: ReplicaID(padding: origin.replica), sequence: origin.sequence)

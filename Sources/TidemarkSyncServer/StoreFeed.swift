@@ -2,28 +2,28 @@ package import Tidemark
 package import TidemarkEngine
 package import TidemarkSyncProtocol
 
-/// A feed that is the log of a store: an offset is a sequence, an epoch is the store's.
+/// A feed that is the log of a store: offsets are its sequences, epochs are its epochs.
 ///
-/// Entries of class `cache` and touches are no part of the feed; records are passed over. What
-/// the store's own program writes is, with the store's replica as its writer.
+/// Entries of class `cache`, touches and records are not part of the feed. Entries of the store's
+/// own program are, with the store's replica id as their writer.
 package final class StoreFeed: Feed, FeedUpkeep {
   let engine: Engine
-  /// Kept so that it stays open; nil where the engine is all there is.
+  /// Retained so that the store stays open; nil where only an engine was given.
   private let store: Store?
   let records: Lock<RecordTable>
-  /// May be held while records are appended, not the other way round.
+  /// Lock order: this one before `marks`.
   let leases: Lock<FeedLeases>
   let uploads: StoreContents
-  /// Held while something is appended; the marks of replicas, decoded.
+  /// A cache of decoded marks; its lock is held while anything is appended.
   private let marks = Lock<[ReplicaID: FeedMark]>([:])
-  /// Changes while something is appended.
+  /// Changed only while the lock of `marks` is held.
   private let policies: Lock<PolicyTable>
-  /// Readers that go on where they stopped before.
+  /// Readers of earlier pages, which can go on where they stopped.
   let readers = Lock<[FeedReader]>([])
-  /// Told of entries by this feed itself; nil where the store's own program may write, too.
+  /// Notified by this feed's appends. Nil where the store's program may write: the engine notifies.
   private let news: Observers?
 
-  /// Most marks that are kept decoded, and most verdicts of one.
+  /// Most marks in the cache, and most verdicts of one of them.
   private static let mostMarks = 1_024
   private static let mostVerdicts = 64
 
@@ -35,7 +35,7 @@ package final class StoreFeed: Feed, FeedUpkeep {
     try self.init(store.engine, store, Observers())
   }
 
-  /// A feed over what is open; closing the feed closes it.
+  /// A feed over an open store or engine; closing the feed closes that.
   package init(
     _ engine: Engine, _ store: Store? = nil, _ news: Observers? = nil
   ) throws(TidemarkError) {
@@ -77,9 +77,9 @@ package final class StoreFeed: Feed, FeedUpkeep {
     }
     let policies = policies.withLock { $0 }
     let states = try states(of: question.keys)
-    // Read last, so that everything in the view lies in its range.
+    // Read last, so that everything in the view is within its range.
     let bounds = try engine.reader.bounds()
-    // A suspended store was resumed, which begins a new epoch: positions may be of both.
+    // A suspended store was resumed, which begins an epoch: positions may be of the one before.
     guard bounds.epochs == epochs else { return try look(question) }
     var view = FeedView(
       range: Self.range(bounds), durable: bounds.durable,
@@ -88,7 +88,7 @@ package final class StoreFeed: Feed, FeedUpkeep {
     return view
   }
 
-  /// The mark of a replica, which may be gone if the store was suspended and resumed.
+  /// The mark of a replica; not the cached one if a store that was suspended and resumed lost it.
   private func mark(
     of replica: ReplicaID, _ known: inout [ReplicaID: FeedMark]
   ) throws(TidemarkError) -> FeedMark {
@@ -122,7 +122,7 @@ package final class StoreFeed: Feed, FeedUpkeep {
 
   package func settle(through position: Position) throws(TidemarkError) {
     let bounds = try engine.reader.bounds()
-    // The offset may be another entry's by now, if the store was suspended and resumed.
+    // If the store was suspended and resumed, the offset may be that of another entry.
     guard self.position(of: position.offset, bounds) == position else {
       throw TidemarkError(.unknownOutcome, "what was appended was lost before it was on the disk")
     }
@@ -133,8 +133,8 @@ package final class StoreFeed: Feed, FeedUpkeep {
 
   static func range(_ bounds: LogBounds) -> FeedRange {
     var epochs = bounds.epochs.map { FeedEpoch(epoch: $0.epoch, firstOffset: $0.firstSequence) }
-    // The oldest epochs may have gone from the list; their offsets need a place in it still, and
-    // the list stays as long as an answer may have it.
+    // A log drops its oldest epochs from the list; their offsets count as epoch 0 then. The list
+    // must not get longer than a message allows.
     if let first = epochs.first, first.firstOffset > 1 {
       if epochs.count == Limits.epochs { epochs.removeFirst() }
       epochs.insert(FeedEpoch(epoch: 0, firstOffset: 1), at: 0)
@@ -143,13 +143,13 @@ package final class StoreFeed: Feed, FeedUpkeep {
     return FeedRange(epochs: epochs, head: bounds.visible, truncatedThrough: dropped)
   }
 
-  /// Where a sequence stands, durable or not yet.
+  /// The position of a sequence, durable or not.
   func position(of sequence: UInt64) throws(TidemarkError) -> Position {
     position(of: sequence, try engine.reader.bounds())
   }
 
   private func position(of sequence: UInt64, _ bounds: LogBounds) -> Position {
-    // Nearly always it is of this opening.
+    // Nearly always it was written since the log was opened.
     if let last = bounds.epochs.last, last.firstSequence <= sequence, sequence <= bounds.visible {
       return Position(epoch: last.epoch, offset: sequence)
     }
@@ -166,7 +166,7 @@ package final class StoreFeed: Feed, FeedUpkeep {
 
   package func close() throws(TidemarkError) {
     readers.withLock { $0 = [] }
-    // So that the next opening has little to read.
+    // A list of the newest records makes the next opening quick.
     try? records.withLock { (table: inout RecordTable) throws(TidemarkError) in
       if table.isWorthListing { try list(&table) }
     }
@@ -177,7 +177,7 @@ package final class StoreFeed: Feed, FeedUpkeep {
 extension StoreFeed {
   package func space(from minimum: Int) throws(TidemarkError) -> LogSpace {
     var space = try engine.compactor.space(from: minimum)
-    // It goes at the next compaction, and nothing else might ever make that worth while.
+    // The next compaction deletes them, and may have no other reason to run.
     let old = uploads.oldBytes
     space.log += old
     if old >= minimum { space.reclaimable += old }
@@ -194,7 +194,7 @@ extension StoreFeed {
         try leases.prepareCompaction(leaseSeconds: leaseSeconds, self)
       }
     } catch {
-      // A full disk is what a compaction is to help with.
+      // On a full disk a compaction must go on, as it frees space.
       guard error.code == .noSpace else { throw error }
     }
     uploads.dropOld()
@@ -203,15 +203,15 @@ extension StoreFeed {
       try engine.compact(
         CompactionOptions(shouldStop: shouldStop) { name, sequence in
           guard let bounds = try? engine.reader.bounds() else { return false }
-          // A loser goes with the history that it is part of.
+          // A losing change is history, and is dropped as far as history is.
           if name.type == .loser { return bounds.historyFrom > 1 && sequence <= bounds.historyFrom }
           guard Self.ownRecords.contains(name.type) else { return false }
           let newest = records.withLock { table in
-            // Not known to the table yet: it stays.
+            // A record that the table does not know yet is kept.
             sequence <= table.through ? table.sequence(of: name.type, key: name.key) ?? 0 : sequence
           }
-          // A cut of the power would take a newer mark with it that is not on the disk, and the one
-          // before is gone then. A name that was taken away can go early: its owner begins anew.
+          // A superseded mark is dropped only once the newer one is durable, or a power failure
+          // could take both. A removed record may go early: its replica begins anew.
           return newest != sequence && newest <= bounds.durable
         }))
   }
@@ -220,7 +220,7 @@ extension StoreFeed {
 extension StoreFeed {
   // MARK: Records
 
-  /// Appends records, in one step; an empty value takes the name away.
+  /// Appends records in one commit; an empty value removes the record of its key.
   /// - Returns: the position of the last.
   @discardableResult
   func append(
@@ -257,28 +257,28 @@ extension StoreFeed {
     try append(.feedPolicy, [(prefix, PolicyTable.encode(policy))])
   }
 
-  /// Lists the newest records. Buffered: it says nothing that the log would not say, too.
+  /// Appends a list of the newest records, for a quick opening. It needs no sync: the log has all.
   private func list(_ records: inout RecordTable) throws(TidemarkError) {
     try records.writeCheckpoint { (batch) throws(TidemarkError) in
       try engine.commit(batch, durability: .buffered)
     }
   }
 
-  /// Lists the records anew when so many have come that the next opening would be slow.
+  /// Appends a new list after so many records that the next opening would be slow.
   func writeCheckpointIfDue() throws(TidemarkError) {
     try records.withLock { (table: inout RecordTable) throws(TidemarkError) in
       if table.isCheckpointDue { try list(&table) }
     }
   }
 
-  /// Commits a batch but for the sync, for which its caller waits without any lock.
+  /// Commits a batch without its sync; callers wait for that in `settle`, without any lock.
   @discardableResult
   private func commit(_ batch: OperationBatch) throws(TidemarkError) -> CommitResult {
     let result = try engine.stage(batch, durability: .durable)
     try records.withLock { (table: inout RecordTable) throws(TidemarkError) in
       try table.note(batch, result)
     }
-    // The batch is committed, whatever becomes of this.
+    // The batch is committed, so a failure of the list must not fail the call.
     try? writeCheckpointIfDue()
     return result
   }

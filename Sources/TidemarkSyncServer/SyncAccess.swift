@@ -2,7 +2,7 @@ public import Tidemark
 public import TidemarkEngine
 internal import TidemarkSyncProtocol
 
-/// How far a caller's authorization reaches, given with every call to a ``SyncHandler``.
+/// What a caller is authorized to read and write, given with every call to a ``SyncHandler``.
 ///
 /// ```swift
 /// let access = SyncAccess(to: SyncScope(labels: ["user/17"]))
@@ -26,8 +26,8 @@ public struct SyncAccess: Sendable, Hashable {
     self.canPush = canPush
   }
 
-  /// Stands for the scope, as answers tell it: 0 for everything, and equal for equal scopes,
-  /// whichever server says it. An empty scope is another one than everything.
+  /// A hash of the scope, which answers contain so that a client notices another authorization: 0
+  /// for everything, not 0 for the empty scope, and equal on every server.
   package var reach: UInt64 { scope.map { max(1, $0.hash(seed: 2)) } ?? 0 }
 
   /// Whether some labels could bring a key within reach.
@@ -43,14 +43,14 @@ public struct SyncAccess: Sendable, Hashable {
       || scope.prefixBytes.contains { $0.starts(with: prefix) || prefix.starts(with: $0) }
   }
 
-  /// Whether an entry is within.
+  /// Whether an entry is within reach.
   package func reaches(key: [UInt8], labels: [[UInt8]]) -> Bool {
     guard let scope else { return true }
     return !scope.isEverything && scope.contains(key: key, labels: labels)
   }
 }
 
-/// Looks at what replicas push before it is taken, and may refuse it.
+/// Checks changes that replicas push before they are judged, and may reject them.
 ///
 /// ```swift
 /// let titles = SyncValidator(prefix: "note/") { change, _ in
@@ -58,19 +58,19 @@ public struct SyncAccess: Sendable, Hashable {
 ///     ? Rejection(code: "tooLong", message: "A note has a million bytes at most.") : nil
 /// }
 /// ```
-/// A refused change is never tried again: the writer keeps it, listed with the reason, until a
-/// person decides. Validators must be quick, and decide by what they are given alone: a batch may
-/// be judged again.
+/// A rejected change is not retried: the writer keeps it, listed with the reason, until a person
+/// decides. Validators must be quick, and decide by their arguments alone: a batch may be judged
+/// more than once.
 public struct SyncValidator: Sendable {
-  /// For the keys that begin with it.
+  /// It checks changes of keys that begin with this.
   public var prefix: Key
-  /// Gives the reason to refuse a change of a replica; nil lets it pass.
+  /// Returns the reason to reject a change of a replica; nil accepts it.
   public var check: @Sendable (ProposedChange, ReplicaID) -> Rejection?
 
   /// A validator.
   /// - Parameters:
-  ///   - prefix: of the keys that it looks at, text or bytes; empty for all.
-  ///   - check: gives the reason to refuse a change; nil lets it pass.
+  ///   - prefix: of the keys that it checks, text or bytes; empty for all.
+  ///   - check: returns the reason to reject a change; nil accepts it.
   public init(
     prefix: some BytesConvertible = "",
     check: @escaping @Sendable (ProposedChange, ReplicaID) -> Rejection?
@@ -86,11 +86,11 @@ public struct ProposedChange: Sendable, Hashable {
   public var kind: ChangeKind
   /// The key that it changes.
   public var key: Key
-  /// The value that the key gets, with its labels; nothing for a delete.
+  /// The value that the key gets, with its labels; empty for a delete.
   public var content: SyncContent
   /// When it was committed, by the writer's clock.
   public var commitTime: Timestamp
-  /// The writer's own time.
+  /// The time that the program gave the entry, if any.
   public var time: Timestamp?
 
   /// A change.
@@ -112,9 +112,9 @@ public struct ProposedChange: Sendable, Hashable {
   }
 }
 
-/// The faults of a pushed change as such, before anybody asks what its key holds.
+/// Finds faults of a pushed change that do not depend on what its key holds.
 enum ChangeCheck {
-  /// - Returns: nil when it can be judged.
+  /// - Returns: nil when the change is sound and must be judged.
   static func rejection(
     of change: PushedChange, by replica: ReplicaID, _ validators: [SyncValidator]
   ) -> Rejection? {
@@ -129,7 +129,7 @@ enum ChangeCheck {
     return nil
   }
 
-  /// Everything that the log would refuse, so that one bad change cannot stop a batch.
+  /// Checks for all that the log would refuse, so that one bad change does not fail its batch.
   private static func problem(with change: PushedChange) -> String? {
     let content = change.content
     do throws(TidemarkError) {
@@ -137,7 +137,7 @@ enum ChangeCheck {
         key: change.key.count, value: content.value.count,
         kind: change.kind == .put ? .put : .delete)
     } catch { return error.message }
-    // Answers tell of it, and have a bound for it: a greater one could never be read again.
+    // Messages have a bound for sequences: an entry with a greater one could not be pulled.
     guard (1..<WireLimits.counts).contains(change.sequence) else {
       return "the change's sequence is \(change.sequence); sequences are 1 to 2^48 - 1"
     }

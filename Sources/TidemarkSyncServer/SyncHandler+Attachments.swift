@@ -3,14 +3,14 @@ internal import TidemarkEngine
 internal import TidemarkSyncProtocol
 
 extension SyncHandler {
-  /// Takes a part of a content, ahead of the change that names it: of an attachment, or of a value
-  /// that is too large to travel with its change. With no bytes, says how much is there.
+  /// Stores a part of an upload: of an attachment, or of a value too large for a push, before the
+  /// push of the change that refers to it. Without bytes, answers how many are stored.
   ///
-  /// Content that the store has is not wanted once more, unless the caller's authorization reaches
-  /// only a part of the entries: who knows a hash need not have the content. It has to be sent then
-  /// by this replica with an authorization for the same, or be what the key's entry names already.
-  /// - Throws: ``PeerError``: `malformed` for what makes no sense, and for content that is not what
-  ///   its hash says; `forbidden`, `busy`, `unavailable`.
+  /// Content that the store has need not be uploaded again. But where the caller's authorization
+  /// reaches only some entries, knowing a hash does not give access to the content: the replica
+  /// must upload it, with the same authorization, unless the key's entry refers to it already.
+  /// - Throws: ``PeerError``: `malformed` for an invalid request or content without the stated
+  ///   hash; `forbidden`, `busy`, `unavailable`.
   public func attach(
     _ request: AttachRequest, access: SyncAccess = .everything
   ) throws(PeerError) -> AttachAnswer {
@@ -21,12 +21,12 @@ extension SyncHandler {
     guard access.canPush else {
       throw PeerError(.forbidden, "the authorization does not allow to write")
     }
-    // It need not have come over a wire.
+    // A caller in this process may pass a request that no decoder has checked.
     try WireMessage.attachRequest(request).check()
     guard let contents = feed.contents else {
       throw PeerError(.malformed, "this server takes no content ahead of its change")
     }
-    // It may be a value: whether an attachment is too large is told by the hello, and by the push.
+    // It may be a value's, so that bound counts, too; the push rejects attachments that are larger.
     let rejection: Rejection? =
       request.attachment.length > max(options.attachmentBytes, Limits.valueBytes)
       ? .tooLarge(request.attachment, most: options.attachmentBytes)
@@ -36,7 +36,7 @@ extension SyncHandler {
       range: range(try feed.look(FeedQuestion(of: request.replica))))
   }
 
-  /// Answers with a part of the content of the attachment that a key's entry names.
+  /// Answers with a part of the content of the attachment that a key's entry refers to.
   /// - Throws: ``PeerError``.
   public func fetch(
     _ request: ContentRequest, access: SyncAccess = .everything
@@ -57,7 +57,7 @@ extension SyncHandler {
     }
   }
 
-  /// Whether a key's entry names an attachment, as far as the caller's authorization reaches.
+  /// Whether a key's entry refers to an attachment, and the caller may read that entry.
   private func isNamed(
     _ id: AttachmentID, by key: [UInt8], _ access: SyncAccess
   ) throws(TidemarkError) -> Bool {
@@ -66,10 +66,10 @@ extension SyncHandler {
     }
     return state.head.attributes.attachment == id
       && (access.reaches(key: key, labels: state.head.labels)
-        || PlantedSyncBug.isOn(.attachmentLent))
+        || PlantedSyncBug.isOn(.attachmentLent))  // a fault that only tests switch on
   }
 
-  /// Whether a caller may name content that the store has.
+  /// Whether a caller may refer to content that the store has without uploading it.
   func mayName(
     _ id: AttachmentID, for key: [UInt8], _ access: SyncAccess
   ) throws(TidemarkError) -> Bool {
@@ -77,10 +77,10 @@ extension SyncHandler {
     return try isNamed(id, by: key, access)
   }
 
-  /// Bytes of what an earlier opening has left that one call reads again.
+  /// How many bytes of uploads from before a restart one call may read again, to hash them.
   static let bytesPerLook = 256 << 20
 
-  /// - Returns: how much is there.
+  /// - Returns: how many bytes of the content are stored.
   private func take(
     _ request: AttachRequest, _ access: SyncAccess, _ contents: any FeedContents
   ) throws -> Int {
@@ -95,8 +95,8 @@ extension SyncHandler {
 }
 
 extension SyncAccess {
-  /// The name of an upload of a replica with this authorization. Its owner is 16 bytes of a hash of
-  /// what it reaches, none for everything, and the replica.
+  /// The key of an upload by a replica with this authorization. Its owner is 16 bytes of a hash of
+  /// the scope (zeros for everything), and the replica: others may not see or use the upload.
   func upload(of id: AttachmentID, by replica: ReplicaID) -> UploadName {
     var reach = ReplicaID.none.bytes
     if let scope, !PlantedSyncBug.isOn(.waitingContentShared) {

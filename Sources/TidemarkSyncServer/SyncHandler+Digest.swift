@@ -2,17 +2,17 @@ internal import TidemarkEngine
 internal import TidemarkSyncProtocol
 
 extension SyncHandler {
-  /// Most keys that an answer tells one by one, which more than ``DigestTable/keysPerPart`` come to
-  /// only when the hashes of their keys are all the same.
+  /// Most keys that an answer lists. A part lists more than ``DigestTable/keysPerPart`` only if the
+  /// hashes of all its keys are equal.
   private static let mostKeys = 65_536
 
-  /// About how many bytes an answer may come to before it tells of no more parts.
+  /// About how many bytes an answer may have before further parts are left out.
   private static let answerBytes = 256 << 10
 
-  /// Answers with sums over parts of what the feed's keys hold now.
+  /// Answers with digests: sums of hashes over parts of the keys and what they hold now. A client
+  /// compares them with its own to find the keys that differ.
   ///
-  /// The first question after a change reads all values of the scope; the next ones are answered
-  /// from memory.
+  /// The first call after a change reads all values of the scope; the next ones use memory.
   /// - Throws: ``PeerError``.
   public func digest(
     _ request: DigestRequest, access: SyncAccess = .everything
@@ -21,7 +21,7 @@ extension SyncHandler {
   }
 
   func stageDigest(_ request: DigestRequest, _ access: SyncAccess) throws -> DigestAnswer {
-    // It need not have come over a wire.
+    // A caller in this process may pass a request that no decoder has checked.
     try WireMessage.digestRequest(request).check(normalizes: true)
     guard request.paths.allSatisfy({ $0.count <= DigestTable.pathBytes }) else {
       throw PeerError(
@@ -60,27 +60,21 @@ extension SyncHandler {
   private func part(
     _ path: [UInt8], of table: DigestTable, _ range: FeedRange
   ) throws -> DigestPart {
-    let (total, part) = table.part(path)
-    switch part {
-    case .sums(let sums): return DigestPart(total: total, content: .sums(sums))
-    case .rows(let rows):
+    try table.part(path) { rows in
       guard rows.count <= Self.mostKeys else {
         throw PeerError(.failed, "too many keys have the same hash")
       }
       let heads = try feed.heads(at: rows.map(\.offset))
-      let keys = try rows.map { row in
+      return try rows.map { row in
         guard let head = heads[row.offset] else {
           throw PeerError(.busy, "the feed is being compacted", retryAfter: .seconds(1))
         }
-        return DigestKey(
-          key: head.key, position: range.position(ofOffset: row.offset), low: row.fingerprint.low,
-          high: row.fingerprint.high)
+        return (head.key, range.position(ofOffset: row.offset))
       }
-      return DigestPart(total: total, content: .keys(keys))
     }
   }
 
-  /// A table that can tell of the first of some parts of what the feed holds now.
+  /// A table of what the feed holds now that can answer at least the first of some paths.
   private func gathered(
     _ name: DigestCache.Name, _ paths: [[UInt8]], _ access: SyncAccess, _ view: FeedView,
     _ cache: inout DigestCache
@@ -100,12 +94,12 @@ extension SyncHandler {
     return row
   }
 
-  /// Whether nothing but records has come since a table was gathered.
+  /// Whether the feed has no entries from after a table was gathered, only records.
   private func isUnchanged(
     since row: DigestCache.Row, _ view: FeedView
   ) throws(TidemarkError) -> Bool {
-    // In another epoch the same offsets may have other entries. A delete that has come and gone
-    // again leaves nothing to be found.
+    // In another epoch the same offsets may be of other entries. A tombstone that was appended and
+    // dropped since would not be found below.
     let isOfEpoch = row.epoch == view.epoch && row.head <= view.range.head
     guard isOfEpoch || PlantedSyncBug.isOn(.digestsOverEpochs),
       view.range.truncatedThrough <= row.head
@@ -121,7 +115,7 @@ extension SyncHandler {
 }
 
 extension DigestPart {
-  /// About how many bytes it takes in a message.
+  /// About how many bytes it needs in a message.
   fileprivate var size: Int {
     switch content {
     case .sums(let sums): sums.reduce(32) { $0 + ($1.keys > 0 ? 24 : 4) }
@@ -130,7 +124,7 @@ extension DigestPart {
   }
 }
 
-/// Tables of fingerprints, as long as nothing has changed in the feed.
+/// The tables of recent digests: a comparison asks several times, and each table costs a scan.
 struct DigestCache: Sendable {
   struct Name: Hashable {
     var scope: SyncScope
@@ -140,7 +134,7 @@ struct DigestCache: Sendable {
   struct Row {
     var name: Name
     var epoch: UInt64
-    /// Up to here the feed was looked at for the table.
+    /// The offset of the feed as of which the table is correct.
     var head: UInt64
     var table: DigestTable
   }
@@ -149,16 +143,16 @@ struct DigestCache: Sendable {
   private static let tables = 8
   private static let rowsOfAll = 2 * DigestTable.rowLimit
 
-  /// The last one used stands at the end.
+  /// The most recently used is the last.
   private var rows: [Row] = []
 
-  /// Takes out a table that can tell of a part.
+  /// Removes and returns a table that can answer a path.
   mutating func take(_ name: Name, _ path: [UInt8]) -> Row? {
     let index = rows.lastIndex { $0.name == name && $0.table.answers(path) }
     return index.map { rows.remove(at: $0) }
   }
 
-  /// Keeps a table, and lets go of others for it.
+  /// Keeps a table, and evicts the least recently used ones.
   mutating func insert(_ row: Row) {
     rows.append(row)
     while rows.count > Self.tables

@@ -3,14 +3,13 @@ internal import TidemarkEngine
 internal import TidemarkSyncProtocol
 
 extension SyncHandler {
-  /// Answers with the entries behind a cursor, at once: also with none, when there is none. A
-  /// caller who is to wait asks again after ``observe(_:)`` has told.
+  /// Answers at once with the entries after a cursor, which may be none. To wait for entries, a
+  /// caller uses ``observe(_:)`` and pulls again when that calls.
   ///
-  /// An answer may have no entries and still go on: its cursor is further than the one asked for
-  /// until it has reached the end of the range. Of several entries of a key the reader gets the
-  /// last at least; see ``PullRequest/everyVersion``.
-  /// - Throws: ``PeerError``: `cursorGone` for a cursor that is not this feed's any more, or
-  ///   behind which deletes may be gone.
+  /// An answer without entries may still make progress: its cursor is later than the request's. Of
+  /// several entries of a key the reader gets at least the last: see ``PullRequest/everyVersion``.
+  /// - Throws: ``PeerError``: `cursorGone` for a cursor that is not in the feed, or after which
+  ///   tombstones may have been dropped.
   public func pull(
     _ request: PullRequest, access: SyncAccess = .everything
   ) throws(PeerError) -> PullAnswer {
@@ -18,9 +17,9 @@ extension SyncHandler {
   }
 
   /// - Parameters:
-  ///   - lookedThrough: up to here there is nothing for the caller, as it was found before;
-  ///     nothing is acknowledged by that.
-  ///   - other: a page that somebody else gets, to be given again where it is the same.
+  ///   - lookedThrough: the position up to which an earlier call found no entries for this pull.
+  ///     Unlike the request's cursor it acknowledges nothing.
+  ///   - other: the page of another caller, which is used again if this one would be equal.
   func stagePull(
     _ request: PullRequest, _ access: SyncAccess, _ lookedThrough: Position = .beginning,
     sharing other: SharedPage? = nil
@@ -28,7 +27,7 @@ extension SyncHandler {
     let ((page, shared), end) = try reading(FeedQuestion(of: request.replica)) { view in
       let range = view.range
       guard range.contains(request.after) else {
-        throw PeerError(.cursorGone, "the feed did not give the cursor out, or lists it no more")
+        throw PeerError(.cursorGone, "the cursor is not in the feed: it was restored or made anew")
       }
       let holdsNothing = request.after == .beginning && view.mark.mark.number == 0
       let isBehind =
@@ -38,7 +37,7 @@ extension SyncHandler {
       }
       let looked = range.contains(lookedThrough) ? lookedThrough.offset : 0
       let start = max(request.after.offset, looked)
-      // Where others may have deleted something it ends.
+      // A page of own entries ends at the first of others, which may be a dropped tombstone here.
       var page = PageReader(
         self, request, access, view, from: isBehind ? request.after.offset : start)
       let shared = other.flatMap { $0.isPage(of: page) ? $0 : nil }
@@ -47,8 +46,8 @@ extension SyncHandler {
     }
     noteCursor(of: request, end)
     var range = range(end)
-    // The answer tells of nothing that came since it was begun, but for the mark: nobody waits for
-    // a sync of the rest, and a reader who has got everything is told so.
+    // The answer's range ends where its page's did, or at the mark: it need not wait for a sync of
+    // later entries, and a reader that has all entries of the range sees that.
     range.head = min(range.head, max(page.range.head, end.mark.position.offset))
     let answer = PullAnswer(
       entries: page.entries, cursor: page.range.position(ofOffset: page.through), range: range,
@@ -56,21 +55,22 @@ extension SyncHandler {
     return (answer, shared ?? SharedPage(page), shared != nil)
   }
 
-  /// Takes note of how far a replica has read: it needs no deletes from before. That it has begun
-  /// to read is written down, so that deletes are kept for it from then on.
+  /// Notes in its lease how far a replica has read: tombstones up to there need not be kept for it.
+  /// The first progress is stored in the log, as tombstones are kept for it from then on.
   private func noteCursor(of request: PullRequest, _ view: FeedView) {
     guard var lease = view.lease, lease.cursor.offset < request.after.offset else { return }
     let writes = lease.cursor.offset == 0
     lease.cursor = request.after
-    // A replica that only reads is answered on a full disk, too.
+    // A pull is answered even if the disk is full and the lease cannot be stored.
     try? feed.setLease(
       lease, of: request.replica, after: view, most: options.mostLeases, writes: writes)
   }
 }
 
-/// The page that a call is answered with, while it is read.
+/// Reads the page of one pull: decides for each entry whether its reader gets a put, a delete, its
+/// own entry's confirmation, or `left` for a key that has left its scope; or nothing.
 struct PageReader: Sendable {
-  /// Entries that one call looks at before it answers with what it has found.
+  /// Most entries of the feed that one call reads, however few are for the reader.
   private static let entriesPerCall = 32_768
   private static let headsPerPage = 1_024
 
@@ -78,24 +78,24 @@ struct PageReader: Sendable {
   let request: PullRequest
   let access: SyncAccess
   let range: FeedRange
-  /// Entries that others up to here supersede may have been gone before it was read.
+  /// Before the page was read, an entry may have been gone if one up to this offset superseded it.
   let historyFrom: UInt64
-  /// Where it begins, and the first entry behind that.
+  /// The offset after which the page begins, and the offset of the first entry after that.
   let start: UInt64
   private(set) var first: UInt64 = .max
-  /// Everything up to here was dealt with.
+  /// The offset up to which the page is complete.
   private(set) var through: UInt64
   private(set) var entries: [FeedEntry] = []
-  /// The replicas that wrote what it looked at.
+  /// The writers of all entries read for the page.
   private(set) var writers: Set<ReplicaID> = []
-  /// Whether it has labels that keys had before; what the reader has heard of them depends on its
-  /// cursor.
+  /// Whether former labels of keys decide what is in the page: which of them the reader still knows
+  /// depends on its cursor, so that readers with other cursors cannot share the page.
   private(set) var hasFormerLabels = false
-  /// Entries that others up to here supersede may be gone.
+  /// An entry may be gone if one up to this offset supersedes it.
   private var droppedThrough: UInt64 = 0
-  /// Whether keys are there, as the page says. Later entries of one that has gone have the labels,
-  /// too, that it had before, and need not say so again. The reader of a page from the beginning
-  /// knows of no keys but those that are there.
+  /// By key, whether the reader has it after the page so far. A key that has left is not reported
+  /// again for later entries, which have the same former labels. The reader of a page from the
+  /// beginning has only keys that the page gave it.
   private var isThere: [[UInt8]: Bool] = [:]
 
   init(
@@ -120,7 +120,7 @@ struct PageReader: Sendable {
         of: puts.prefix(most - entries.count).map(\.0), most: mostBytes - bytes)
       for (head, outcome) in rows {
         if entries.count >= most { return }
-        // The page may end before what cannot be told.
+        // Errors are thrown only here: a page that is full before the entry is still answered.
         if let kind = try outcome.get() {
           if request.ownOnly, head.operation.replica != request.replica { return }
           let size = kind == .own ? 0 : head.answerBytes
@@ -155,11 +155,11 @@ struct PageReader: Sendable {
       })
   }
 
-  /// The meaning of entries to their reader, as far as it can be told.
+  /// What the reader gets for each entry, nil for nothing; an error where that cannot be decided.
   private mutating func outcomes(
     of rows: [FeedRow]
   ) throws(TidemarkError) -> [(FeedHead, Result<FeedEntry.Kind?, PeerError>)] {
-    // It rises before anything is dropped, so it is read after the entries.
+    // `historyFrom` rises before entries are dropped, so it is read after the entries.
     let needsBounds = rows.contains { $0.former?.isEmpty == false }
     hasFormerLabels = hasFormerLabels || needsBounds
     first = min(first, rows.first?.head.offset ?? .max)
@@ -174,10 +174,11 @@ struct PageReader: Sendable {
     }
   }
 
-  /// Whether it matters what keys are there: a reader that may see everything can be told of any.
+  /// Whether every key of the page is noted in `isThere`: a page from the beginning whose reader
+  /// may not learn of keys out of reach.
   private var begins: Bool { request.after == .beginning && access.scope != nil }
 
-  /// Takes note of what the page tells of a key, as far as it matters for later entries.
+  /// Notes in `isThere` what the reader gets of a key, as far as later entries depend on it.
   private mutating func note(_ key: [UInt8], _ kind: FeedEntry.Kind) {
     let hasGone = kind == .left || kind == .delete
     if begins || hasGone {
@@ -187,11 +188,10 @@ struct PageReader: Sendable {
     }
   }
 
-  /// Whether a reader need not hear of an entry since it hears of a later one of its key in any
-  /// case: then it ends with the same.
+  /// Whether an entry can be left out since its reader surely gets a later one of the key.
   ///
-  /// A value that has left the reader's scope is told of by what it was before, so an entry stays
-  /// unless the last one lies within.
+  /// That one must be within the reader's scope: whether a reader gets `left` for one outside
+  /// depends on the entries before it.
   private func isSuperseded(_ row: FeedRow) -> Bool {
     guard let later = row.later, later.head.operation.replica != request.replica else {
       return false
@@ -200,17 +200,17 @@ struct PageReader: Sendable {
     return access.reads(row.head.key, later.head.labels, request)
   }
 
-  /// Whether the reader has yet to hear of a label that an entry has left out. It has heard of it
-  /// before the cursor, unless that entry may have been dropped when it read on: then a later one
-  /// has yet to say so.
+  /// Whether the reader has yet to see that the entry at `left` took a label from its key: if that
+  /// entry is after the cursor, or may have been dropped before the reader got there, so that a
+  /// later one must say so.
   private func lacks(_ left: UInt64) -> Bool {
     max(left, droppedThrough) > request.after.offset
   }
 
-  /// The meaning of an entry to its reader; nil when it is none of its business.
+  /// What the reader gets for an entry; nil for nothing.
   private func outcome(of row: FeedRow) throws(PeerError) -> FeedEntry.Kind? {
     guard !isSuperseded(row) else { return nil }
-    // An entry that its reader has sent must be told of wherever it lies.
+    // A reader gets its own entries whatever their scope: they confirm its pushes.
     return row.head.operation.replica == request.replica ? .own : try outcomeOfOthers(row)
   }
 
@@ -221,22 +221,22 @@ struct PageReader: Sendable {
       isThere[head.key] == false ? nil : head.kind == .delete ? .delete : .left
     let former = row.former ?? FormerLabels(forgottenThrough: head.offset)
     let left = former.rows.filter { lacks($0.left) }.map(\.label)
-    // One of them may have put the key into what is asked for, and one that it still has into what
-    // may be read.
+    // With its former and present labels the key may have been in scope and in reach: then the
+    // reader may have it, and must drop it.
     if !left.isEmpty, access.reads(head.key, left + head.labels, request) { return kind }
     guard let forgotten = former.forgottenThrough, lacks(forgotten) else { return nil }
-    // A key that the reader may not know of must not be told; but if it does know it, it must
-    // hear. Only a comparison of everything can tell.
+    // Former labels are not known: the reader may have the key and must drop it then, but must not
+    // learn of a key that was never in its reach. Only a comparison by digest can decide.
     if access.scope == nil { return kind }
     guard request.after == .beginning else {
-      throw PeerError(.cursorGone, "what entries behind the cursor held before is not kept")
+      throw PeerError(.cursorGone, "earlier labels of keys after the cursor are not kept")
     }
     return isThere[head.key] == true ? kind : nil
   }
 }
 
 extension SyncAccess {
-  /// Whether what a pull asks for, and may read, has a key with some labels.
+  /// Whether a key with some labels is in a pull's scope and within reach.
   fileprivate func reads(_ key: [UInt8], _ labels: [[UInt8]], _ request: PullRequest) -> Bool {
     request.scope.contains(key: key, labels: labels) && reaches(key: key, labels: labels)
   }

@@ -3,16 +3,14 @@ internal import TidemarkEngine
 internal import TidemarkSyncProtocol
 
 extension SyncHandler {
-  /// Takes a numbered batch, if it is the next one of its replica, and answers with the mark.
+  /// Judges and appends a numbered batch, if it is the next one of its replica; answers with the
+  /// replica's mark: number, id and verdicts of its last batch.
   ///
-  /// A batch that was taken before is answered as it was then. With another id in its place, or
-  /// with a hole before it, nothing is taken and the mark says how far the replica has come.
-  ///
-  /// Batches are judged and appended one after the other; calls that wait for the disk share its
-  /// syncs.
-  /// - Throws: ``PeerError``: `malformed` for what is too large or makes no sense, `forbidden`,
-  ///   `leaseExpired`, `unavailable` when the feed cannot be written to: whether the batch was
-  ///   taken is not known then.
+  /// A batch that was appended before gets the same answer again. If its number has another id, or
+  /// numbers before it are missing, nothing is appended, and the mark tells the last batch.
+  /// - Throws: ``PeerError``: `malformed` for a batch that is too large or invalid, `forbidden`,
+  ///   `leaseExpired`, `unavailable` when the feed cannot be written to: then it is not known
+  ///   whether the batch was appended.
   public func push(
     _ request: PushRequest, access: SyncAccess = .everything
   ) throws(PeerError) -> PushAnswer {
@@ -27,7 +25,7 @@ extension SyncHandler {
     let replica = request.replica
     let large = request.changes.reduce(0) { $0 + ($1.content.blob?.length ?? 0) }
     let namesContent = large > 0 || request.changes.contains { $0.content.attachment != nil }
-    // Content is worth looking for if it may be the turn of the batch.
+    // Content is only read for a batch that can be the next one; repeated ones are just answered.
     var mayBeTaken = false
     if namesContent {
       let view = try feed.look(FeedQuestion(of: replica))
@@ -46,17 +44,18 @@ extension SyncHandler {
         .unavailable, "the batch was lost with the end of the feed", retryAfter: .seconds(0))
     }
     end.lease = view.lease
-    // Also a batch that was taken before may not be on the disk yet.
+    // The range has the mark, so that the answer waits for the mark's sync also after a repetition.
     return PushAnswer(
       mark: mark.mark, range: range(end, through: mark.position.offset),
       current: try current(of: request, mark.mark, view, access))
   }
 
   private func isTurn(of request: PushRequest, _ mark: FeedMark) -> Bool {
+    // A planted bug: a fault that only tests switch on.
     mark.mark.precedes(request) || PlantedSyncBug.isOn(.markNotChecked)
   }
 
-  /// Refuses what is no batch.
+  /// Throws for an invalid batch.
   private func check(_ request: PushRequest) throws {
     guard request.number > 0, request.batchID != .none else {
       throw PeerError(.malformed, "batches are numbered from 1 and have an id other than 0")
@@ -69,25 +68,26 @@ extension SyncHandler {
     guard Set(request.changes.lazy.map(\.sequence)).count == request.changes.count else {
       throw PeerError(.malformed, "the batch has two changes with the same sequence")
     }
-    // They need not have come over a wire.
+    // A caller in this process may pass a request that no decoder has checked.
     for change in request.changes { try change.content.blob?.checkBlob() }
     let sizes = request.changes.lazy.map {
       $0.key.count + ($0.content.blob?.length ?? $0.content.value.count)
     }
     let bytes = sizes.reduce(0, +)
-    // One entry may be larger than a message is meant to be, but not the rest as well.
+    // One change may exceed the limit, or it could never be pushed; the others must fit in it.
     guard bytes - (sizes.max() ?? 0) <= options.limits.bytes else {
       throw PeerError(
         .malformed, "the batch has \(bytes) bytes; about \(options.limits.bytes) are allowed")
     }
   }
 
-  /// Appends the batch, unless the mark says that it is not its turn.
-  /// - Returns: the replica's mark then, and what was known before.
+  /// Judges and appends the batch, unless it is not the next one by the mark; again if another
+  /// append has changed what it was judged by.
+  /// - Returns: the replica's mark after it, and the view that it was judged by.
   private func take(
     _ request: PushRequest, _ content: inout PushedContent, _ access: SyncAccess
   ) throws -> (mark: FeedMark, before: FeedView) {
-    // The holds must last until the entries are there.
+    // The holds protect attachments from deletion until entries refer to them.
     defer { withExtendedLifetime(content) {} }
     let question = FeedQuestion(of: request.replica, keys: request.changes.map(\.key))
     for attempt in 0..<Self.attempts {
@@ -97,7 +97,7 @@ extension SyncHandler {
         throw PeerError(
           .leaseExpired, "the lease has run out: compare everything, then say hello, then push")
       }
-      // The feed may lose its end while a batch is judged.
+      // Checked for every attempt: the feed may lose its end while a batch is judged.
       if attempt == 0 || !PlantedSyncBug.isOn(.helloCheckedOnce) {
         try checkHello(of: request, view.range, access)
       }
@@ -114,14 +114,14 @@ extension SyncHandler {
     throw TidemarkError(.conflict, "the keys of the batch change too fast to be judged; try again")
   }
 
-  /// Refuses a batch that was formed by what another hello has told.
+  /// Throws for a batch that was formed by a hello's answer that does not hold any more.
   private func checkHello(
     of request: PushRequest, _ range: FeedRange, _ access: SyncAccess
   ) throws {
     guard range.contains(request.knownHead) || PlantedSyncBug.isOn(.lateBatchForgotten) else {
       throw PeerError(.busy, "the feed was restored from an older copy since: say hello again")
     }
-    // No comparison would look for a change that is taken here and out of reach at the next hello.
+    // No comparison would find a change that is appended here and out of reach at the next hello.
     guard request.reach.map({ $0 == access.reach }) ?? true || PlantedSyncBug.isOn(.reachIgnored)
     else {
       throw PeerError(
@@ -131,21 +131,21 @@ extension SyncHandler {
   }
 }
 
-/// The content that a batch names and that has come ahead of it.
+/// The attachments and large values of a batch, found in the store or among the uploads.
 struct PushedContent {
-  /// What keeps attachments that the store has, until the entries name them.
+  /// Protect the store's attachments from deletion until the entries refer to them.
   fileprivate var holds: [AttachmentID: any Sendable] = [:]
-  /// Attachments that have come and are no attachments of the store yet.
+  /// Complete uploads that are not attachments of the store yet.
   fileprivate var attachments: [AttachmentID: any FeedUpload] = [:]
-  /// Values that are in their places; they are of no use once the batch is in the feed.
+  /// Complete uploads whose bytes are the values of changes; deleted once the batch is appended.
   fileprivate var values: [AttachmentID: any FeedUpload] = [:]
-  /// Bytes of what an earlier opening has left that may still be read again.
+  /// How many bytes of uploads from before a restart may still be read again, to hash them.
   fileprivate var bytesToLook = SyncHandler.bytesPerLook
 }
 
 extension SyncHandler {
-  /// Puts the large values of a batch in their places and finds its attachments, as far as they are
-  /// there. That takes long, and is done before anything is locked; what has come stays as it is.
+  /// Reads the large values of a batch into its changes and finds its attachments, as far as there.
+  /// It takes long, so it is done before any lock, and leaves the uploads as they are.
   func findContent(
     of request: inout PushRequest, _ found: inout PushedContent, _ access: SyncAccess
   ) throws {
@@ -162,7 +162,7 @@ extension SyncHandler {
           values[id] = try upload.content()
           found.values[id] = upload
         }
-        // An answer to its upload was that the store has it.
+        // There may be no upload as the store had the content already, and `attach` said so.
         if values[id] == nil, try mayName(id, for: key, access) {
           values[id] = try contents.read(id, from: 0, count: Int(id.length))
         }
@@ -181,33 +181,33 @@ extension SyncHandler {
     }
   }
 
-  /// Makes sure that the content of everything that a batch names has come.
-  /// - Throws: ``PeerError`` of kind `busy` when the content of one has not come.
+  /// Checks that all content that a batch refers to was found.
+  /// - Throws: ``PeerError`` of kind `busy` when some has not been uploaded.
   private func checkContent(
     of request: PushRequest, _ found: PushedContent, _ access: SyncAccess
   ) throws {
-    // The value of a change that is out of reach was not taken, and its verdict needs none.
+    // Uploads for keys out of reach are refused, and their changes are rejected without a value.
     let lacksValue = request.changes.contains {
       $0.content.blob != nil && access.mayReach(key: $0.key)
     }
     guard !lacksValue else {
       throw PeerError(.busy, "a large value has not been uploaded", retryAfter: .seconds(0))
     }
-    let areThere = request.changes.lazy.compactMap(\.content.attachment?.engineID).allSatisfy {
+    let isComplete = request.changes.lazy.compactMap(\.content.attachment?.engineID).allSatisfy {
       found.holds[$0] != nil || found.attachments[$0] != nil
     }
-    guard areThere || PlantedSyncBug.isOn(.attachmentNotAwaited) else { throw Self.lacksContent }
+    guard isComplete || PlantedSyncBug.isOn(.attachmentNotAwaited) else { throw Self.lacksContent }
   }
 
-  /// Makes attachments of the content that entries are about to name. Content of changes that do
-  /// not apply stays as it is: who may name only what is its own would have to send it again.
+  /// Makes attachments of the uploads that entries are about to refer to. Those of changes that do
+  /// not apply stay: a caller that may refer only to its own would have to send them again.
   private func adoptContent(of judged: JudgedBatch, _ found: inout PushedContent) throws {
     for entry in judged.entries where entry.kind != .loses {
       guard let id = judged.request.changes[entry.change].content.attachment?.engineID,
         found.holds[id] == nil, let upload = found.attachments[id]
       else { continue }
       do throws(TidemarkError) { found.holds[id] = try upload.adopt() } catch {
-        // Somebody else needed the room meanwhile.
+        // The upload was deleted meanwhile, to make room for another.
         guard error.code == .closed else { throw error }
         throw Self.lacksContent
       }

@@ -3,8 +3,8 @@ internal import TidemarkEngine
 internal import TidemarkSyncProtocol
 
 extension SyncHandler {
-  /// Answers with what keys hold now. What the authorization does not reach is left out like
-  /// what is absent.
+  /// Answers with what keys hold now. Keys that the authorization does not reach are left out like
+  /// absent ones.
   /// - Throws: ``PeerError``.
   public func values(
     _ request: ValuesRequest, access: SyncAccess = .everything
@@ -23,8 +23,8 @@ extension SyncHandler {
       entries: entries, answered: answered, range: range(end), reach: access.reach)
   }
 
-  /// The entries at keys, from the first key on, as many as go into so many bytes.
-  /// - Returns: with them, how many keys were looked at: one at least, where there is one.
+  /// The current entries of keys, from the first key on, as many as fit in `most` bytes.
+  /// - Returns: with them, how many keys are answered: at least one, unless there is none.
   private func entries(
     ofKeys keys: [[UInt8]], _ states: [FeedState?], most: Int, _ access: SyncAccess,
     takesBlobs: Bool
@@ -47,8 +47,8 @@ extension SyncHandler {
     return (entries, keys.count)
   }
 
-  /// Reads the small ones of some puts' values, in their order, as many as go into so many bytes:
-  /// by one call to the feed.
+  /// Reads the values of some puts in order, without the large ones, as many as fit in `bytes`, by
+  /// one call to the feed.
   func smallValues(
     of puts: some Sequence<FeedHead>, most bytes: Int
   ) throws(TidemarkError) -> [UInt64: [UInt8]] {
@@ -62,13 +62,13 @@ extension SyncHandler {
     return try feed.values(at: offsets)
   }
 
-  /// Longest value that comes with the verdict on a change that clashes with it.
+  /// Longest value that an answer to a push contains for a conflict.
   private static let bytesWithVerdict = 4_096
-  /// Most bytes of them in an answer.
+  /// Most bytes of such values in an answer.
   private static let bytesWithVerdicts = 256 << 10
 
-  /// The entries that a batch's changes have come to a conflict with, as far as they are small, and
-  /// are the states of their keys in a view.
+  /// The entries that changes of a batch conflicted with or lost to, so that the writer need not
+  /// ask for them: those that are small, and still current in the view.
   func current(
     of request: PushRequest, _ mark: ReplicaMark, _ view: FeedView, _ access: SyncAccess
   ) throws -> [FeedEntry] {
@@ -98,12 +98,12 @@ extension SyncHandler {
     let entry = try entry(
       kind, state.head, at: state.position, values, takesBlobs: takesBlobs)
     if let entry { return entry }
-    // A compaction has taken the value between the two looks, after another write.
+    // The key was written again and a compaction dropped the value, after the view was read.
     throw PeerError(.busy, "the key is being written to", retryAfter: .seconds(0))
   }
 
-  /// An entry as its reader gets it.
-  /// - Returns: nil when a compaction has just taken the value, which a later entry supersedes.
+  /// An entry as its reader gets it: its own ones without key, large values replaced if it asks so.
+  /// - Returns: nil when a compaction has just dropped the value, which a later entry supersedes.
   func entry(
     _ kind: FeedEntry.Kind, _ head: FeedHead, at position: Position,
     _ values: [UInt64: [UInt8]], takesBlobs: Bool
@@ -127,9 +127,9 @@ extension SyncHandler {
 }
 
 extension SyncHandler {
-  /// Answers with a part of a large value that stands in the feed.
-  /// - Throws: ``PeerError``: `busy` when it is not kept any more, since something else took its
-  ///   place: the page that has named it is to be pulled again.
+  /// Answers with a part of the large value of the entry at a position.
+  /// - Throws: ``PeerError``: `busy` when the value was superseded and dropped: the caller must
+  ///   pull the page with that entry again.
   func stageDownload(_ request: DownloadRequest, _ access: SyncAccess) throws -> DownloadAnswer {
     let offset = request.position.offset
     return try reading(FeedQuestion()) { view in
@@ -137,11 +137,11 @@ extension SyncHandler {
         let head = try feed.heads(at: [offset])[offset], head.kind == .put,
         access.reaches(key: head.key, labels: head.labels)
       else { throw Self.noValue }
-      // As it is unpacked, and a copy of it.
+      // The unpacked value and a copy are in memory at once.
       return try LargeValues.shared.withRoom(for: 2 * head.valueLength) {
         guard let value = try feed.values(at: [offset])[offset] else { throw Self.noValue }
         let first = min(max(request.offset, 0), value.count)
-        // Every call reads the value as a whole: those that want next to nothing get more.
+        // Every call reads the whole value, so very small parts would cost too much.
         let wanted = max(request.limit, DownloadRequest.leastBytes)
         let count = min(wanted, DownloadRequest.mostBytes, value.count - first)
         return DownloadAnswer(length: value.count, bytes: Array(value[first..<first + count]))
@@ -150,11 +150,11 @@ extension SyncHandler {
   }
 
   private static let noValue = PeerError(
-    .busy, "no large value stands there any more: pull again", retryAfter: .seconds(0))
+    .busy, "the position has no large value any more: pull again", retryAfter: .seconds(0))
 }
 
-/// The bytes of large values that calls hold at a time: a request of a few bytes may ask for 64
-/// MiB.
+/// Bounds the bytes of large values that calls hold in memory at a time: a request of a few bytes
+/// may ask for 64 MiB.
 final class LargeValues: Sendable {
   /// The budget of all handlers of the program.
   static let shared = LargeValues(most: 256 << 20)
@@ -162,19 +162,19 @@ final class LargeValues: Sendable {
   private let most: Int
   private let held = Lock(0)
 
-  /// - Parameter most: in bytes; a single call may have more while there is no other.
+  /// - Parameter most: in bytes; a call may hold more while no other holds any.
   init(most: Int) { self.most = most }
 
-  /// Runs a call that holds so many bytes.
-  /// - Throws: ``PeerError`` of kind `busy` where others hold too much.
+  /// Runs a call that holds `bytes` bytes.
+  /// - Throws: ``PeerError`` of kind `busy` while other calls hold too many.
   func withRoom<R>(for bytes: Int, _ body: () throws -> R) throws -> R {
     guard bytes > 0 else { return try body() }
-    let isThere = held.withLock { held in
+    let hasRoom = held.withLock { held in
       guard held == 0 || held + bytes <= most else { return false }
       held += bytes
       return true
     }
-    guard isThere else {
+    guard hasRoom else {
       throw PeerError(.busy, "too many large values are being read", retryAfter: .seconds(1))
     }
     defer { held.withLock { $0 -= bytes } }

@@ -3,8 +3,8 @@ public import TidemarkEngine
 // Programs import this module alone and find messages and peers with it.
 @_exported public import TidemarkSyncProtocol
 
-/// The server's end of replication for one database, without sockets: it takes the calls of a
-/// ``Peer`` and answers them from a feed, by default the log of a store of its own.
+/// The server's side of replication for one database, without sockets: it answers the calls of a
+/// ``Peer`` from a feed, by default the log of a store that it opens.
 ///
 /// ```swift
 /// let handler = try SyncHandler(at: "notes.tidemark")
@@ -12,41 +12,41 @@ public import TidemarkEngine
 /// let answer = try handler.push(request, access: SyncAccess(to: scopeOfTheCaller))
 /// ```
 /// All calls are synchronous and may come from any thread; pushes are judged one after the other.
-/// A call is answered after everything that it tells of is durable, see ``StagedAnswer``. Nothing
-/// but the feed is kept: a handler that is opened again goes on as if nothing had happened.
+/// A call is answered after everything in the answer is durable, see ``StagedAnswer``. All state is
+/// in the feed: a handler that is opened again goes on as if nothing had happened.
 ///
-/// Authorization is decided before: every call takes what the caller's authorization reaches.
+/// Authorization is decided by the caller, who passes with every call what it reaches.
 public final class SyncHandler: Sendable {
-  /// The settings of a handler beside its store.
+  /// The settings of a handler besides its store.
   public struct Options: Sendable {
     /// The limits of a message.
     public var limits: SyncLimits
-    /// For how long deletes are kept for a replica that does not call, rounded up to whole seconds;
-    /// nil for as long as the store's retention has it.
+    /// For how long tombstones are kept for a replica that does not call, rounded up to whole
+    /// seconds; nil for as long as the store's retention keeps them.
     public var lease: Duration?
     /// The same in seconds.
     var leaseSeconds: UInt32? { lease.map { UInt32(clamping: $0.wholeSeconds) } }
-    /// How many leases may stand in the log. Replicas beyond that get one that is forgotten when
-    /// the handler is closed, or others need the room; then they have to compare everything.
+    /// How many leases are stored in the log. Further replicas get one in memory, which is lost
+    /// when the handler closes or others need the room; then they have to compare everything.
     public var mostLeases = 10_000
-    /// Look at what is pushed, in this order.
+    /// They check pushed changes, in this order.
     public var validators: [SyncValidator]
-    /// Most bytes of an attachment's content; 0 takes no attachments.
+    /// Most bytes of an attachment's content; 0 refuses attachments.
     public var attachmentBytes = Limits.attachmentBytes
-    /// How many contents may be on their way, attachments and large values alike, and how many
-    /// bytes these may take on the disk, together with those that wait for the changes that name
-    /// them. Room for another one makes the one that was not gone on with for longest, a minute at
-    /// least, and then the newest of whoever has most: callers that reach the same count as one,
-    /// and each replica of those that reach everything. One attachment, or the values of one batch,
-    /// fit in any case.
+    /// How many uploads may be incomplete, of attachments and large values alike, and how many
+    /// bytes uploads may take on the disk, with complete ones whose changes are not pushed yet. To
+    /// make room, the one without progress for longest is deleted, if that is a minute at least, or
+    /// else the newest of the caller with the most: callers with the same scope count as one, and
+    /// each replica that reaches everything as one. One attachment, or the values of one batch,
+    /// always fit.
     public var attachmentUploads = 256
     public var attachmentUploadBytes = Limits.attachmentBytes
 
     /// Options.
     /// - Parameters:
-    ///   - limits: what fits into a message.
-    ///   - lease: for how long deletes are kept for a replica that does not call.
-    ///   - validators: look at what is pushed.
+    ///   - limits: the limits of a message.
+    ///   - lease: for how long tombstones are kept for a replica that does not call.
+    ///   - validators: check pushed changes.
     public init(
       limits: SyncLimits = SyncLimits(bytes: 512 << 10), lease: Duration? = .seconds(90 * 86_400),
       validators: [SyncValidator] = []
@@ -59,18 +59,18 @@ public final class SyncHandler: Sendable {
 
   package let feed: any Feed
   private let upkeep: any FeedUpkeep
-  /// With limits that make sense.
+  /// The options, with values brought within their bounds.
   let options: Options
-  /// Held while a batch is judged and appended, so that few are judged twice.
+  /// Held while a batch is judged and appended, so that few batches are judged twice.
   let turn = Lock(())
-  /// Held while sums are made, which may take long.
+  /// The lock is held while a table is gathered, which may take long.
   let digests = Lock(DigestCache())
 
   /// Opens the database in a directory.
   /// - Parameters:
   ///   - path: the store's directory; made when there is none.
   ///   - configuration: how the store is opened.
-  ///   - options: what the handler is told.
+  ///   - options: the handler's settings.
   /// - Throws: what opening a store throws.
   public convenience init(
     at path: String, configuration: Store.Configuration = Store.Configuration(),
@@ -79,8 +79,7 @@ public final class SyncHandler: Sendable {
     try self.init(feed: try StoreFeed(at: path, configuration: configuration), options: options)
   }
 
-  /// Serves a store that is open, also to programs that write to it themselves. Closing the
-  /// handler closes it.
+  /// Serves an open store, to which the program may write as well. Closing the handler closes it.
   public convenience init(
     serving store: Store, options: Options = Options()
   ) throws(TidemarkError) {
@@ -97,18 +96,18 @@ public final class SyncHandler: Sendable {
     options.limits.changes = min(max(options.limits.changes, 1), Self.mostChanges)
     options.limits.bytes = min(max(options.limits.bytes, 1), Self.mostBytes)
     options.attachmentBytes = min(max(options.attachmentBytes, 0), Limits.attachmentBytes)
-    // Room for what one batch may have, with what its files take beside it.
+    // Room for the content of one batch, with the headers and checksums of its files.
     let most = max(options.attachmentBytes, Limits.valueBytes + options.limits.bytes)
     options.attachmentUploadBytes = max(options.attachmentUploadBytes, most + most / 64)
     options.attachmentUploads = max(options.attachmentUploads, 1)
     self.options = options
   }
 
-  /// Bounds of what options may allow.
+  /// The bounds of options.
   static let mostChanges = 65_536
   static let mostBytes = 64 << 20
 
-  /// Tells the feed from every other one.
+  /// The feed's random id: a client that finds another one begins anew.
   public var feedID: ReplicaID { feed.id }
 
   /// The capabilities of the handler, for a ``Peer`` that calls it.
@@ -116,17 +115,17 @@ public final class SyncHandler: Sendable {
     PeerCapabilities(limits: options.limits, hasMarkBehindBatch: true)
   }
 
-  /// The errors of uploads that an earlier opening has left and that cannot be read, for a log.
-  /// They are passed over: their senders begin anew.
+  /// The errors of uploads from before a restart that cannot be read, for a log. Such uploads count
+  /// as absent: their replicas begin them anew.
   public var unreadableUploads: [TidemarkError] { upkeep.unreadableUploads }
 
   /// The policies that were set.
   public var policies: [CollectionPolicy] { (try? feed.look(FeedQuestion()).policies.rows) ?? [] }
 
-  /// Says what becomes of conflicting changes of a collection. It counts for what is pushed from
-  /// now on, and stands in the feed. Clients hear of it with their next hello.
+  /// Sets how conflicts on a collection's keys are decided. It counts for later pushes and is
+  /// stored in the feed. Clients learn of it with their next hello.
   /// - Parameters:
-  ///   - policy: nil takes back what was set for this prefix.
+  ///   - policy: nil removes the policy of this prefix.
   ///   - prefix: of the collection's keys; text or bytes, empty for all keys. The
   ///     longest prefix counts.
   /// - Throws: `limitExceeded` for more than 1,024 policies, or 32 KiB of prefixes: all of them go
@@ -144,11 +143,11 @@ public final class SyncHandler: Sendable {
     try feed.settle(through: feed.setPolicy(policy, prefix: Key(prefix).bytes))
   }
 
-  /// Ends the lease of a replica that will not come back, so that nothing is kept for it. If it
-  /// comes back all the same, it has to compare everything before it may push.
+  /// Ends the lease of a replica that will not come back, so that no tombstones are kept for it. If
+  /// it does come back, it has to compare everything before it may push.
   public func forget(_ replica: ReplicaID) throws(TidemarkError) {
     var view = try feed.look(FeedQuestion(of: replica))
-    // Calls of the replica may change its lease meanwhile.
+    // Calls of the replica may change its lease meanwhile, which makes `setLease` do nothing.
     while view.lease != nil {
       try feed.setLease(nil, of: replica, after: view, most: options.mostLeases, writes: true)
       view = try feed.look(FeedQuestion(of: replica))
@@ -168,7 +167,7 @@ public final class SyncHandler: Sendable {
 
   // MARK: What all calls share
 
-  /// Runs a call and says of its failures what a peer must know.
+  /// Runs a call and turns its errors into those that a peer gets.
   func answering<R>(_ body: () throws(any Error) -> R) throws(PeerError) -> R {
     do { return try body() } catch let error as PeerError {
       throw error
@@ -181,12 +180,13 @@ public final class SyncHandler: Sendable {
     }
   }
 
-  /// How often a call begins anew because the feed has changed beneath it.
+  /// How often a call is tried when the feed changes while it runs.
   static let attempts = 16
 
-  /// Reads upon a view of the feed, and anew where what was read may not be what the view tells of.
-  /// - Returns: with what was read, the view in the end. An answer takes its range from it: what it
-  ///   tells of lies in that range then, and is on the disk when the range is.
+  /// Reads by a view of the feed, and again if the feed changed so that the result may not fit the
+  /// view; see ``FeedView/continues(_:)``.
+  /// - Returns: with the result, the view at the end, which gives an answer its range: everything
+  ///   that was read is in that range, and durable when its end is.
   func reading<R>(
     _ question: FeedQuestion, _ body: (FeedView) throws -> R
   ) throws -> (R, end: FeedView) {
@@ -199,9 +199,9 @@ public final class SyncHandler: Sendable {
     throw PeerError(.busy, "the feed is being compacted or restored", retryAfter: .seconds(1))
   }
 
-  /// The range of the feed, as far as it matters to the replica of a view: one that held nothing
-  /// when deletes were dropped has not missed them.
-  /// - Parameter offset: where to end, unless more is on the disk, or less can be seen.
+  /// The range of the feed for the replica of a view: one that held nothing when tombstones were
+  /// dropped has not missed them, so it is told of no truncation.
+  /// - Parameter offset: the least end; all that is durable is in the range as well.
   func range(_ view: FeedView, through offset: UInt64 = .max) -> FeedRange {
     var range = view.range
     range.head = min(max(view.durable, offset), range.head)
@@ -209,7 +209,7 @@ public final class SyncHandler: Sendable {
     return range
   }
 
-  /// Whether a replica may push, as far as leases say.
+  /// Whether the replica of a view has a live lease, or needs none: only then it may push.
   func hasLease(_ view: FeedView) -> Bool {
     guard let seconds = options.leaseSeconds, seconds > 0 else { return true }
     return view.lease?.expires ?? 0 > view.now
@@ -217,9 +217,9 @@ public final class SyncHandler: Sendable {
 }
 
 extension PeerError {
-  /// The meaning of the feed's failure to the caller. What may pass is `unavailable`, so that
-  /// nobody gives a batch up for it. Words of the store may have paths, which are no business of
-  /// callers on other machines.
+  /// The error of a feed as a peer gets it. One that may pass is `unavailable`, so that no client
+  /// gives a batch up for it. The store's message may contain paths, which callers on other
+  /// machines must not see: it is only in ``detail``.
   init(_ error: TidemarkError) {
     switch error.code {
     case .historyGone, .historyDiverged: self.init(.cursorGone, "the cursor is not in the feed")
@@ -240,18 +240,18 @@ extension PeerError {
 
 extension SyncHandler {
   /// Estimates what a compaction would free.
-  /// - Parameter minimum: when fewer bytes are superseded, nobody asks how many of them may go.
+  /// - Parameter minimum: if fewer bytes are superseded, how many can be freed is not computed.
   public func space(from minimum: Int = 0) throws(TidemarkError) -> LogSpace {
     try upkeep.space(from: minimum)
   }
 
-  /// Rewrites the log without what nobody needs: versions that the store's retention lets go, but
-  /// no delete that a replica with a live lease has yet to hear of; and takes away leases that have
-  /// run out, and content whose changes never came. Calls are answered meanwhile.
+  /// Rewrites the log without superseded versions that the store's retention does not keep, and
+  /// without tombstones that every replica with a live lease has pulled; and deletes expired leases
+  /// and abandoned uploads. Calls are answered meanwhile.
   ///
-  /// A replica that needs what has gone is told `cursorGone`, and compares everything.
-  /// - Parameter shouldStop: asked again and again, on the calling thread. Once it says yes, the
-  ///   call ends with `closed`; what was rewritten by then stays so.
+  /// A replica that has not pulled a dropped tombstone gets `cursorGone`, and compares everything.
+  /// - Parameter shouldStop: called repeatedly on the calling thread. Once it returns true, the
+  ///   call ends with `closed`; segments that are rewritten by then stay rewritten.
   @discardableResult
   public func compact(
     unless shouldStop: @escaping @Sendable () -> Bool = { false }
@@ -263,7 +263,7 @@ extension SyncHandler {
 extension SyncHandler {
   /// Answers the first call of a session, and renews the caller's lease.
   ///
-  /// A lease that has run out is renewed only for a replica that has compared everything
+  /// An expired lease is renewed only for a replica that has compared everything
   /// (``HelloRequest/hasResynced``).
   /// - Throws: ``PeerError``.
   public func hello(
@@ -276,9 +276,9 @@ extension SyncHandler {
     let replica = request.replica
     let isAlive = try renew(request, try feed.look(FeedQuestion(of: replica)))
     let view = try feed.look(FeedQuestion(of: replica))
-    // Up to the mark at least; nobody waits for the record of a lease. But for the first one of a
-    // feed: a position before everything is in every feed, and a late batch that was formed by it
-    // would be taken by any.
+    // The range ends at the mark, so that the answer waits for no sync of a lease's record. Not for
+    // the first record of a feed: a client that knew only the beginning, which is in every feed,
+    // could have a late batch appended by a feed that was restored since.
     let end = view.durable > 0 ? view.mark.position.offset : view.range.head
     var answer = HelloAnswer(
       feed: feed.id, range: range(view, through: end), mark: view.mark.mark, time: view.now,
@@ -294,22 +294,23 @@ extension SyncHandler {
     return answer
   }
 
-  /// - Returns: whether the replica may go on without comparing everything.
+  /// Gives or renews a replica's lease, unless it has to compare everything first.
+  /// - Returns: whether it has a lease.
   private func renew(
     _ request: HelloRequest, _ view: FeedView
   ) throws(TidemarkError) -> Bool {
     let (range, known) = (view.range, view.lease)
     let period = options.leaseSeconds.map { UInt64($0) * 1000 }
     let expires = period.map { view.now + $0 } ?? .max
-    // A replica that has pushed holds something, whatever it has read.
+    // A replica that has pushed holds something, wherever its cursor is.
     let holdsNothing = request.cursor == .beginning && view.mark.mark.number == 0
-    // A replica that has been here and has no lease was forgotten.
+    // A replica that holds something and has no lease has lost it: only others are new.
     let isNew = known == nil && holdsNothing
     var isAlive = isNew || (known?.expires ?? 0) > view.now || options.leaseSeconds == nil
-    // Deletes that were dropped since it compared have to be compared, too.
+    // The comparison must be later than every dropped tombstone.
     let hasAll = request.hasResynced && request.cursor.offset >= range.truncatedThrough
-    // The lease of a replica that has read further says nothing of a copy of it: deletes that one
-    // has seen, or found out by comparing, may be gone before the copy has read them.
+    // A cursor before the lease's is that of a copied or restored client: tombstones that the
+    // original has pulled, or found by comparing, may be dropped before the copy reads them.
     let isBehind = request.cursor.offset < min(known?.cursor.offset ?? 0, range.truncatedThrough)
     if isBehind, !holdsNothing { isAlive = false }
     if PlantedSyncBug.isOn(.leaseIgnored) { isAlive = true }
@@ -318,11 +319,11 @@ extension SyncHandler {
     var lease = FeedLease(
       expires: expires, readsUntil: request.reads ? expires : known?.readsUntil ?? 0,
       cursor: range.position(ofOffset: common), clearedThrough: known?.clearedThrough ?? 0)
-    // A replica that holds nothing, or has just compared everything, has missed no delete.
+    // A replica that holds nothing, or has just compared everything, has missed no tombstone.
     if holdsNothing || hasAll || PlantedSyncBug.isOn(.leaseIgnored) {
       lease.clearedThrough = range.truncatedThrough
     }
-    // The end that was written down still stands until a sixteenth of a lease has passed.
+    // To save writes, the stored end is kept until a sixteenth of a lease has passed.
     func isOld(_ end: UInt64, _ known: UInt64) -> Bool {
       period.map { end < known || end - known > $0 / 16 } ?? (end != known)
     }

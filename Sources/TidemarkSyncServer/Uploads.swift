@@ -2,15 +2,15 @@ internal import Tidemark
 package import TidemarkEngine
 internal import TidemarkSyncProtocol
 
-/// The name of a content that comes ahead of its change: its hash and length, and its owner.
+/// The key of an upload: the hash and length of its content, and its owner.
 package typealias UploadName = AttachmentFiles.PartName
 
-/// The contents that come, or have come, for changes that a feed does not have yet: attachments,
-/// and values that are too large to travel with their changes.
+/// The uploads of a feed, incomplete and complete: content of changes that are not pushed yet,
+/// attachments and values too large for a push. Decides which are deleted to make room for others.
 ///
-/// A content is filed under its hash, its length, the replica that sends it and the reach of that
-/// one's authorization. Replicas and hashes are no secrets, so nobody who reaches other entries may
-/// see by them what waits, or take it for an entry of its own.
+/// The key of an upload has its content's hash and length, the replica that sends it, and the scope
+/// of that replica's authorization. Replica ids and hashes are not secret: a caller with another
+/// scope must not find out what is uploaded, or use it for an entry of its own.
 struct Uploads: Sendable {
   private struct Row {
     var part: AttachmentPartFile
@@ -20,29 +20,29 @@ struct Uploads: Sendable {
     var progress: (time: UInt64, bytes: Int)
   }
 
-  /// Bytes of a content that count as progress. One that comes more slowly than so many in
-  /// ``StoreContents/millisecondsUndisturbed`` only keeps room from others.
+  /// Bytes that count as progress of an upload. One that gets fewer within
+  /// ``StoreContents/millisecondsUndisturbed`` may be deleted, as it only takes room from others.
   private static let leastProgress = 256 << 10
 
   private var rows: [UploadName: Row] = [:]
   private var begun = 0
 
-  /// The owners that share room with one: those of the same reach, since a token can be used under
-  /// ever new replicas. Where it reaches everything, replicas are all that tells callers apart.
+  /// Whose share an owner's uploads count to: the scope's, since a token can be used under ever new
+  /// replica ids. Callers that reach everything have no other difference than the replica id.
   private static func account(_ owner: [UInt8]) -> [UInt8] {
     let reach = Array(owner.prefix(ReplicaID.byteCount))
     return reach == ReplicaID.none.bytes ? owner : reach
   }
 
-  /// How many there are.
+  /// How many uploads there are.
   var count: Int { total { $0.isOver ? 0 : 1 } }
 
-  /// The sum of something over all contents.
+  /// The sum of a measure over all uploads.
   func total(_ measure: (AttachmentPartFile) -> Int) -> Int {
     rows.values.reduce(0) { $0 + measure($1.part) }
   }
 
-  /// The upload of a name, unless it is over: it was given up, or has become an attachment.
+  /// The upload of a key, unless it has ended: it was deleted, or has become an attachment.
   subscript(name: UploadName) -> AttachmentPartFile? {
     rows[name].flatMap { $0.part.isOver ? nil : $0.part }
   }
@@ -54,7 +54,7 @@ struct Uploads: Sendable {
     rows[name] = Row(part: part, number: begun, progress: (part.touched, part.storedBytes))
   }
 
-  /// Takes note of what has come of a content.
+  /// Notes progress of an upload, if there is enough.
   mutating func notePart(of name: UploadName, at now: UInt64) {
     guard let row = rows[name] else { return }
     let more = row.part.storedBytes - row.progress.bytes
@@ -64,13 +64,13 @@ struct Uploads: Sendable {
 
   // MARK: Making room
 
-  /// Gives up others so that more bytes of a content fit within bounds.
-  /// - Parameter idle: an upload that has made some progress since then stays.
+  /// Deletes other uploads until more bytes of one fit within the bounds.
+  /// - Parameter idle: an upload with progress since this time is not deleted for being slow.
   mutating func makeRoom(
     for more: Int, of name: UploadName, within options: SyncHandler.Options, idleSince idle: UInt64
   ) throws(PeerError) {
     let isNew = self[name] == nil ? 1 : 0
-    // Whole contents wait for their batch, which may name as many.
+    // Complete uploads wait for their batch, so their bound is what one batch may refer to.
     let bounds: [(most: Int, more: Int, measure: (AttachmentPartFile) -> Int)] = [
       (options.attachmentUploads, isNew, { $0.mayBeWhole ? 0 : 1 }),
       (options.attachmentUploads + options.limits.changes, isNew, { $0.isOver ? 0 : 1 }),
@@ -82,24 +82,24 @@ struct Uploads: Sendable {
           dropSlow(since: idle, but: name, bound.measure)
             || dropSurplus(for: name.owner, bound.more, bound.measure)
         else {
-          throw PeerError(.busy, "too many contents are on their way", retryAfter: .seconds(10))
+          throw PeerError(.busy, "there are too many uploads now", retryAfter: .seconds(10))
         }
       }
     }
   }
 
-  /// Gives up contents that nobody has gone on with since.
+  /// Deletes uploads that no call has touched since a time.
   mutating func dropUntouched(since time: UInt64, but name: UploadName? = nil) {
     let old = rows.filter { $1.part.touched < time && $0 != name }
     for (name, _) in old.sorted(by: { $0.value.number < $1.value.number }) { drop(name) }
   }
 
-  /// Gives up the content that has made no progress for longest.
+  /// Deletes the upload that was not touched for longest, of those without progress.
   /// - Parameters:
-  ///   - time: one that has made some since then stays.
-  ///   - name: stays, too.
-  ///   - measure: what is to become less.
-  /// - Returns: false when there is none.
+  ///   - time: an upload with progress since then stays.
+  ///   - name: the upload that needs the room, which stays, too.
+  ///   - measure: what is to become less; an upload without any of it stays.
+  /// - Returns: false when there is none to delete.
   private mutating func dropSlow(
     since time: UInt64, but name: UploadName, _ measure: (AttachmentPartFile) -> Int
   ) -> Bool {
@@ -112,14 +112,14 @@ struct Uploads: Sendable {
     return true
   }
 
-  /// Gives up the newest content of whoever has most, if that is more than another caller would
-  /// have with what it is about to get. The only content of a caller stays: it would be sent again,
-  /// and would take another one's place in turn.
+  /// Deletes the newest upload of the account with the most, if that is more than the asking one
+  /// would then have. The only upload of an account stays: it would be sent again, and evict
+  /// another one in turn.
   /// - Parameters:
-  ///   - owner: whoever asks for room.
-  ///   - more: how much.
-  ///   - measure: of what.
-  /// - Returns: false when there is none.
+  ///   - owner: the owner of the upload that needs room.
+  ///   - more: how much it needs.
+  ///   - measure: the unit of that: bytes or uploads.
+  /// - Returns: false when there is none to delete.
   private mutating func dropSurplus(
     for owner: [UInt8], _ more: Int, _ measure: (AttachmentPartFile) -> Int
   ) -> Bool {

@@ -2,10 +2,10 @@ internal import Tidemark
 internal import TidemarkEngine
 public import TidemarkSyncProtocol
 
-/// Contents travel in parts, of which each is a call: see ``BlobTransfer`` for how large they are.
+/// Content is sent and fetched in parts, one call each: see ``BlobTransfer`` for their sizes.
 extension HTTPPeer {
-  /// Hands over a part of a content, or the beginning of it where parts have to be
-  /// small.
+  /// Uploads a part of a content, or only its beginning if parts have become small after failures:
+  /// the answer tells how far the server has it.
   public func attach(_ request: AttachRequest) async throws -> AttachAnswer {
     var request = request
     let rest = request.attachment.length - request.offset
@@ -19,7 +19,7 @@ extension HTTPPeer {
         do { return try await call("attach", .attachRequest(request)) } catch let error as PeerError
           where error.kind == .malformed && count > AttachRequest.partBytes
         {
-          // It may be too large for something in between, and the next one is smaller.
+          // It may be too large for a proxy; `unavailable` makes the caller retry, with less.
           throw PeerError(.unavailable, error.message)
         }
       }
@@ -43,9 +43,9 @@ extension HTTPPeer {
 }
 
 extension BlobTransfer {
-  /// How many bytes of an attachment the next part that is sent has at most: whole pieces.
+  /// Most bytes of the next part that is uploaded, a multiple of ``AttachRequest/partBytes``.
   var pieceBytes: Int { Self.whole(sendBytes) }
-  /// The same of one that is fetched.
+  /// Most bytes of the next part that is fetched, also such a multiple.
   var fetchPieceBytes: Int { Self.whole(min(fetchBytes, AttachRequest.mostBytes)) }
 
   static func whole(_ bytes: Int) -> Int {

@@ -2,37 +2,38 @@ internal import Tidemark
 internal import TidemarkEngine
 internal import TidemarkSyncProtocol
 
-/// Large values travel apart and in parts (``SyncContent/blob``): what a connection could not bring
-/// over as a whole goes on where it was, also when the call that needs it has failed in between.
+/// Sizes the parts in which attachments and large values (``SyncContent/blob``) are transferred,
+/// and keeps the value that is being downloaded, so that a later call resumes after a failure.
 struct BlobTransfer: Sendable {
   /// Parts grow as long as one takes less than this.
   private static let quick: Duration = .seconds(2)
-  /// Most bytes of a part that is sent; see ``SyncLimits``.
+  /// Most bytes of a part that is uploaded; see ``SyncLimits``.
   private static let mostSent = 768 << 10
 
-  /// How many bytes the next part has. It is halved when one fails, since it may have been too
-  /// much for the time that a call may take.
+  /// How many bytes the next part has. It is halved when a part fails, as that may have been too
+  /// large for a call's timeout.
   private var partBytes = SyncContent.mostInlineBytes
-  /// The limit that parts do not grow beyond, after a larger one has failed, and how many have gone
-  /// since: each failure costs a pause.
+  /// After a part has failed, the size that parts do not grow beyond, and how many of that size
+  /// have succeeded since. After `partsUntilNextTry` larger ones are tried: each failure costs a
+  /// pause.
   private var ceiling: (bytes: Int, parts: Int)?
   private static let partsUntilNextTry = 16
-  /// The beginning of the value that is being fetched, and of which entry: there is one in a page.
+  /// The bytes that are downloaded so far of one entry's value. A page has at most one large value.
   private var fetched: (position: Position, bytes: [UInt8])?
 
   var sendBytes: Int { min(partBytes, Self.mostSent) }
 
   var fetchBytes: Int { min(partBytes, DownloadRequest.mostBytes) }
 
-  /// - Returns: how much of the value of an entry is there already.
+  /// - Returns: how many bytes of the entry's value are downloaded already.
   mutating func begin(at position: Position) -> Int {
     if let fetched, fetched.position == position { return fetched.bytes.count }
     fetched = (position, [])
     return 0
   }
 
-  /// Takes a part, if it continues what is there.
-  /// - Returns: where to go on.
+  /// Appends a part, if it continues the bytes that are kept.
+  /// - Returns: the offset of the next part.
   mutating func add(_ part: [UInt8], at offset: Int, of position: Position) -> Int {
     if fetched?.position == position, fetched?.bytes.count == offset {
       fetched?.bytes.append(contentsOf: part)
@@ -46,8 +47,8 @@ struct BlobTransfer: Sendable {
     return fetched.bytes
   }
 
-  /// Takes note of a part that came over. One that was smaller than parts are now, as the last of
-  /// a value is, says nothing of larger ones.
+  /// Notes a part that was transferred. One that was smaller than parts are now, such as the last
+  /// of a value, says nothing of larger ones.
   mutating func partWent(_ bytes: Int, in time: Duration) {
     guard bytes >= partBytes, time < Self.quick else { return }
     if let known = ceiling, partBytes >= known.bytes {
@@ -58,14 +59,13 @@ struct BlobTransfer: Sendable {
     partBytes = min(2 * partBytes, DownloadRequest.mostBytes)
   }
 
-  /// Takes note of a part that did not come over.
+  /// Notes a part that failed.
   mutating func partFailed(_ bytes: Int) {
     partBytes = Self.whole(min(partBytes, bytes) / 2)
     ceiling = (partBytes, 0)
   }
 
-  /// Whether a peer may take so little of a part, or give so little: it must not make work without
-  /// end.
+  /// Whether a part has enough bytes: a peer must not prolong a transfer for ever with tiny ones.
   static func isProgress(_ bytes: Int, ofRest rest: Int) -> Bool {
     bytes >= min(AttachRequest.partBytes, rest)
   }
@@ -74,7 +74,7 @@ struct BlobTransfer: Sendable {
 extension HTTPPeer {
   // MARK: Sending
 
-  /// The batch with names in the place of large values.
+  /// The batch with references (hash and length) in place of large values.
   func withoutBlobs(_ request: PushRequest) -> PushRequest {
     guard request.changes.contains(where: { $0.content.value.count > SyncContent.mostInlineBytes })
     else {
@@ -87,8 +87,8 @@ extension HTTPPeer {
     return request
   }
 
-  /// Sends the large values of a batch.
-  /// - Parameter named: the same with names in their place.
+  /// Uploads the large values of a batch, before its push.
+  /// - Parameter named: the batch with references in place of large values.
   func uploadBlobs(of request: PushRequest, named: PushRequest) async throws {
     for (change, name) in zip(request.changes, named.changes) {
       guard let blob = name.content.blob else { continue }
@@ -99,7 +99,7 @@ extension HTTPPeer {
   private func upload(
     _ change: PushedChange, _ blob: AttachmentReference, for replica: ReplicaID
   ) async throws {
-    // The bytes that are there from an earlier try, whoever has made it.
+    // An empty part asks how many bytes the server has from an earlier try.
     guard var offset = try await uploadPart(0..<0, of: change, blob, replica) else { return }
     while offset < blob.length {
       let part = offset..<min(offset + transfer.withLock { $0.pieceBytes }, blob.length)
@@ -111,7 +111,7 @@ extension HTTPPeer {
     }
   }
 
-  /// - Returns: nil where the server will never take it, as its verdict on the change will say.
+  /// - Returns: how many bytes the server has; nil where it will reject the change, with a verdict.
   private func uploadPart(
     _ part: Range<Int>, of change: PushedChange, _ blob: AttachmentReference, _ replica: ReplicaID
   ) async throws -> Int? {
@@ -124,11 +124,11 @@ extension HTTPPeer {
 
   // MARK: Fetching
 
-  /// Puts large values in the place of their names.
+  /// Downloads the large values of entries, in place of the references to them.
   func fetchBlobs(
     of entries: inout [FeedEntry], for replica: ReplicaID
   ) async throws {
-    // A page has one, since each is more than a page is meant to hold.
+    // A page usually has at most one, since each is larger than a page's limit.
     let bytes = entries.reduce(0) { $0 + ($1.content.blob?.length ?? 0) }
     guard bytes <= options.largestMessage else {
       throw PeerError(.malformed, "large values have more bytes than messages may have here")
@@ -144,7 +144,7 @@ extension HTTPPeer {
   private func download(
     _ blob: AttachmentReference, at position: Position, for replica: ReplicaID
   ) async throws -> [UInt8] {
-    // Every part is kept at once: the call may be cancelled, and another one begin at any time.
+    // Each part is kept in `transfer`, so that a later call resumes if this one is cancelled.
     var offset = transfer.withLock { $0.begin(at: position) }
     while offset < blob.length {
       let limit = transfer.withLock { $0.fetchBytes }
@@ -166,7 +166,7 @@ extension HTTPPeer {
     return value
   }
 
-  /// Makes a call that carries so many bytes of a value.
+  /// Makes a call that transfers `bytes` bytes of a content, and adapts the size of parts.
   func timed(
     _ bytes: Int, _ call: () async throws -> WireMessage
   ) async throws -> WireMessage {
@@ -176,7 +176,7 @@ extension HTTPPeer {
       transfer.withLock { $0.partWent(bytes, in: .now - start) }
       return answer
     } catch {
-      // That there is too much to do says nothing of the part.
+      // A busy server says nothing about the part's size.
       let isBusy = (error as? PeerError)?.kind == .busy
       if !isBusy, !(error is CancellationError) { transfer.withLock { $0.partFailed(bytes) } }
       throw error

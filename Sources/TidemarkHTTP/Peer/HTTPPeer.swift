@@ -1,36 +1,36 @@
 internal import TidemarkEngine
 public import TidemarkSyncProtocol
 
-/// A sync server as the remote end of a store.
+/// A peer that is a sync server, called over HTTP.
 ///
 /// ```swift
 /// let peer = try HTTPPeer("https://sync.example.org/notes") { wasRefused in
 ///   "Bearer \(try await session.token(isRenewed: wasRefused))"
 /// }
 /// ```
-/// Messages travel as frames (`WireProtocol`), their answers are read up to a bound, and nothing
-/// is cached. Redirects are followed only within the same server, so that the authorization never
-/// goes elsewhere. What is no answer of a sync server, such as the login page of a hotel, counts
-/// as `unavailable`: nothing is given up for it.
+/// Messages are sent as frames (`WireProtocol`), answers are read up to a bound, and nothing is
+/// cached. Redirects are followed only within the same server, so that the authorization is never
+/// sent to another. A response that is not a sync server's, such as the login page of a hotel,
+/// counts as `unavailable`: no batch is given up for it.
 ///
-/// A replicator has a peer of its own: two that share one take the beginnings of large values from
-/// each other.
+/// Each replicator needs a peer of its own: two that share one would discard each other's partly
+/// downloaded values.
 public final class HTTPPeer: Peer {
   /// Gives the value of the header `Authorization`, such as `Bearer` and a token; nil for none.
   ///
-  /// It is asked before every request, so it should keep what it has found. With `true` it is told
-  /// that what it gave before was refused, by the server or by something on the way; a call asks so
-  /// once. What it throws counts as `unavailable`, so that it is asked again after a while, unless
-  /// it is a `PeerError`: one of kind `unauthorized` says that somebody has to sign in.
+  /// It is called before every request, so it should cache the value. `true` means that the last
+  /// value was refused, by the server or by a proxy; that happens once in a call. What it throws
+  /// counts as `unavailable`, so that it is called again after a pause, unless it is a `PeerError`:
+  /// one of kind `unauthorized` says that the user has to sign in.
   public typealias Authorization = @Sendable (_ wasRefused: Bool) async throws -> String?
 
-  /// The settings of a peer beside its address.
+  /// The settings of a peer besides its address.
   public struct Options: Sendable, Hashable {
-    /// How long a call may take; a pull that waits may wait beside that.
+    /// How long a call may take; a long poll's wait comes on top.
     public var timeout: Duration
-    /// Most bytes of a message: the largest value that can come must fit in.
+    /// Most bytes of a message: the largest value that others may push must fit in.
     public var largestMessage: Int
-    /// How messages are stored.
+    /// How frames are compressed.
     public var codec: WireCodec
 
     /// Options.
@@ -49,17 +49,17 @@ public final class HTTPPeer: Peer {
   let options: Options
   private let authorization: Authorization?
   private let limits = Lock(SyncLimits())
-  private let prepared = PreparedBody()
+  private let prepared = Lock<(batch: BatchID, body: [UInt8])?>(nil)
   let transfer = Lock(BlobTransfer())
 
   /// The peer at an address.
   /// - Parameters:
   ///   - url: the database: `https://HOST/NAME`. With `http` everything can be read on the way,
-  ///     the authorization among it.
-  ///   - transport: carries the requests; closed with the peer.
-  ///   - options: how long and how much.
+  ///     including the authorization.
+  ///   - transport: sends the requests; closed with the peer.
+  ///   - options: the peer's settings.
   ///   - authorization: gives the value of the header `Authorization`.
-  /// - Throws: `PeerError` of kind `failed` when the address makes no sense.
+  /// - Throws: `PeerError` of kind `failed` when the address is not such a URL.
   public init(
     _ url: String, transport: any HTTPTransport = PlatformTransport.make(),
     options: Options = Options(), authorization: Authorization? = nil
@@ -77,7 +77,7 @@ public final class HTTPPeer: Peer {
     self.authorization = authorization
   }
 
-  /// The capabilities that the protocol has; the limits are those of the last hello.
+  /// The capabilities of every sync server, with the limits of the last hello.
   public var capabilities: PeerCapabilities {
     PeerCapabilities(limits: limits.withLock { $0 }, hasMarkBehindBatch: true)
   }
@@ -90,10 +90,14 @@ public final class HTTPPeer: Peer {
     return answer
   }
 
-  /// Hands a batch over, after its large values.
+  /// Pushes a batch, after uploading its large values.
   public func push(_ request: PushRequest) async throws -> PushAnswer {
     let named = withoutBlobs(request)
-    let body = try prepared.take(named) ?? coder.encode(.pushRequest(named))
+    let ready = prepared.withLock { prepared in
+      defer { prepared = nil }
+      return prepared?.batch == request.batchID ? prepared?.body : nil
+    }
+    let body = try ready ?? coder.encode(.pushRequest(named))
     try await uploadBlobs(of: request, named: named)
     guard case .pushAnswer(let answer) = try await call("push", body) else {
       throw Self.wrongAnswer
@@ -101,15 +105,15 @@ public final class HTTPPeer: Peer {
     return answer
   }
 
-  /// Encodes and compresses a batch ahead of its time.
+  /// Encodes and compresses the likely next batch while another one is in flight.
   public func prepare(_ request: PushRequest) {
-    // A request that cannot be encoded now fails then, and tells it.
+    // If encoding fails here, `push` fails too and reports it.
     guard let body = try? coder.encode(.pushRequest(withoutBlobs(request))) else { return }
-    prepared.keep(request, body)
+    prepared.withLock { $0 = (request.batchID, body) }
   }
 
-  /// Reads the feed after a position, 256 KiB at a time; where there is nothing, the server waits
-  /// for it as long as asked.
+  /// Reads the feed after a position, 256 KiB at a time; where it has nothing there, the server
+  /// waits as long as the request says.
   public func pull(_ request: PullRequest) async throws -> PullAnswer {
     var page = request
     page.limits.bytes = min(page.limits.bytes, SyncLimits().bytes)
@@ -138,11 +142,11 @@ public final class HTTPPeer: Peer {
     return answer
   }
 
-  /// Closes the transport; calls that are under way fail.
+  /// Closes the transport; running calls fail.
   public func close() async { await transport.close() }
 
   static var wrongAnswer: PeerError {
-    PeerError(.malformed, "the server has answered another question")
+    PeerError(.malformed, "the server's answer does not fit the request")
   }
 
   // MARK: Requests
@@ -189,7 +193,7 @@ public final class HTTPPeer: Peer {
     throw PeerError(.unavailable, "the server redirects again and again")
   }
 
-  /// Sends a request with the authorization, and once more with a new one if it is refused.
+  /// Sends a request with the authorization, and once more with a renewed one after a 401.
   private func authorized(
     _ request: (String?) async throws -> HTTPTransportAnswer
   ) async throws -> HTTPTransportAnswer {
@@ -197,7 +201,7 @@ public final class HTTPPeer: Peer {
     let answer = try await request(first)
     guard answer.status == 401, authorization != nil else { return answer }
     let second = try await authorizationValue(wasRefused: true)
-    // The same again would be refused again.
+    // The same value would be refused again.
     guard second != first, second != nil else { return answer }
     return try await request(second)
   }
@@ -210,8 +214,8 @@ public final class HTTPPeer: Peer {
     } catch is CancellationError {
       throw CancellationError()
     } catch {
-      // It may have failed to reach whoever gives tokens out.
-      throw PeerError(.unavailable, "no authorization could be had: \(error)")
+      // The closure may have failed to reach the server that issues tokens, which may pass.
+      throw PeerError(.unavailable, "the authorization could not be obtained: \(error)")
     }
     guard let value else { return nil }
     guard HTTPHeaders.isValue(value) else {

@@ -1,9 +1,9 @@
 internal import TidemarkEngine
 internal import TidemarkSyncProtocol
 
-/// The meaning of a server's answer; the one place where status codes are told apart.
+/// Turns an HTTP response into a message or an error; only here status codes are interpreted.
 enum ServerAnswer {
-  /// How often a request follows a redirect.
+  /// Most requests of one call, counting those that follow redirects.
   static let mostRedirects = 4
 
   /// The headers that all requests have.
@@ -11,7 +11,7 @@ enum ServerAnswer {
     "Accept-Encoding": "identity", "Cache-Control": "no-store", "User-Agent": "tidemark",
   ]
 
-  /// The message of an answer.
+  /// The message in a response.
   /// - Throws: the `PeerError` that the server sent, or the one that its status means.
   static func message(
     in answer: HTTPTransportAnswer, _ coder: WireCoder,
@@ -31,7 +31,7 @@ enum ServerAnswer {
     return message
   }
 
-  /// The meaning of an answer that is not the one hoped for.
+  /// The error for a response other than a message with 200.
   static func error(
     _ answer: HTTPTransportAnswer, _ said: WireMessage? = nil,
     now: Int64 = SystemClock().now().seconds
@@ -53,8 +53,8 @@ enum ServerAnswer {
     return PeerError(kind, text, retryAfter: retryAfter)
   }
 
-  /// The meaning of a status without a message. Such an answer may come from anything on the way,
-  /// such as a proxy or a login page: it makes nobody sign in, and has nothing compared.
+  /// The error for a status without a message. Such a response may be a proxy's or a login page's,
+  /// so no status means `unauthorized` or `cursorGone`, which would stop or restart replication.
   static func kind(ofStatus status: Int) -> PeerError.Kind {
     switch status {
     case 400, 413, 415: .malformed
@@ -65,7 +65,7 @@ enum ServerAnswer {
     }
   }
 
-  /// Where a request goes on, if the same server says so and the method may stay.
+  /// The target of a redirect that keeps the method and the server; nil for any other answer.
   static func redirect(
     _ answer: HTTPTransportAnswer, from address: HTTPAddress
   ) -> HTTPAddress? {

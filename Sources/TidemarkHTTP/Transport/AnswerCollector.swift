@@ -1,7 +1,7 @@
 internal import TidemarkEngine
 internal import TidemarkSyncProtocol
 
-/// Puts an answer together from its parts, up to a number of bytes.
+/// Assembles a response from its head and the pieces of its body, up to a number of bytes.
 package final class AnswerCollector: Sendable {
   private let limit: Int
   private let received = Lock<HTTPTransportAnswer?>(nil)
@@ -14,7 +14,7 @@ package final class AnswerCollector: Sendable {
     self.isHead = isHead
   }
 
-  /// Takes the beginning.
+  /// Takes the head of the final response.
   package func take(head: HTTPTransportAnswer) throws {
     guard head.hasNoBody(isHead: isHead) || head.contentLength ?? 0 <= limit else {
       throw HTTPTransportAnswer.tooLong(limit)
@@ -31,10 +31,10 @@ package final class AnswerCollector: Sendable {
     }
   }
 
-  /// All that came.
+  /// The whole response.
   package func answer() throws -> HTTPTransportAnswer {
     guard let answer = received.withLock({ $0 }) else { throw HeadLines.noAnswer }
-    // A connection that breaks is not always told apart from one that ends.
+    // Not every library reports a connection that broke in the middle of a body.
     if !answer.hasNoBody(isHead: isHead), let length = answer.contentLength,
       length != answer.body.count
     {

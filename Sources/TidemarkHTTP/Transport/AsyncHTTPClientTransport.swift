@@ -4,8 +4,8 @@
   internal import NIOHTTP1
   internal import TidemarkSyncProtocol
 
-  /// Carries requests with async-http-client: for servers and tools, where `URLSession` is slower.
-  /// It is there when the package's trait `AsyncHTTPClient` is on.
+  /// A transport over async-http-client: for servers and tools, where `URLSession` is slower. It is
+  /// only built with the package's trait `AsyncHTTPClient`.
   public final class AsyncHTTPClientTransport: HTTPTransport {
     private let client: HTTPClient
 
@@ -28,7 +28,7 @@
     }
 
     deinit {
-      // A client that was not shut down must not be let go of; again is an error nobody hears.
+      // A client must be shut down before its release; the error of a second time is ignored.
       let client = client
       Task { try? await client.shutdown() }
     }
@@ -57,12 +57,12 @@
       }
     }
 
-    /// Ends the client; calls that are under way fail.
+    /// Shuts the client down; running calls fail.
     public func close() async { try? await client.shutdown() }
   }
 
-  /// Ends connections on which a status below 100 comes, or interim answers without end. The client
-  /// passes both over, and ends the process at a body behind the former.
+  /// Closes connections that send a status below 100, or interim responses without end. The client
+  /// ignores both, and crashes at a body after such a status.
   private final class StatusGuard: ChannelInboundHandler {
     typealias InboundIn = HTTPClientResponsePart
     private static let mostInterim = 1_000

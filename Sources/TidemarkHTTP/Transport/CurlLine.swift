@@ -1,13 +1,13 @@
 #if os(Linux)
-  // SAFETY: what C gets lives until the call that it was given to returns: the request and the
-  // reception are held on to by `perform`. A handle is used by its line's thread alone, but for
-  // `ctidemark_http_cancel`, which any thread may call, and is destroyed when nobody has the line.
+  // SAFETY: memory that is passed to C lives until the call returns: `perform` retains the request
+  // and the reception. A handle is used only on its line's thread, except by
+  // `ctidemark_http_cancel`, which any thread may call, and is destroyed with the line.
   internal import CTidemarkHTTP
   internal import Foundation
   internal import TidemarkEngine
   internal import TidemarkSyncProtocol
 
-  /// A connection, and the thread that waits for it.
+  /// A connection of libcurl, and the thread that blocks on it.
   @safe
   final class CurlLine: @unchecked Sendable {
     private let handle: OpaquePointer
@@ -23,10 +23,10 @@
 
     deinit { unsafe ctidemark_http_destroy(handle) }
 
-    /// Ends what is under way, from any thread; the line is of no further use.
+    /// Cancels the running exchange, from any thread. The line cannot be used again.
     func cancel() { unsafe ctidemark_http_cancel(handle) }
 
-    /// Sends a message and hands its answer on; on the line's thread, which tells the end, too.
+    /// Sends a request, passes the response to `reception` and calls `end`, on the line's thread.
     func perform(
       _ message: CurlMessage, _ reception: CurlReception,
       _ end: @escaping @Sendable (Result<Void, any Error>) -> Void
@@ -63,9 +63,9 @@
       try withExtendedLifetime(reception) {
         switch Int(outcome) {
         case Int(ctidemark_http_done):
-          // Without TLS nobody says that a connection was cut.
-          let isTold = unsafe !message.isSecure || ctidemark_http_heard_close(handle)
-          try reception.finish(isEndTold: isTold)
+          // Without TLS a cut connection cannot be told from an ended one, so it counts as ended.
+          let isEnd = unsafe !message.isSecure || ctidemark_http_heard_close(handle)
+          try reception.finish(isEndTold: isEnd)
         case Int(ctidemark_http_ended): throw reception.error ?? HTTPTransportAnswer.closed
         case Int(ctidemark_http_cancelled): throw HTTPTransportAnswer.closed
         default:
@@ -77,7 +77,7 @@
     }
 
     private static func reception(_ context: UnsafeMutableRawPointer?) -> CurlReception {
-      // It was given by `performHere`, and is never nil.
+      // Passed by `performHere`, and never nil.
       unsafe Unmanaged<CurlReception>.fromOpaque(context.unsafelyUnwrapped).takeUnretainedValue()
     }
 

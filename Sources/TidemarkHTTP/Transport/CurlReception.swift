@@ -2,11 +2,11 @@
   internal import TidemarkEngine
   internal import TidemarkSyncProtocol
 
-  /// A request as libcurl takes it.
+  /// A request in the form that libcurl takes.
   struct CurlMessage: Sendable {
     let method: String
     let url: String
-    /// Lines with a zero behind each, and another one at the end.
+    /// Lines that each end with a zero byte, and another zero at the end.
     let headers: [CChar]
     let body: [UInt8]
 
@@ -14,7 +14,7 @@
       let request = try request.checked()
       var headers: [UInt8] = []
       for (name, value) in request.headers.sorted(by: { $0.key < $1.key }) {
-        // A name with nothing behind its colon would be left out.
+        // libcurl sends a field without value only if it ends with a semicolon.
         let line = value.isEmpty ? "\(name);" : "\(name): \(value)"
         headers.append(contentsOf: Array(line.utf8) + [0])
       }
@@ -27,11 +27,11 @@
 
     var isHead: Bool { method == "HEAD" }
 
-    /// Whether it goes over TLS.
+    /// Whether it is sent over TLS.
     var isSecure: Bool { url.lowercased().hasPrefix("https:") }
   }
 
-  /// Hands an answer on, as its lines and pieces come.
+  /// Passes a response on to a receiver, from the lines and pieces that libcurl delivers.
   ///
   /// It is used on one thread at a time.
   final class CurlReception: Sendable {
@@ -72,8 +72,8 @@
       }
     }
 
-    /// - Parameter isEndTold: whether the end of the connection was one, and not a cut.
-    /// - Throws: when no whole answer has come.
+    /// - Parameter isEndTold: whether the connection's end counts as the end of a body.
+    /// - Throws: when the response is not complete.
     func finish(isEndTold: Bool) throws {
       let lines = state.withLock { $0.lines }
       guard lines.isWhole else { throw HeadLines.noAnswer }

@@ -2,16 +2,16 @@
   internal import TidemarkEngine
   internal import TidemarkSyncProtocol
 
-  /// Carries requests with libcurl: the transport of Linux.
+  /// A transport over libcurl, for Linux.
   ///
-  /// Connections are kept and used again; each has a thread of its own, that waits for the network.
-  /// Foundation's `URLSession` is over the same library there. But it spends a whole core on
-  /// waiting for the answer to a request of more than 64 KiB, ends the process when a connection
-  /// breaks within an answer's head, and reads on when nobody takes what it has read.
+  /// Connections are kept and reused; each has a thread that blocks on the network. On Linux
+  /// Foundation's `URLSession` uses the same library, but it takes a whole core while it waits for
+  /// the response to a request of more than 64 KiB, crashes when a connection breaks within a
+  /// response's head, and buffers without bound for a slow reader.
   public final class CurlTransport: HTTPTransport {
     private struct State {
       var isOpen = true
-      /// Connections that nobody uses, the one that was used last at the end.
+      /// Connections that are not in use, the most recently used last.
       var idle: [CurlLine] = []
       var busy: [ObjectIdentifier: CurlLine] = [:]
     }
@@ -20,7 +20,7 @@
     private let state = Lock(State())
 
     /// A transport with connections of its own.
-    /// - Parameter connections: most connections that are kept while nobody uses them.
+    /// - Parameter connections: most idle connections that are kept.
     public init(connections: Int = 4) { mostIdle = max(1, connections) }
 
     deinit { closeAll() }
@@ -40,13 +40,13 @@
           let reception = CurlReception(isHead: message.isHead, head: head, body: body)
           line.perform(message, reception) { [weak self] result in
             outcome.end(result) {
-              // A line that was cut off half-way is not used again.
+              // After a failure the connection may be in the middle of a response.
               if case .success = result { self?.giveBack(line) } else { self?.drop(line) }
             }
           }
         }
       } onCancel: {
-        // Once it has ended the line may be somebody else's.
+        // Only if it has not ended: then the line may be in use for another request already.
         outcome.end(.failure(CancellationError())) {
           line.cancel()
           drop(line)
@@ -81,7 +81,7 @@
       state.withLock { $0.busy[ObjectIdentifier(line)] = nil }
     }
 
-    /// Lets go of connections; calls that are under way fail.
+    /// Closes connections; running calls fail.
     public func close() async { closeAll() }
 
     private func closeAll() {
@@ -94,7 +94,8 @@
     }
   }
 
-  /// Tells the one who waits for an exchange how it has ended: once, and as whoever was first says.
+  /// Resumes an exchange's caller once, with the outcome that is reported first: its own, or a
+  /// cancellation.
   final class CurlOutcome: Sendable {
     private enum State {
       case begun
@@ -113,7 +114,7 @@
       if let result { continuation.resume(with: result) }
     }
 
-    /// - Parameter first: what to do before anybody goes on; only where nobody else has ended it.
+    /// - Parameter first: called before the caller resumes, only if this outcome is the first.
     func end(_ result: Result<Void, any Error>, first: () -> Void) {
       let before = state.withLock { state in
         defer { if case .ended = state {} else { state = .ended(result) } }

@@ -1,40 +1,39 @@
 internal import TidemarkSyncProtocol
 
-/// Carries requests of HTTP to a server and answers back: what ``HTTPPeer`` needs of a library.
+/// Sends HTTP requests and receives responses: what ``HTTPPeer`` needs of an HTTP library.
 ///
-/// A transport follows no redirects, keeps no cookies and no cache, and adds no credentials. A body
-/// that it decodes is handed on without `Content-Encoding` and `Content-Length`. Its calls throw
-/// `PeerError` of kind `failed` for a request that cannot be sent, of kind `unavailable` when no
-/// whole answer came, whatever the reason, and `CancellationError` soon after their task was
-/// cancelled. Deadlines are the caller's: it cancels.
+/// A transport follows no redirects, keeps no cookies and no cache, and adds no credentials. If it
+/// decodes a body, it removes `Content-Encoding` and `Content-Length`. Its calls throw `PeerError`
+/// of kind `failed` for a request that cannot be sent, of kind `unavailable` when no complete
+/// response was received, whatever the reason, and `CancellationError` soon after their task was
+/// cancelled. It has no timeouts: its callers cancel.
 public protocol HTTPTransport: Sendable {
-  /// Sends a request and waits for the whole answer; by default with ``stream(_:head:body:)``.
+  /// Sends a request and waits for the whole response; by default with ``stream(_:head:body:)``.
   /// - Parameters:
-  ///   - request: what to send.
-  ///   - limit: most bytes of the answer's body. What has more is given up as soon as that is
-  ///     known, by its `Content-Length` or when the bytes come, with `PeerError` of kind
-  ///     `malformed`.
+  ///   - request: the request.
+  ///   - limit: most bytes of the response's body. A longer one makes the call throw `PeerError` of
+  ///     kind `malformed` as soon as that is known, by its `Content-Length` or from its bytes.
   func answer(to request: HTTPTransportRequest, limit: Int) async throws -> HTTPTransportAnswer
 
-  /// Sends a request and hands the answer on as it comes, however long that takes; returns when
-  /// the answer ends.
+  /// Sends a request and passes the response on in pieces, however long it takes; returns when the
+  /// response ends.
   /// - Parameters:
-  ///   - request: what to send.
-  ///   - head: is called first, with an answer without body. When it throws, that is what the
-  ///     call throws, and nothing more is read.
-  ///   - body: is called with each piece, one after the other. Likewise.
+  ///   - request: the request.
+  ///   - head: called first, with a response without body. If it throws, the call throws its error
+  ///     and reads no more.
+  ///   - body: called with each piece of the body, one after the other. If it throws, likewise.
   func stream(
     _ request: HTTPTransportRequest,
     head: @escaping @Sendable (HTTPTransportAnswer) throws -> Void,
     body: @escaping @Sendable ([UInt8]) throws -> Void
   ) async throws
 
-  /// Lets go of connections. Calls that are under way fail.
+  /// Closes connections. Running calls fail.
   func close() async
 }
 
 extension HTTPTransport {
-  /// Puts the whole answer together from the pieces of a stream.
+  /// Assembles the whole response from the pieces of a stream.
   public func answer(
     to request: HTTPTransportRequest, limit: Int
   ) async throws -> HTTPTransportAnswer {
@@ -51,8 +50,8 @@ public struct HTTPTransportRequest: Sendable, Hashable {
   public var method: String
   /// The absolute address: `http` or `https`.
   public var url: String
-  /// Names and values. The fields of the connection and of the framing, such as `Host`,
-  /// `Content-Length` and `Connection`, follow from the rest: what stands here of them is left out.
+  /// Names and values. Fields of the connection and the framing, such as `Host`, `Content-Length`
+  /// and `Connection`, follow from the rest of the request: those given here are not sent.
   public var headers: [String: String]
   /// Sent with its length; for `GET` and `HEAD` none is sent.
   public var body: [UInt8]
@@ -68,14 +67,14 @@ public struct HTTPTransportRequest: Sendable, Hashable {
   }
 }
 
-/// The answer of a server.
+/// The response of a server.
 public struct HTTPTransportAnswer: Sendable, Hashable {
   /// Such as 200.
   public var status: Int
-  /// The values by the names in lower case, several of one name joined with commas; without those
-  /// of the connection, such as `Transfer-Encoding`, and without ``setCookies``.
+  /// Values by names in lower case, several of one name joined with commas; without fields of the
+  /// connection, such as `Transfer-Encoding`, and without ``setCookies``.
   public var headers: [String: String]
-  /// The values of `Set-Cookie`, which are no list.
+  /// The values of `Set-Cookie`, which must not be joined with commas.
   public var setCookies: [String] = []
   /// The whole body.
   public var body: [UInt8]
@@ -87,7 +86,7 @@ public struct HTTPTransportAnswer: Sendable, Hashable {
     self.body = body
   }
 
-  /// The length that the answer says its body has; nil where it says none.
+  /// The value of `Content-Length`; nil without that field.
   package var contentLength: Int? { headers["content-length"].flatMap(HTTPHeaders.contentLength) }
 
   static func tooLong(_ limit: Int) -> PeerError {

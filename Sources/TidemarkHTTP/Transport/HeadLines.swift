@@ -1,7 +1,7 @@
 internal import TidemarkSyncProtocol
 
-/// Puts the head of the final answer together from the lines of a connection: those of interim
-/// answers, of the final one, and of its trailers.
+/// Parses the head of the final response from the lines of a connection, which also has the lines
+/// of interim responses and trailers.
 struct HeadLines: Sendable {
   private enum Part { case status, fields, body }
 
@@ -12,9 +12,9 @@ struct HeadLines: Sendable {
   /// Bytes of all lines so far.
   private var bytes = 0
 
-  /// Whether the head is whole, and the body may come.
+  /// Whether the final head is complete, and the body may follow.
   var isWhole: Bool { part == .body }
-  /// Whether the body is all that comes until the connection ends.
+  /// Whether only the end of the connection ends the body.
   private(set) var endsWithConnection = false
 
   static let noAnswer = PeerError(
@@ -26,18 +26,18 @@ struct HeadLines: Sendable {
   /// Takes a line with its end.
   /// - Returns: the head, when this line has ended it.
   mutating func take(_ line: [UInt8]) throws(PeerError) -> HTTPTransportAnswer? {
-    // Trailers come behind the body.
+    // Trailers, after the body, are ignored.
     guard part != .body else { return nil }
     bytes += line.count
     guard bytes <= HTTPTransportAnswer.mostHeadBytes else { throw HTTPTransportAnswer.tooLongHead }
     let text = Self.trimmed(line[...])
     if part == .status {
       status = Self.status(of: text)
-      // After 101 there is no HTTP, and nobody has asked for anything else.
+      // After 101 the connection speaks another protocol, which no request asks for.
       guard status >= 100, status != 101 else { throw Self.noAnswer }
       part = .fields
     } else if let first = line.first, first == 0x20 || first == 0x09 {
-      // The field before goes on (RFC 9112, 5.2).
+      // A continuation of the previous field (RFC 9112, 5.2).
       if let last = fields.indices.last {
         let parts = [fields[last].value, Self.value(text)]
         fields[last].value = parts.filter { !$0.isEmpty }.joined(separator: " ")
@@ -45,7 +45,7 @@ struct HeadLines: Sendable {
     } else if !text.isEmpty {
       add(text)
     } else if status < 200 {
-      // An interim answer is none.
+      // An interim response: the final one follows.
       part = .status
       fields = []
     } else {
@@ -63,7 +63,7 @@ struct HeadLines: Sendable {
   private mutating func finish() throws(PeerError) -> HTTPTransportAnswer {
     part = .body
     let answer = try HTTPTransportAnswer(status: status, fields: fields)
-    // Other codings than chunks have no end of their own (RFC 9112, 6.3).
+    // Only a length or chunks tell the end of a body (RFC 9112, 6.3).
     let isFramed = fields.contains { name, value in
       name.lowercased() == "content-length"
         || name.lowercased() == "transfer-encoding" && value.lowercased().hasSuffix("chunked")
@@ -88,7 +88,7 @@ struct HeadLines: Sendable {
     return bytes[start...end]
   }
 
-  /// A value: UTF-8, or else ISO 8859-1 as of old. What ends lines elsewhere counts as a space
+  /// A field's value: UTF-8, or else ISO 8859-1. Zero bytes and line ends in it become spaces
   /// (RFC 9110, 5.5).
   private static func value(_ bytes: ArraySlice<UInt8>) -> String {
     let bytes = bytes.map { [0x00, 0x0a, 0x0d].contains($0) ? UInt8(ascii: " ") : $0 }

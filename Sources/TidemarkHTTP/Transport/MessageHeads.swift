@@ -1,21 +1,21 @@
 internal import TidemarkSyncProtocol
 
-/// The fields that concern one connection, and go no further (RFC 9110, 7.6.1).
+/// The header fields that concern one connection, and are not forwarded (RFC 9110, 7.6.1).
 package enum ConnectionFields {
   private static let names: Set<String> = [
     "connection", "keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade",
   ]
 
-  /// Takes them out, and those that `Connection` names.
+  /// Removes them, and those that `Connection` lists.
   package static func remove(from headers: inout [String: String]) {
     let named = HTTPHeaders.list(headers["connection"] ?? "").map { $0.lowercased() }
-    // Cache-Control is for every recipient, whatever Connection names (RFC 9110, 7.6.1).
+    // Cache-Control is for every recipient, even if Connection lists it (RFC 9110, 7.6.1).
     for name in names.union(named) where name != "cache-control" { headers[name] = nil }
   }
 }
 
 extension HTTPTransportRequest {
-  /// The fields as they go out, by names in lower case: without those of the connection, and
+  /// The fields that are sent, with names in lower case: without those of the connection, and
   /// without those that follow from address and body.
   package var sentHeaders: [String: String] {
     var sent: [String: String] = [:]
@@ -30,9 +30,9 @@ extension HTTPTransportRequest {
   }
 
   /// The request as a transport sends it, with ``sentHeaders``.
-  /// - Throws: `PeerError` of kind `failed` for what a server would read as another request.
+  /// - Throws: `PeerError` of kind `failed` for text that would inject other fields or requests.
   func checked() throws(PeerError) -> HTTPTransportRequest {
-    // The answer to `CONNECT` begins a tunnel, which no transport makes.
+    // A response to `CONNECT` begins a tunnel, which no transport supports.
     guard HTTPHeaders.isToken(method), method != "CONNECT" else {
       throw PeerError(.failed, "the method \(method) cannot be used")
     }
@@ -58,7 +58,7 @@ extension HTTPTransportRequest {
 }
 
 extension HTTPTransportAnswer {
-  /// Most bytes of the fields of an answer, and of the answers on its way to that one.
+  /// Most bytes of the fields of a response, together with those of its interim responses.
   static let mostHeadBytes = 256 << 10
 
   static var tooLongHead: PeerError {
@@ -71,23 +71,23 @@ extension HTTPTransportAnswer {
     .unavailable,
     "the answer has no length and ended with its connection, so that it may have been cut off")
 
-  /// Whether an answer ends with its head (RFC 9110, 6.4.1).
-  /// - Parameter isHead: whether the request was a `HEAD`, whose answer tells the length of what
-  ///   does not come.
+  /// Whether a response ends with its head (RFC 9110, 6.4.1).
+  /// - Parameter isHead: whether the request was a `HEAD`, whose response has the length of a body
+  ///   that is not sent.
   func hasNoBody(isHead: Bool) -> Bool { isHead || status == 204 || status == 304 }
 
-  /// The head of a final answer from its lines, without the fields of the connection.
-  /// - Throws: `PeerError` of kind `unavailable` when it makes no sense.
+  /// The head of a final response from its fields, without those of the connection.
+  /// - Throws: `PeerError` of kind `unavailable` for an invalid status, length or size.
   init(status: Int, fields: [(name: String, value: String)]) throws(PeerError) {
     guard (200...999).contains(status) else {
-      throw PeerError(.unavailable, "the server answers with the status \(status), which is none")
+      throw PeerError(.unavailable, "the server answers with the invalid status \(status)")
     }
     self.init(status: status)
     var bytes = 0
     for (name, value) in fields {
       bytes += name.utf8.count + value.utf8.count
       guard bytes <= Self.mostHeadBytes else { throw Self.tooLongHead }
-      // A name that no field can have is passed over, as by everybody.
+      // An invalid name is ignored, as other clients do.
       guard HTTPHeaders.isToken(name) else { continue }
       let name = name.lowercased()
       if name == "set-cookie" {
@@ -100,7 +100,7 @@ extension HTTPTransportAnswer {
     ConnectionFields.remove(from: &headers)
     guard let text = headers["content-length"] else { return }
     guard let length = HTTPHeaders.contentLength(text) else {
-      throw PeerError(.unavailable, "the answer's length makes no sense")
+      throw PeerError(.unavailable, "the answer's Content-Length is invalid")
     }
     // RFC 9112, 6.3: chunks override a length.
     headers["content-length"] = isChunked ? nil : "\(length)"

@@ -1,7 +1,7 @@
-/// The transports that need nothing but what the platform has.
+/// The transport that needs no other packages.
 public enum PlatformTransport {
   /// A new transport: libcurl's on Linux, Foundation's `URLSession` elsewhere.
-  /// - Parameter connections: most connections that are kept.
+  /// - Parameter connections: most connections to a server; on Linux, most idle ones that are kept.
   public static func make(connections: Int = 4) -> any HTTPTransport {
     #if os(Linux)
       CurlTransport(connections: connections)

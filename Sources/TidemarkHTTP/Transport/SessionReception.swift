@@ -6,13 +6,13 @@ internal import TidemarkSyncProtocol
   internal import FoundationNetworking
 #endif
 
-/// Hands on what a session receives, task by task.
+/// The delegate of a session: passes the responses of its tasks on to their receivers.
 ///
-/// A caller that waits for a task goes on once: later events are passed over. Tasks are cancelled
-/// in the session's queue alone, and only before they complete: on Linux the process ends when a
-/// task is cancelled on another thread while it completes.
+/// The caller that waits for a task is resumed once; later events of the task are ignored. Tasks
+/// are cancelled only in the session's queue, and only before they complete: on Linux the process
+/// traps when a task is cancelled on another thread while it completes.
 final class SessionReception: NSObject, URLSessionDataDelegate {
-  /// Where the parts of an answer go. A part that throws ends the task.
+  /// Gets the parts of a response. If a closure throws, the task is cancelled.
   struct Receiver: Sendable {
     var head: @Sendable (HTTPTransportAnswer) throws -> Void
     var body: @Sendable ([UInt8]) throws -> Void
@@ -22,13 +22,13 @@ final class SessionReception: NSObject, URLSessionDataDelegate {
   private struct Row {
     let task: URLSessionTask
     let receiver: Receiver
-    /// Goes when whoever waited went on.
+    /// Nil once the caller was resumed.
     var continuation: CheckedContinuation<Void, any Error>?
   }
 
   private let rows = Lock<[Int: Row]>([:])
 
-  /// Waits for what comes to a task that is to be resumed or cancelled after.
+  /// Registers a task and its waiting caller, before the task is resumed or cancelled.
   func expect(
     _ task: URLSessionTask, _ receiver: Receiver,
     _ continuation: CheckedContinuation<Void, any Error>
@@ -37,19 +37,18 @@ final class SessionReception: NSObject, URLSessionDataDelegate {
     rows.withLock { $0[task.taskIdentifier] = row }
   }
 
-  /// Lets whoever waits for a task go on, and cancels it.
+  /// Resumes the caller of a task with an error, and cancels the task.
   func cancel(_ task: URLSessionTask, in session: URLSession, _ reason: any Error) {
     let id = task.taskIdentifier
     end(id, .failure(reason))
     session.delegateQueue.addOperation {
-      // A caller that was cancelled early has only begun to wait by now. It goes on in the same
-      // step that finds the task: between two, it would begin to wait and be told of the session's
-      // error in place of the reason.
+      // A caller that is cancelled early may register only after the first `end`. This one finds
+      // task and caller in one step, so that the caller gets the reason, not the session's error.
       self.end(id, .failure(reason))?.cancel()
     }
   }
 
-  /// Ends a session: what is under way fails.
+  /// Ends a session: running tasks fail.
   func close(_ session: URLSession) {
     for id in rows.withLock({ Array($0.keys) }) { end(id, .failure(HTTPTransportAnswer.closed)) }
     session.delegateQueue.addOperation {
@@ -58,8 +57,8 @@ final class SessionReception: NSObject, URLSessionDataDelegate {
     }
   }
 
-  /// Lets whoever waits for a task go on.
-  /// - Returns: the task, unless it completed.
+  /// Resumes the caller of a task, if it still waits.
+  /// - Returns: the task, unless it has completed.
   @discardableResult
   private func end(_ id: Int, _ result: Result<Void, any Error>) -> URLSessionTask? {
     let row = rows.withLock { rows in
@@ -70,7 +69,7 @@ final class SessionReception: NSObject, URLSessionDataDelegate {
     return row?.task
   }
 
-  /// Runs in the session's queue.
+  /// Passes a part to a task's receiver, in the session's queue; false ends the task.
   private func hand(_ task: URLSessionTask, _ part: (Receiver) throws -> Void) -> Bool {
     guard let row = rows.withLock({ $0[task.taskIdentifier] }), row.continuation != nil else {
       return false
@@ -90,7 +89,7 @@ final class SessionReception: NSObject, URLSessionDataDelegate {
       guard let response = response as? HTTPURLResponse else {
         throw PeerError(.unavailable, "the server does not speak HTTP")
       }
-      // An interim answer is none.
+      // An interim response: the final one follows.
       guard response.statusCode >= 200 else { return }
       let head = try Self.head(response)
       #if canImport(FoundationNetworking)
@@ -121,7 +120,7 @@ final class SessionReception: NSObject, URLSessionDataDelegate {
     willPerformHTTPRedirection response: HTTPURLResponse, newRequest request: URLRequest,
     completionHandler: @escaping (URLRequest?) -> Void
   ) {
-    // The redirect itself is the answer, which not every platform hands on.
+    // The redirect is the response: not every platform also delivers it as one.
     _ = take(response, of: task)
     completionHandler(nil)
   }
@@ -151,8 +150,8 @@ final class SessionReception: NSObject, URLSessionDataDelegate {
   }
 
   #if canImport(FoundationNetworking)
-    /// Whether a body that is cut off is known to be: over TLS, sessions on Linux take the end of a
-    /// connection for the body's where nothing else tells it.
+    /// Whether a body that is cut off would be noticed: over TLS, sessions on Linux take the end of
+    /// a connection for the body's end where neither length nor chunks tell it.
     private static func isFramed(_ response: HTTPURLResponse) -> Bool {
       response.url?.scheme?.lowercased() != "https"
         || ["Content-Length", "Transfer-Encoding"].contains {
@@ -161,7 +160,7 @@ final class SessionReception: NSObject, URLSessionDataDelegate {
     }
   #endif
 
-  /// Codings that sessions take off a body by themselves.
+  /// Content codings that sessions decode by themselves.
   #if canImport(FoundationNetworking)
     private static let decoded: Set = ["br", "deflate", "gzip", "x-gzip", "zstd"]
   #else
@@ -169,7 +168,7 @@ final class SessionReception: NSObject, URLSessionDataDelegate {
   #endif
 
   /// The values of `Set-Cookie`, which a session joins with commas: each begins with a name and
-  /// `=`. A comma within one, as in its date, has no such thing behind it.
+  /// `=`, which no part of a value after a comma does, such as of a date.
   static func cookies(in text: String) -> [String] {
     var cookies: [String] = []
     for part in text.split(separator: ",", omittingEmptySubsequences: false) {

@@ -6,19 +6,19 @@ internal import TidemarkSyncProtocol
   internal import FoundationNetworking
 #endif
 
-/// Carries requests with Foundation's `URLSession`: the transport that is there everywhere.
+/// A transport over Foundation's `URLSession`, which every platform has.
 ///
-/// Connections are kept and used again. Streams have a session of their own each, so that they
-/// take no connection from the calls.
+/// Connections are kept and reused. Each stream has a session of its own, so that it takes no
+/// connection from other calls.
 ///
-/// On Linux its library has weaknesses that matter where servers are not trusted. It ends the
-/// process when a connection breaks after the first line of an answer and before the end of its
-/// headers (swift-corelibs-foundation #5285, in Swift up to 6.3), and at trailers. An answer in
-/// chunks that never ends, sent at full speed, is only stopped after some hundred megabytes. Of
-/// several `Set-Cookie` it hands one on. It does not notice when TLS is cut off, so answers over it
-/// without `Content-Length` or chunks are refused there. None of it is so with `CurlTransport`.
+/// On Linux Foundation has weaknesses that matter where servers are not trusted. It crashes when a
+/// connection breaks between the first line of a response and the end of its headers
+/// (swift-corelibs-foundation #5285, in Swift up to 6.3), and at trailers. A chunked response that
+/// never ends, sent at full speed, is only stopped after some hundred megabytes. Of several
+/// `Set-Cookie` it delivers one. It does not notice a cut-off TLS connection, so responses over TLS
+/// without `Content-Length` or chunks are refused there. `CurlTransport` has none of these.
 public final class URLSessionTransport: HTTPTransport {
-  /// A session with what it receives.
+  /// A session and its delegate.
   private struct Line: Sendable {
     let session: URLSession
     let reception: SessionReception
@@ -63,7 +63,7 @@ public final class URLSessionTransport: HTTPTransport {
     return configuration
   }
 
-  /// Seconds; a week. Longer ones do not fit everywhere on Linux when counted in milliseconds.
+  /// A week in seconds. Longer timeouts overflow on Linux, where they are counted in milliseconds.
   private static let longest = 604_800.0
 
   public func answer(
@@ -98,7 +98,7 @@ public final class URLSessionTransport: HTTPTransport {
     _ request: HTTPTransportRequest, _ line: Line, _ receiver: SessionReception.Receiver
   ) async throws {
     let message = try Self.message(request)
-    // A session that was closed must not be asked any more.
+    // A session must not be asked for a task after it was invalidated.
     guard let task = state.withLock({ $0.isOpen ? line.session.dataTask(with: message) : nil })
     else { throw HTTPTransportAnswer.closed }
     try await withTaskCancellationHandler {
@@ -113,7 +113,7 @@ public final class URLSessionTransport: HTTPTransport {
         }
       }
     } onCancel: {
-      // Nobody waits for what the session makes of it.
+      // This resumes the caller at once, before the session completes the task.
       line.reception.cancel(task, in: line.session, CancellationError())
     }
   }
@@ -128,7 +128,7 @@ public final class URLSessionTransport: HTTPTransport {
     message.httpMethod = request.method
     message.httpShouldHandleCookies = false
     for (name, value) in request.headers { message.setValue(value, forHTTPHeaderField: name) }
-    // Ranges are those of the encoded body, which the session would decode.
+    // A range is of the encoded body, and the session would decode it.
     if request.headers["range"] != nil, request.headers["accept-encoding"] == nil {
       message.setValue("identity", forHTTPHeaderField: "Accept-Encoding")
     }
@@ -136,7 +136,7 @@ public final class URLSessionTransport: HTTPTransport {
     return message
   }
 
-  /// Ends the sessions; calls that are under way fail.
+  /// Ends the sessions; running calls fail.
   public func close() async { closeAll() }
 
   private func closeAll() {

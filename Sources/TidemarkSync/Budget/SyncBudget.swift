@@ -1,7 +1,7 @@
 public import Tidemark
 internal import TidemarkEngine
 
-/// The share of the network that a replicator may use.
+/// Limits how many bytes a replicator transfers in a day, and what it sends over which network.
 ///
 /// ```swift
 /// var configuration = Replicator.Configuration()
@@ -9,53 +9,51 @@ internal import TidemarkEngine
 ///   bytesPerDay: 20 << 20, urgentPriority: 1,
 ///   network: network, onExpensive: .priority(atLeast: 1), onConstrained: .nothing)
 /// ```
-/// **What is counted**: of each batch that is sent, also when it is sent again, and of each page
-/// that is taken, the bytes of keys, values, labels and hashes and 64 for each entry, before
-/// compression. Hellos, verdicts and sums are not counted.
+/// **What is counted**: of each batch that is sent or resent, and of each page that is pulled, the
+/// bytes of keys, values, labels and hashes and 64 for each entry, before compression. Hellos,
+/// verdicts and digests are not counted.
 ///
-/// **When the day's bytes are used up**, or where only entries of some priority go, the replicator
-/// still says hello and takes verdicts on what it had sent, and sends the entries whose turn it is,
-/// with what they are in conflict with; it takes nothing else, asks for nothing, and compares
-/// nothing. A batch that was formed before is sent first when something urgent waits behind it. The
-/// last batch and the last page of a day may go beyond it by one entry, or by one batch that is
-/// sent again.
+/// **When the day's bytes are used up**, or only entries of some priority are allowed, the
+/// replicator still makes hellos, gets verdicts on what it sent, and sends the allowed entries,
+/// with the remote states for their conflicts; it pulls, fetches and compares nothing else. A batch
+/// that was formed before is sent first if an urgent entry waits for it. The last batch and the
+/// last page of a day may exceed the bytes by one entry, or by one batch that is resent.
 ///
-/// **A day** begins with the first byte that is counted, or when the one before is over, and has 24
-/// hours by the store's clock. What was used is in the store's log, under the replicator's name: a
-/// restart gives nothing back, and costs a thirty-second part of the day's bytes at most. A clock
-/// that goes back makes nobody wait for more than 24 hours, and gives nothing when it comes
-/// forward again.
+/// **A day** begins with the first byte that is counted after the previous day's end, and has 24
+/// hours by the store's clock. The use is saved in the store's log, under the replicator's name: a
+/// restart does not reset it, and costs a thirty-second part of the day's bytes at most. After a
+/// clock was set back no wait is longer than 24 hours, and setting it forward again begins no day.
 public struct SyncBudget: Sendable {
   /// Which bytes are counted.
   public enum Counted: Sendable, Hashable {
     /// The bytes that are sent.
     case sent
-    /// The bytes that are sent and those that are taken.
+    /// The bytes that are sent and those that are received.
     case both
   }
 
-  /// The traffic over a network of some condition.
+  /// What is allowed over a network of some condition.
   public enum Rule: Sendable, Hashable {
     /// Everything.
     case everything
-    /// Entries of this priority and above, and nothing is taken.
+    /// Only sending entries of this priority and above.
     case priority(atLeast: Int)
     /// Nothing: no call is made.
     case nothing
   }
 
-  /// Most bytes in a day; nil for any number.
+  /// The most bytes of a day; nil for no limit.
   public var bytesPerDay: Int?
   /// Which bytes are counted.
   public var counted: Counted
-  /// Entries of this priority and above go although the day's bytes are used up, and are counted;
+  /// Entries of this priority and above are sent even if the day's bytes are used up, and counted;
   /// nil for none.
   public var urgentPriority: Int?
-  /// Says what the network is like; nil where nobody knows, and everything goes.
+  /// Gives the network's condition; nil if it is unknown, so that everything is allowed.
   public var network: NetworkSignal?
-  /// The traffic over an expensive network.
+  /// What is allowed over an expensive network.
   public var onExpensive: Rule
-  /// The traffic over a constrained network.
+  /// What is allowed over a constrained network.
   public var onConstrained: Rule
 
   /// A budget.
@@ -73,20 +71,20 @@ public struct SyncBudget: Sendable {
   }
 }
 
-/// Why a replicator holds back what it could send or take. It goes on by itself.
+/// Why a budget holds back what a replicator could send or pull. It continues by itself.
 public enum HoldReason: Sendable, Hashable {
-  /// The day's bytes are used up; the next day begins then.
+  /// The day's bytes are used up; the next day begins at this time.
   case budget(until: Timestamp)
-  /// The network is like this, and the budget lets nothing, or nothing more, over it.
+  /// The network has this condition, over which the budget allows nothing, or nothing more.
   case network(NetworkCondition)
 }
 
 extension SyncBudget {
   /// The calls that are allowed over a network of a condition.
   /// - Parameters:
-  ///   - remaining: bytes that are left of the day.
+  ///   - remaining: the bytes that are left of the day; nil for no limit.
   ///   - end: when the day ends.
-  /// - Returns: nil for the calls where there are to be none; and why not all are allowed.
+  /// - Returns: the allowed calls, nil for none; and why not all are allowed.
   func permit(
     on condition: NetworkCondition, remaining: Int?, until end: Timestamp
   ) -> (gate: SyncGate?, reason: HoldReason?) {
@@ -116,27 +114,27 @@ extension SyncBudget {
   }
 }
 
-/// How much of a day's bytes is used: a record in the log, written when a share of the day's bytes
-/// is begun, and with all of the share in it. So a restart gives nothing back, and there are few
-/// records. Its bytes are in `HowReplicationWorks.md`.
+/// The use of a day's bytes: a record in the log, written when a further thirty-second part is
+/// begun, which it counts as a whole. So a restart does not reset the use, and records are few. Its
+/// bytes are in `HowReplicationWorks.md`.
 struct BudgetLedger: Sendable, Hashable {
   static let dayMilliseconds: UInt64 = 86_400_000
   private static let shares = 32
   private static let version: UInt8 = 1
 
   private(set) var start: UInt64 = 0
-  /// A clock that has gone back counts by itself from there: it must neither make anybody wait
-  /// until it is where it was, nor begin a day when it jumps there again.
+  /// The clock's time when it was first seen before `start`; 0 if not. The day then has 24 hours
+  /// from here: waiting for the old time could take years, and its return must not begin a day.
   private(set) var back: UInt64 = 0
   private(set) var used: UInt64 = 0
 
-  /// Begins another day if this one is over.
-  /// - Returns: whether anything has changed that must be written down.
+  /// Begins another day if this one is over, and notes a clock that was set back.
+  /// - Returns: whether the ledger has changed and must be saved.
   mutating func renew(_ now: UInt64) -> Bool {
     guard start > 0 else { return false }
     if now >= start {
       guard now - start >= Self.dayMilliseconds else {
-        // It is where it was: going back once more is no day over.
+        // The clock is past `start` again; another set-back is noted anew.
         guard back != 0 else { return false }
         back = 0
         return true
@@ -147,14 +145,14 @@ struct BudgetLedger: Sendable, Hashable {
     } else {
       guard now - back >= Self.dayMilliseconds else { return false }
     }
-    // Where it goes back to before this, it counts by itself again.
+    // A set-back to before this start is noted again.
     (start, back, used) = (now, 0, 0)
     return true
   }
 
   /// When the day ends, by a clock that says `now`.
   func end(_ now: UInt64) -> UInt64 {
-    // No day has begun as long as nothing was counted.
+    // Before the first byte is counted no day has begun.
     let begun = start == 0 ? now : now >= start ? start : max(back, 1)
     return begun + Self.dayMilliseconds
   }
@@ -169,7 +167,7 @@ struct BudgetLedger: Sendable, Hashable {
     max(0, bytesPerDay) - min(Int(clamping: used), max(0, bytesPerDay))
   }
 
-  /// The same with the whole of the share that is begun.
+  /// The ledger to save: the use rounded up to whole shares.
   func roundedUp(_ bytesPerDay: Int) -> BudgetLedger {
     let share = UInt64(max(1, bytesPerDay / Self.shares))
     var rounded = self

@@ -2,30 +2,30 @@ public import Tidemark
 internal import TidemarkEngine
 public import TidemarkSyncProtocol
 
-/// The keys by which a store and a peer differ, each list in byte order.
+/// The keys in which a store and a peer differ, each list in byte order.
 public struct PeerDifference: Sendable, Hashable {
-  /// Keys that the store has and the peer has not.
+  /// Keys that only the store has.
   public var onlyHere: [Key] = []
-  /// Keys that the peer has and the store has not.
+  /// Keys that only the peer has.
   public var onlyThere: [Key] = []
-  /// Keys that have other contents, labels or attachments here than there.
+  /// Keys whose values, labels or attachments differ.
   public var different: [Key] = []
-  /// How many sums of parts were compared; one when all is the same.
+  /// How many digests were compared; one if everything is equal.
   public var comparisons = 0
 
-  /// Whether both hold the same.
+  /// Whether both hold the same entries.
   public var isEqual: Bool { onlyHere.isEmpty && onlyThere.isEmpty && different.isEmpty }
 }
 
 extension Store {
-  /// Compares what the store holds with what a peer holds, by sums: of what is the same nothing but
-  /// sums travels, and only parts that differ are looked into. Nothing is changed. What is not
-  /// synced yet differs; cached entries do not count.
+  /// Compares the store's entries with a peer's by digests, to verify replication: for equal parts
+  /// of the keys only a digest is transferred, and only differing parts are divided further.
+  /// Nothing is changed. Unsynced entries differ; cached ones do not count.
   /// - Parameters:
   ///   - peer: the peer.
   ///   - scope: the keys to compare.
-  /// - Throws: `PeerError`, also `busy` when the peer is written to all the time; what reading the
-  ///   store throws.
+  /// - Throws: `PeerError`, such as `busy` if writes to the peer never pause; errors of reading the
+  ///   store.
   public func difference(
     from peer: any Peer, scope: SyncScope = .everything
   ) async throws -> PeerDifference {
@@ -39,14 +39,14 @@ extension Store {
 
 private struct DigestComparison {
   static let attempts = 5
-  /// So many keys are kept in memory, 40 bytes each; of a store that has more, parts that differ
-  /// are read again.
+  /// The most keys kept in memory, 40 bytes each; in a store with more, differing parts are read
+  /// again.
   private static let rowLimit = 8 << 20
 
   let engine: Engine
   let scope: SyncScope
 
-  /// - Returns: nil when the peer was written to meanwhile.
+  /// - Returns: nil if the peer was written to during the comparison.
   func compare(_ peer: any Peer) async throws -> PeerDifference? {
     let view = try engine.reader.view()
     var walk = DigestWalk()
@@ -85,14 +85,7 @@ private struct DigestComparison {
 
   private func gather(_ paths: [[UInt8]], _ view: EngineView) throws -> DigestTable {
     var table = DigestTable(paths: paths, limit: Self.rowLimit)
-    try view.scanOwned(
-      wants: { table.covers(hash: ContentFingerprint.keyHash($0.rawSpan)) }
-    ) { (key, info, value) throws(TidemarkError) in
-      guard scope.contains(key: key, labels: info.labels) else { return }
-      table.add(
-        key: key, value, labels: info.labels, attachment: info.attributes.attachment,
-        offset: info.valueSequence)
-    }
+    try table.add(view) { scope.contains(key: $0, labels: $1) }
     table.finish()
     return table
   }

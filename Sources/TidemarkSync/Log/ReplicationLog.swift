@@ -2,7 +2,8 @@ internal import Tidemark
 package import TidemarkEngine
 internal import TidemarkSyncProtocol
 
-/// A store's log as a session sees it: all that the client of replication asks of the engine.
+/// A store's log as a session sees it: all calls that the client of replication makes to the
+/// engine.
 package struct ReplicationLog {
   private let engine: Engine
 
@@ -19,19 +20,19 @@ package struct ReplicationLog {
     return try LoggedChange(entry)
   }
 
-  /// The newest put or delete of a key: what a touch renews counts, not the touch.
+  /// A key's newest change; for a touch, which only renews the expiry, the entry that it renews.
   package func newestChange(ofKey key: [UInt8]) throws(TidemarkError) -> LoggedChange? {
     guard let slot = try slot(ofKey: key) else { return nil }
     guard slot.size.isTouched else { return try change(at: slot.sequence) }
     return try change(at: try engine.reader.entry(at: slot.sequence).head.valueSequence)
   }
 
-  /// The entry of a key that counts, a touch too, as the index has it.
+  /// A key's newest entry as in the index, which may be a touch.
   func slot(ofKey key: [UInt8]) throws(TidemarkError) -> Slot? {
     try engine.reader.slot(ofKey: key.rawSpan)
   }
 
-  /// Whether a change is its key's newest entry; false where that is a touch.
+  /// Whether a change is its key's newest entry; false if that is a touch.
   func isNewest(_ change: LoggedChange) throws(TidemarkError) -> Bool {
     try engine.reader.isNewest(change.sequence, ofKey: change.key.rawSpan)
   }
@@ -46,17 +47,17 @@ package struct ReplicationLog {
     try engine.reader.withValue(of: change.sequence) { (value, _) in body(value) }
   }
 
-  /// Reads values of changes that stand near each other.
+  /// A reader for values of changes that are near each other in the log.
   var values: RowReader { RowReader(engine.reader) }
 
-  /// Lists the newest records, so that the next opening has little to read.
+  /// Writes a checkpoint of the records, so that the next opening has little to read.
   func list(_ records: inout RecordTable) throws(TidemarkError) {
     try records.writeCheckpoint { (batch) throws(TidemarkError) in try engine.commit(batch) }
   }
 
   /// - Parameters:
-  ///   - includesRecords: also records, and entries that are derived from others.
-  ///   - prefetches: whether it will be asked of each whether it is the newest of its key.
+  ///   - includesRecords: whether to include records, and entries derived from others.
+  ///   - prefetches: whether the caller will ask of each entry if it is its key's newest.
   package func entries(
     from first: UInt64, through last: UInt64, includesRecords: Bool = false,
     prefetches: Bool = false
@@ -66,10 +67,10 @@ package struct ReplicationLog {
       prefetches: prefetches)
   }
 
-  /// Most entries of a group: more do not fit into a batch.
+  /// The most entries of an atomic group: more do not fit into a batch.
   private static let mostOfGroup = 4_096
 
-  /// The entries written with one, to apply at a peer together: one stands behind the other.
+  /// The members of a change's atomic group, which have consecutive sequences.
   func atomicGroup(of change: LoggedChange) throws(TidemarkError) -> [LoggedChange] {
     let group = change.attributes.atomicGroup
     var members = [change]
@@ -79,14 +80,14 @@ package struct ReplicationLog {
       else { return nil }
       return found
     }
-    while let former = try member(at: members[0].sequence - 1) { members.insert(former, at: 0) }
+    while let previous = try member(at: members[0].sequence - 1) { members.insert(previous, at: 0) }
     while let next = try member(at: members[members.count - 1].sequence + 1) {
       members.append(next)
     }
     return members
   }
 
-  /// Whether a change's key was taken away from this store since: it is nobody's any more.
+  /// Whether a change's key was evicted after it, so that the change must not be sent.
   func isEvicted(_ change: LoggedChange) throws(TidemarkError) -> Bool {
     var version = try newestChange(ofKey: change.key)
     while let found = version, found.sequence > change.sequence {
@@ -106,30 +107,31 @@ package struct ReplicationLog {
     try engine.openAttachment(id)
   }
 
-  /// Content that is fetched in parts, from its beginning if there is none yet. Parts that an
-  /// earlier process has left are compared before they count.
+  /// The file of a content that is fetched in parts, made if there is none. Parts that an earlier
+  /// process has left are verified first.
   func contentPart(of id: AttachmentID) throws(TidemarkError) -> AttachmentPartFile? {
-    // No replica has this name.
+    // Downloads are under the id `none`, which no replica has.
     let part = try engine.attachmentPart(of: id, for: ReplicaID.none.bytes, begins: true)
     while let part, try !part.verifyStored(most: 64 << 20) {}
     return part
   }
 
-  /// Takes content away and remembers that it was here.
+  /// Deletes content and records that it has to be fetched again.
   func releaseContent(_ id: AttachmentID) throws(TidemarkError) { try engine.releaseAttachment(id) }
 
-  /// The newest entries of keys whose content is elsewhere, in the order of the log.
+  /// The newest entries of keys whose attachments' content this store lacks, in the order of the
+  /// log.
   func entriesWithoutContent() throws(TidemarkError) -> [UInt64] {
     try engine.entriesWithoutContent()
   }
 
   // MARK: Writing
 
-  /// - Throws: `conflict` where somebody else has written a key that one is conditional upon.
+  /// - Throws: `conflict` if another writer has changed a key on which the batch sets a condition.
   func commit(
     _ batch: OperationBatch, durability: Durability
   ) throws(TidemarkError) -> CommitResult {
-    // Content of others is at the peer until somebody fetches it.
+    // The content of pulled attachments is at the peer until it is fetched.
     let holds = try engine.noteElsewhere(batch.attachments)
     return try withExtendedLifetime(holds) { () throws(TidemarkError) in
       try engine.commit(batch, durability: durability)
@@ -140,17 +142,16 @@ package struct ReplicationLog {
 
   // MARK: Identity
 
-  /// The name of this store's own entries.
+  /// The replica id under which this store's entries are sent.
   var replica: ReplicaID { ReplicaID(engine.reader.replicaID) ?? ReplicaID.none }
 
-  /// Gives own entries another name from here on.
+  /// Draws another replica id for entries sent from now on.
   func changeReplica() throws(TidemarkError) { try engine.changeReplica() }
 
-  /// The id of this store, which its copies have as well.
+  /// The id of this store, which copies of it share.
   var storeID: [UInt8] { engine.reader.storeID }
 
-  /// Gives own changes in whose place nothing from elsewhere has come, and does not keep the store
-  /// open.
+  /// Looks up an own change that no pulled entry has replaced. It does not retain the engine.
   var ownLookup: @Sendable (UInt64) -> PushedChange? {
     { [weak engine] sequence in
       engine.flatMap { try? ReplicationLog($0).ownChange(at: sequence) }
@@ -170,16 +171,16 @@ package struct ReplicationLog {
 
   // MARK: Extent
 
-  /// About how many keys there are.
+  /// About how many live keys the store has.
   var liveKeys: Int { engine.reader.liveKeys }
 
-  /// Where the whole history begins: of older entries some were dropped.
+  /// The first sequence of the complete history: of earlier entries compaction has dropped some.
   func historyStart() throws(TidemarkError) -> UInt64 { try engine.reader.bounds().historyFrom }
 
-  /// The log as it is now: another one once a compaction may have dropped entries.
+  /// A value that changes when a compaction may have dropped entries.
   var generation: LogGeneration { engine.reader.generation }
 
-  /// The pins of all other peers that still give signs of life; nil for one that cannot be read.
+  /// The pins of all other peers that have answered lately; nil for one that cannot be read.
   func pins(besides name: [UInt8]) throws(TidemarkError) -> [RetentionPin?] {
     try engine.livePins(butOf: name)
   }
@@ -194,30 +195,30 @@ package struct ReplicationLog {
 
   func random() -> UInt64 { engine.environment.random.next() }
 
-  /// A seed for tables of keys, which others cannot know.
+  /// A secret seed for tables of keys.
   var hashSeed: UInt64 { engine.reader.hashSeed }
 }
 
-/// An entry of the log as replication sees it.
+/// An entry of the log, decoded for replication.
 package struct LoggedChange {
   package var sequence: UInt64
   var kind: EntryKind
   var key: [UInt8]
   var previous: UInt64
-  /// Bytes of what a put gave.
+  /// The bytes of a put's value.
   var valueLength: Int
-  /// When its writer committed it: another store, where it came from there.
+  /// When its writer, perhaps another store, committed it.
   package var commitTime: UInt64
   var labels: [EntryLabel]
   var attributes: EntryAttributes
 
-  /// Whether this store wrote it, and replication is to carry it.
+  /// Whether it is to be replicated: a put or delete of class `owned`, written in this store.
   package var isOwn: Bool {
     attributes.origin == nil && attributes.entryClass == .owned
       && (kind == .put || kind == .delete)
   }
 
-  /// Whether it is a change of another's, which the feed had lost and this store has brought back.
+  /// Whether it was adopted: another replica's change that the feed had lost, written again here.
   var isBroughtBack: Bool { attributes.origin == nil && attributes.writerTime != 0 }
 
   /// - Parameter value: the value of a put; empty for a delete.
@@ -230,8 +231,7 @@ package struct LoggedChange {
     sequence = entry.sequence
     kind = entry.head.kind
     key = entry.key
-    // Compaction keeps only the last of several touches: what they renew is the way to what was
-    // before.
+    // Compaction keeps only the last of several touches, so the chain leads through what it renews.
     previous = entry.head.kind == .touch ? entry.head.valueSequence : entry.head.previous
     valueLength = entry.head.valueLength
     commitTime = entry.head.commitTime
@@ -242,11 +242,11 @@ package struct LoggedChange {
 }
 
 extension OperationBatch {
-  /// Adds a put, or a delete, that replication makes.
+  /// Adds a put or delete of replication.
   /// - Parameters:
-  ///   - content: what the key gets; nil deletes it, also where it was never written.
-  ///   - attributes: those of the entry beside what the content says.
-  ///   - slot: the newest entry of the key, which must not have changed when it is committed.
+  ///   - content: what the key gets; nil adds a delete, even of a key that was never written.
+  ///   - attributes: the entry's attributes other than those of the content.
+  ///   - slot: the key's newest entry, which must be the same at the commit.
   mutating func add(
     _ content: SyncContent?, ofKey key: [UInt8], _ attributes: EntryAttributes, upon slot: Slot?
   ) throws(TidemarkError) {
@@ -265,7 +265,7 @@ extension OperationBatch {
       attributes: attributes, condition: condition)
   }
 
-  /// Takes an entry's key away from this store, and from nobody else.
+  /// Evicts an entry's key: removes it from this store alone, without a delete that would be sent.
   mutating func evict(_ entry: FeedEntry, upon slot: Slot) throws(TidemarkError) {
     var attributes = EntryAttributes()
     attributes.origin = EntryAttributes.Origin(

@@ -2,26 +2,26 @@ public import Tidemark
 public import TidemarkEngine
 internal import TidemarkSyncProtocol
 
-/// The three states that a conflict is about.
+/// A conflict, the input of a resolver: the base and the two versions made upon it.
 public struct Conflict: Sendable, Hashable {
   /// The key.
   public var key: Key
-  /// The content that both changes were made upon; nil when the key was absent or nobody knows any
-  /// more.
+  /// The content that both changes were made upon; nil if the key was absent or the base is
+  /// unknown.
   public var base: SyncContent?
-  /// The content that this store holds; nil when it has deleted the key.
+  /// The content in this store; nil if it has deleted the key.
   public var local: SyncContent?
-  /// The content that the feed holds; nil when the key was deleted there.
+  /// The content in the feed; nil if the key is deleted there.
   public var remote: SyncContent?
-  /// When the local change was committed, by this store's clock; where that is ahead of the peer's
-  /// by more than a minute, by the peer's. Below the millisecond it is a count that tells changes
-  /// of the same millisecond apart, in their order.
+  /// When the local change was committed, by this store's clock, or by the peer's if this one is
+  /// ahead by more than a minute. Its part below the millisecond is a counter that orders changes
+  /// of the same millisecond.
   public var localTime: Timestamp
-  /// When the remote change was committed, by its writer's clock, likewise: where that was ahead by
-  /// more than a minute, when the peer took it. Nil when the peer does not say, as a back end of
-  /// one's own that gives no time: then nobody knows which is later.
+  /// When the remote change was committed, by its writer's clock, or when the peer received it if
+  /// that clock was ahead by more than a minute. Nil if the peer gives no time, as some back ends:
+  /// then it is unknown which change is later.
   public var remoteTime: Timestamp?
-  /// The peer's policy for the key, as it was told last; ``ConflictPolicy/detect`` where there is
+  /// The peer's policy for the key, from its last hello; ``ConflictPolicy/detect`` if there is
   /// none.
   public var policy: ConflictPolicy
 
@@ -41,29 +41,29 @@ public struct Conflict: Sendable, Hashable {
   }
 }
 
-/// The outcome for a key on which both sides have written.
+/// The outcome of a conflict for its key.
 public enum Resolution: Sendable, Hashable {
-  /// The local state, which is sent on top of the remote one.
+  /// The local state, which is sent with the remote one as its base.
   case local
-  /// The remote state; the local change stays in the history.
+  /// The remote state; the local change is only in the log's history.
   case remote
-  /// A state made of both, which is sent.
+  /// A merged state, which is sent.
   case merged(SyncContent)
   /// The remote state, and the local one under another key.
   case both(localKey: Key)
-  /// The user decides; until then both can be read.
+  /// The user decides; until then both states can be read.
   case ask
 }
 
-/// Decides conflicts. It must be a pure function of what it is given: it may run again.
+/// Decides conflicts. It must be a pure function of its input, since it may run again.
 public struct ConflictResolver: Sendable {
   /// The winner when one side edited and the other deleted.
   public enum DeleteEdit: String, Sendable, Hashable, CaseIterable {
-    /// The edit stays.
+    /// The edit wins.
     case editSurvives
-    /// The delete stays.
+    /// The delete wins.
     case deleteWins
-    /// The resolver decides as it does of edits.
+    /// The resolver decides, as on two edits.
     case resolve
   }
 
@@ -71,16 +71,16 @@ public struct ConflictResolver: Sendable {
   public var deleteEdit: DeleteEdit
   private let body: @Sendable (Conflict) -> Decision
 
-  /// A resolution, and how a merge of fields has come to it.
+  /// A resolution, with counts of the merge of fields that gave it.
   struct Decision: Sendable, Hashable {
     var resolution: Resolution
-    /// How many fields both sides had changed, each in its way.
+    /// How many fields both sides had changed to different values.
     var clashes = 0
-    /// Whether two values could not be merged by their fields.
+    /// Whether the values could not be merged by fields.
     var hasFallenBack = false
   }
 
-  /// A resolver of the program's own.
+  /// A resolver that the program implements.
   /// - Parameters:
   ///   - deleteEdit: who wins when one side edited and the other deleted.
   ///   - body: decides; a pure function.
@@ -97,10 +97,10 @@ public struct ConflictResolver: Sendable {
     self.body = body
   }
 
-  /// The default, as the peer's policy for the key has it: with ``ConflictPolicy/detect``, or
-  /// without any, as ``localWins``; with ``ConflictPolicy/lastWriterWins`` the later commit stays,
-  /// deletes as well, and of two at the same time the feed's; the user decides where the peer does
-  /// not say when its content was committed.
+  /// The default, by the peer's policy for the key: with ``ConflictPolicy/detect``, or without any,
+  /// as ``localWins``; with ``ConflictPolicy/lastWriterWins`` the later commit wins, deletes as
+  /// well, and of two at the same time the feed's; the user decides if the peer gives no commit
+  /// time.
   public static let byPolicy = ConflictResolver(
     .resolve,
     deciding: { conflict in
@@ -114,15 +114,15 @@ public struct ConflictResolver: Sendable {
         }
       }
     })
-  /// Local changes that were not sent yet stay.
+  /// Local changes that are not sent yet win.
   public static let localWins = ConflictResolver { _ in .local }
   /// The feed's content replaces local changes.
   public static let remoteWins = ConflictResolver(deleteEdit: .resolve) { _ in .remote }
   /// The user decides.
   public static let ask = ConflictResolver(deleteEdit: .resolve) { _ in .ask }
 
-  /// Both stay, the local state under the key with a suffix.
-  /// - Parameter suffix: what the key gets; the remote state keeps the key.
+  /// Keeps both: the remote state, and the local one under the key with a suffix.
+  /// - Parameter suffix: what is appended to the key of the local state.
   public static func keepBoth(suffix: String = " (local)") -> ConflictResolver {
     ConflictResolver { conflict in
       let key = conflict.key.bytes + suffix.utf8
@@ -130,14 +130,14 @@ public struct ConflictResolver: Sendable {
     }
   }
 
-  /// Values that are JSON objects are merged field by field: what one side changed is taken from
-  /// it. Values are compared by what they say, so that names in another order, other escapes and
+  /// Merges values that are JSON objects field by field: a field that one side changed gets that
+  /// side's value. Fields are compared as parsed, so that another order of names, other escapes and
   /// `1.0` for `1` are no change.
   ///
-  /// ``SyncReport`` counts what was merged, which fields clashed and what fell back.
+  /// ``SyncReport`` counts merges, fields that clashed, and uses of the fallback.
   /// - Parameters:
-  ///   - clash: decides on each field that both sides changed, arrays and scalars among them;
-  ///     without a base, on fields that differ.
+  ///   - clash: decides on each field that both sides changed, arrays and scalars as a whole;
+  ///     without a base, on each field that differs.
   ///   - fallback: decides on values that are no JSON objects, or that have a name twice in one
   ///     object, more than 64 levels or more than 262,144 values.
   public static func mergeFields(
@@ -157,7 +157,7 @@ public struct ConflictResolver: Sendable {
     }
   }
 
-  /// The resolution for a key.
+  /// The resolution of a conflict.
   public func resolve(_ conflict: Conflict) -> Resolution { decide(conflict).resolution }
 
   func decide(_ conflict: Conflict) -> Decision {
@@ -170,25 +170,25 @@ public struct ConflictResolver: Sendable {
     default: break
     }
     var decision = body(conflict)
-    // A side that has deleted the key leaves nothing to keep beside the other.
+    // With the key deleted here, there is no local state to keep under another key.
     if case .both = decision.resolution, conflict.local == nil { decision.resolution = .remote }
     return decision
   }
 }
 
-/// Merges values that are JSON objects, field by field as ``JSONMerge`` has it.
+/// One merge of two JSON objects by fields, with the algorithm of ``JSONMerge``.
 struct FieldMerge {
-  /// The merged content; nil when the fallback has to decide on the whole value.
+  /// The merged content; nil if the fallback has to decide on the whole value.
   private(set) var merged: SyncContent?
-  /// How many fields were changed on both sides, each in its way.
+  /// How many fields both sides had changed to different values.
   private(set) var clashes = 0
-  /// Whether the rule has left a field to the user.
+  /// Whether the rule has left a field to the user, so that the user decides on the whole value.
   private(set) var asksUser = false
 
   private let conflict: Conflict
   private let rule: FieldClashRule
   private let fallback: ConflictResolver
-  /// The fallback's resolution of the whole value, once somebody has asked.
+  /// The fallback's resolution of the whole value, computed when a field first needs it.
   private lazy var resolution = fallback.resolve(conflict)
 
   init(_ conflict: Conflict, _ rule: FieldClashRule, fallback: ConflictResolver) {
@@ -202,23 +202,23 @@ struct FieldMerge {
     let base = conflict.base.flatMap { ParsedJSON($0.value)?.object }
     let result = JSONMerge.merge(inner, other, base) { choice($0, $1, $2, $3) }
     guard let result else { return }
-    let former = conflict.base.map(\.attachment)
-    // Two contents cannot be merged: the fallback decides on the whole value.
+    let baseAttachment = conflict.base.map(\.attachment)
+    // Both sides changed the attachment, which cannot be merged: the fallback decides on all.
     guard
-      local.attachment == remote.attachment || local.attachment == former
-        || remote.attachment == former
+      local.attachment == remote.attachment || local.attachment == baseAttachment
+        || remote.attachment == baseAttachment
     else {
       clashes += 1
       return
     }
     var content = SyncContent()
-    // A side's own bytes stay where they say the result. What both sides say has come already.
+    // If a side's object equals the result, its bytes are used; the remote's first: already there.
     content.value =
       result == theirs ? remote.value : result == mine ? local.value : Array(result.text)
     content.labels = Self.labels(local.labels, remote.labels, conflict.base?.labels ?? [])
     content.maxAgeSeconds = Self.changed(
       local.maxAgeSeconds, remote.maxAgeSeconds, conflict.base.map(\.maxAgeSeconds))
-    content.attachment = Self.changed(local.attachment, remote.attachment, former)
+    content.attachment = Self.changed(local.attachment, remote.attachment, baseAttachment)
     // A hash of either side does not fit what was made of both.
     if local.value == remote.value {
       content.hash = Self.changed(local.hash, remote.hash, conflict.base.map(\.hash))
@@ -230,7 +230,7 @@ struct FieldMerge {
     if content.fitsEntry { merged = content }
   }
 
-  /// Labels that either side added, less those that either took away.
+  /// The labels that either side added, without those that either removed.
   private static func labels(_ local: [EntryLabel], _ remote: [EntryLabel], _ base: [EntryLabel])
     -> [EntryLabel]
   {
@@ -239,7 +239,7 @@ struct FieldMerge {
     return kept.union(added).sorted()
   }
 
-  /// The remote side of what the local one has left alone.
+  /// The local value, or the remote one if the local side has not changed it.
   private static func changed<T: Equatable>(_ local: T, _ remote: T, _ base: T?) -> T {
     local == base ? remote : local
   }
@@ -265,13 +265,13 @@ struct FieldMerge {
 }
 
 extension SyncContent {
-  /// Whether a store takes it.
+  /// Whether it is within the limits of an entry.
   var fitsEntry: Bool {
     value.count <= Limits.valueBytes && labels.count <= Limits.labelsPerEntry
   }
 }
 
-/// A field that both sides have changed, each in its way, or hold differently without a base.
+/// A field that both sides have changed to different values, or that differs without a base.
 public struct FieldClash: Sendable, Hashable {
   /// The outcome for the field.
   public enum Choice: Sendable, Hashable {
@@ -279,7 +279,7 @@ public struct FieldClash: Sendable, Hashable {
     case local
     /// The value of the feed.
     case remote
-    /// A JSON text made of both. One that is no JSON counts as ``fallback``.
+    /// A JSON text made of both. Invalid JSON counts as ``fallback``.
     case value([UInt8])
     /// The fallback decides on the whole value.
     case fallback
@@ -289,12 +289,11 @@ public struct FieldClash: Sendable, Hashable {
 
   /// The names from the outermost object to the field.
   public var path: [String]
-  /// The field's JSON text in what both changes were made upon; nil when it was not there, or
-  /// nobody knows any more.
+  /// The field's JSON text in the base; nil if it had no such field, or is unknown.
   public var base: [UInt8]?
-  /// Its JSON text in this store; nil when it was taken away.
+  /// Its JSON text in this store; nil if it was removed.
   public var local: [UInt8]?
-  /// Its JSON text in the feed; nil when it was taken away.
+  /// Its JSON text in the feed; nil if it was removed.
   public var remote: [UInt8]?
   /// When the local change was committed, as in ``Conflict/localTime``.
   public var localTime: Timestamp
@@ -317,26 +316,26 @@ public struct FieldClash: Sendable, Hashable {
 
 /// Decides fields that both sides have changed. It must be a pure function, as a resolver is.
 public struct FieldClashRule: Sendable {
-  /// Nil to do as the fallback says of the whole value.
+  /// Nil to follow the fallback's decision on the whole value.
   private let body: (@Sendable (FieldClash) -> FieldClash.Choice)?
 
-  /// A rule of the program's own.
-  /// - Parameter body: decides, by the path for example; a pure function.
+  /// A rule that the program implements.
+  /// - Parameter body: decides, for example by the path; a pure function.
   public init(_ body: @escaping @Sendable (FieldClash) -> FieldClash.Choice) {
     self.body = body
   }
 
   private init() { body = nil }
 
-  /// Each such field is taken from the side that the fallback would let win with the whole value.
-  /// Where the fallback asks, keeps both or merges, it decides on the whole value.
+  /// Each such field gets the value of the side that the fallback would let win as a whole. If the
+  /// fallback asks, keeps both or merges, it decides on the whole value.
   public static let asFallback = FieldClashRule()
-  /// Such fields keep what this store holds.
+  /// Such fields keep this store's values.
   public static let local = FieldClashRule { _ in .local }
-  /// Such fields get what the feed holds.
+  /// Such fields get the feed's values.
   public static let remote = FieldClashRule { _ in .remote }
-  /// Such fields are taken from the change that was committed later, by its writer's clock. Where
-  /// the peer does not say when that was, the user decides.
+  /// Such fields get the value that was committed later, by its writer's clock. If the peer gives
+  /// no commit time, the user decides.
   public static let latest = FieldClashRule { clash in
     clash.remoteTime.map { clash.localTime >= $0 ? .local : .remote } ?? .ask
   }

@@ -6,14 +6,14 @@ internal import TidemarkSyncProtocol
 public struct ParkedEntry: Sendable, Hashable {
   /// The key.
   public var key: Key
-  /// The entry's place in the log: what ``Replicator/retry(_:)`` and ``Replicator/discard(_:)``
-  /// take.
+  /// The entry's place in the log: the argument of ``Replicator/retry(_:)`` and
+  /// ``Replicator/discard(_:)``.
   public var sequence: UInt64
-  /// The operation of the change.
+  /// Whether it is a put or a delete.
   public var kind: ChangeKind
   /// When it was committed.
   public var commitTime: Timestamp
-  /// The peer's words.
+  /// The peer's code and message.
   public var rejection: Rejection
 }
 
@@ -36,7 +36,7 @@ extension HostState {
 }
 
 extension Replicator {
-  /// A receipt for an own entry, which tells what becomes of it at the peer.
+  /// A receipt for an own entry, which gives its outcome at the peer.
   public func receipt(forSequence sequence: UInt64) -> SyncReceipt {
     SyncReceipt(sequence: sequence, host: host)
   }
@@ -46,19 +46,19 @@ extension Replicator {
     write.sequences.map { SyncReceipt(sequence: $0, host: host) }
   }
 
-  /// How much is not synced with this peer.
+  /// Counts of the entries that are not synced with this peer.
   public var pending: PendingSummary {
     get async throws(TidemarkError) { try await host.told { try $0.pendingSummary() } }
   }
 
   /// The entries that the peer has refused, in the order of their sequences.
   ///
-  /// Others go on without them. A new put or delete of the key takes the place of a refused entry.
+  /// Other entries are sent without them. A new put or delete of the key replaces a refused entry.
   public func parked() async throws(TidemarkError) -> [ParkedEntry] {
     try await host.told { try $0.parked() }
   }
 
-  /// Sends a refused entry once more, as a new entry with the same content.
+  /// Sends a refused entry again, as a new entry with the same content.
   /// - Returns: the sequence of the new entry.
   /// - Throws: `invalidArgument` when the entry is not parked any more.
   @discardableResult
@@ -68,24 +68,24 @@ extension Replicator {
     return again
   }
 
-  /// Sends refused entries once more, many in one commit.
-  /// - Returns: the sequences of the new entries. What is not parked any more is passed over.
+  /// Sends refused entries again, many in one commit.
+  /// - Returns: the sequences of the new entries. Entries not parked any more are skipped.
   @discardableResult
   public func retry(all sequences: [UInt64]) async throws(TidemarkError) -> [UInt64] {
     try await rescheduling { try $0.session().retry(sequences) }
   }
 
   /// Gives refused entries up, many in one commit; see ``discard(_:)``.
-  /// - Returns: the keys of pending entries that were to come after them. What is not parked any
-  ///   more is passed over.
+  /// - Returns: the keys of pending entries written `after` them. Entries not parked any more are
+  ///   skipped.
   @discardableResult
   public func discard(all sequences: [UInt64]) async throws(TidemarkError) -> [Key] {
     try await rescheduling { try $0.discard(sequences).dependents }
   }
 
-  /// Gives a refused entry up: its key gets back what the peer has there. Where the log does not
-  /// say what that is, this happens when the peer has been asked.
-  /// - Returns: the keys of pending entries that were to come after it.
+  /// Gives a refused entry up: its key gets the peer's version back. If the log does not have that,
+  /// this happens once the peer has sent it.
+  /// - Returns: the keys of pending entries written `after` it.
   /// - Throws: `invalidArgument` when the entry is not parked any more.
   @discardableResult
   public func discard(_ sequence: UInt64) async throws(TidemarkError) -> [Key] {
@@ -94,7 +94,7 @@ extension Replicator {
     return dependents
   }
 
-  /// The keys on which the resolver leaves the decision to the user, with both sides.
+  /// The conflicts that the resolver leaves to the user, with both versions.
   public func conflicts() async throws(TidemarkError) -> [Conflict] {
     try await host.told { state in
       let session = try state.session()
@@ -103,8 +103,8 @@ extension Replicator {
     }
   }
 
-  /// Decides on a key that ``conflicts()`` has told of. A new put or delete of the key decides,
-  /// too: for the local side.
+  /// Decides a conflict of ``conflicts()``. A new put or delete of the key decides it as well, for
+  /// the local side.
   /// - Throws: `invalidArgument` when there is nothing to decide any more.
   public func decide(
     _ key: some BytesConvertible, _ resolution: Resolution
@@ -117,17 +117,16 @@ extension Replicator {
     try await host.told { try $0.session().decide(bytes, resolution) }
   }
 
-  /// Replicates other entries from now on, while it runs or not: a program that opens one project
-  /// after the other need not make a replicator for each.
+  /// Changes the entries to replicate, whether the replicator runs or not: a program that opens one
+  /// project after another need not make a replicator for each.
   ///
-  /// Entries that lie within the new scope and did not within the one before are found out by a
-  /// comparison, and come. Those that lie outside now stay here as they are, and are not synced any
-  /// more.
+  /// A comparison finds the entries that are in the new scope and were not in the previous one, and
+  /// they are pulled. Those outside of the new scope stay here, and are not synced any more.
   public func setScope(_ scope: SyncScope) async throws(TidemarkError) {
     try await rescheduling { try $0.change(scope) }
   }
 
-  /// Does something that changes what is to be sent, and has the replicator look at once.
+  /// Runs `body`, which changes what is pending, and pokes the replicator.
   private func rescheduling<R: Sendable>(
     _ body: @escaping @Sendable (inout HostState) throws -> R
   ) async throws(TidemarkError) -> R {
@@ -141,26 +140,26 @@ extension Replicator {
 
 /// The outcome of one own entry at a peer.
 public enum SyncOutcome: Sendable, Hashable {
-  /// It counts: it, or the same by somebody else, stands in the peer's feed there.
+  /// The entry, or an equal one by another replica, is in the peer's feed at this position.
   case synced(Position)
-  /// Another entry of its key has taken its place before it was sent, or has won over it.
+  /// Another entry of its key replaced it before it was sent, or won a conflict with it.
   case superseded(by: UInt64)
-  /// The peer will not have it.
+  /// The peer has refused it.
   case parked(Rejection)
-  /// Both sides wrote, and the user is to decide.
+  /// Both sides have changed the key, and the user must decide.
   case needsDecision
-  /// There was nothing to send: it is out of the scope, or not the program's own, or a delete of
-  /// what the peer never had; or compaction has dropped it since.
+  /// There is nothing to send: it is out of the scope, pulled or cached, or a delete of a key that
+  /// the peer never had; or compaction has dropped it.
   case notSent
 }
 
-/// Waits for what becomes of one own entry at a peer.
+/// The way to wait for the outcome of one own entry at a peer.
 public struct SyncReceipt: Sendable {
   /// The entry's place in the log.
   public let sequence: UInt64
   let host: SyncHost
 
-  /// The outcome of the entry; nil as long as nobody knows.
+  /// The outcome of the entry; nil while it is not known.
   public var current: SyncOutcome? {
     get async throws(TidemarkError) {
       let sequence = sequence
@@ -168,7 +167,7 @@ public struct SyncReceipt: Sendable {
     }
   }
 
-  /// Waits until it is known what became of the entry. Cancelling ends the waiting only.
+  /// Waits until the outcome is known. Cancelling ends the wait only, and not the sync.
   /// - Throws: `cancelled`; what reading the log throws.
   public func outcome() async throws(TidemarkError) -> SyncOutcome {
     try await TidemarkError.asSyncError { try await host.changed.first { try await current } }

@@ -2,31 +2,31 @@ public import Tidemark
 public import TidemarkEngine
 internal import TidemarkSyncProtocol
 
-/// The facts that a store knows of a peer.
+/// A peer's status as saved in the store, for a user interface and `logtool peers`.
 public struct PeerInfo: Sendable, Hashable {
   /// The name that the store knows it by.
   public var name: String
-  /// Where it is, as far as its replicator has said.
+  /// Its address, if its replicator was given one.
   public var target: String
-  /// The keys that the store and the peer have in common.
+  /// The entries that are replicated with the peer.
   public var scope: SyncScope
-  /// Everything up to here was taken from its feed.
+  /// Everything in its feed up to here was pulled.
   public var cursor: Position
-  /// How many entries of its feed were not taken yet when it answered last.
+  /// How many entries of its feed were not pulled when it answered last.
   public var entriesToTake: UInt64
-  /// The entries that it lacks.
+  /// Counts of the entries that are not synced with it.
   public var pending: PendingSummary
-  /// When it answered last; nil for never, or not written down.
+  /// When it answered last; nil if never or not saved.
   public var lastSuccess: Timestamp?
-  /// Until when it keeps deletes for this store; nil where that is unknown.
+  /// The end of the lease, until which it keeps deletes for this store; nil if unknown.
   public var leaseEnds: Timestamp?
-  /// The last failure; nil when something has worked since.
+  /// The last failure; nil after a success.
   public var lastError: String?
-  /// When that was.
+  /// When the last failure occurred.
   public var lastErrorTime: Timestamp?
-  /// Whether a replicator of this process has it.
+  /// Whether this process has a replicator of this name.
   public var isLive: Bool
-  /// History that compactions keep for it.
+  /// The history that compaction keeps for it.
   public var held: HeldHistory
 }
 
@@ -36,11 +36,12 @@ extension Store {
     try await onSyncThread { try $0.peers() }
   }
 
-  /// Forgets a peer: what was sent to it and taken from it, what it refused and what is in
-  /// conflict with it, what it calls the keys, and what compactions keep for it. All data stays. If
-  /// it is replicated with again, everything is compared as at the first time. Before somebody else
-  /// signs in use ``Replicator/signOut(_:keeping:)``: what stays counts as unsent.
-  /// - Throws: `invalidArgument` when a replicator of this process has it, or nobody knows it.
+  /// Forgets a peer: its checkpoint, what was sent to it, its parked entries and conflicts, its
+  /// aliases, and the history that compaction keeps for it. All data stays. A later replicator of
+  /// the name starts as with a new peer. Before another user signs in use
+  /// ``Replicator/signOut(_:keeping:)``: after `forget` the data counts as unsent.
+  /// - Throws: `invalidArgument` for an unknown peer, or if this process has a replicator of the
+  ///   name.
   public func forget(peer name: String) async throws(TidemarkError) {
     try await onSyncThread { try $0.forget(peer: name) }
   }
@@ -88,11 +89,11 @@ extension HostState {
       isLive: settings != nil, held: held)
   }
 
-  /// - Parameter isLast: no other peer is left that could know of remote states.
+  /// - Parameter isLast: whether no other peer is left, so that remote states are removed as well.
   fileprivate mutating func forget(isLast: Bool) throws(TidemarkError) {
     guard settings == nil else {
       throw TidemarkError(
-        .invalidArgument, "a replicator named \(name) is there; let go of it first")
+        .invalidArgument, "a replicator named \(name) exists; release it first")
     }
     var batch = OperationBatch()
     try session().records.removeAll(isLast: isLast, into: &batch)
@@ -105,29 +106,29 @@ extension HostState {
 }
 
 extension Store {
-  /// The peer's name for a key: the id that a back end has given it; see `RequestPeer`.
+  /// The alias of a key: the id of its record at the peer's back end; see `RequestPeer`.
   /// - Parameters:
   ///   - key: the key.
   ///   - name: of the peer.
-  /// - Returns: nil where the peer has given none, or has none any more.
+  /// - Returns: nil if the peer has given none, or the record is deleted there.
   public func alias(
     forKey key: some BytesConvertible & Sendable, at name: String
   ) async throws(TidemarkError) -> Alias? {
     try await onSyncThread { try $0.alias(forKey: key, at: name) }
   }
 
-  /// The key that a peer calls so.
+  /// The key whose record at a peer has an alias.
   /// - Parameters:
-  ///   - alias: the id that a back end has given it.
+  ///   - alias: the id that the back end has given to the record.
   ///   - name: of the peer.
-  /// - Returns: nil where no key here is called so.
+  /// - Returns: nil if no key here has the alias.
   public func key(forAlias alias: Alias, at name: String) async throws(TidemarkError) -> Key? {
     try await onSyncThread { try $0.key(forAlias: alias, at: name) }
   }
 }
 
 extension Store.Blocking {
-  /// The peer's name for a key; see ``TidemarkStore/Store/alias(forKey:at:)``.
+  /// The alias of a key; see ``TidemarkStore/Store/alias(forKey:at:)``.
   public func alias(
     forKey key: some BytesConvertible, at name: String
   ) throws(TidemarkError) -> Alias? {
@@ -135,7 +136,7 @@ extension Store.Blocking {
     return try ask(name) { try $0.session().knownAliases().alias(ofKey: bytes) }
   }
 
-  /// The key that a peer calls so; see ``TidemarkStore/Store/key(forAlias:at:)``.
+  /// The key with an alias; see ``TidemarkStore/Store/key(forAlias:at:)``.
   public func key(forAlias alias: Alias, at name: String) throws(TidemarkError) -> Key? {
     try ask(name) { try $0.session().knownAliases().key(ofAlias: alias) }
   }

@@ -3,12 +3,12 @@ public import TidemarkEngine
 internal import TidemarkSyncProtocol
 
 extension Store {
-  /// How much is not synced; see ``PendingSummary`` for what counts.
+  /// Counts of the entries that are not synced; see ``PendingSummary`` for which count.
   ///
-  /// With a replicator of the name that is live this is cheap: only what was written since the
-  /// last call is looked at. Else the log is read from where the peer has come to.
-  /// - Parameter name: of the peer. Nil counts what at least one peer lacks, each entry once; in a
-  ///   store that knows no peer, that is all own entries.
+  /// With a live replicator of the name this is cheap: it reads the entries written since the last
+  /// call. Else it reads the log from the peer's frontier on.
+  /// - Parameter name: of the peer. Nil counts the entries that at least one peer lacks, each once;
+  ///   in a store without peers, that is all own entries.
   public func pending(for name: String? = nil) async throws(TidemarkError) -> PendingSummary {
     try await onSyncThread { try $0.pending(for: name) }
   }
@@ -17,8 +17,8 @@ extension Store {
   /// - Parameters:
   ///   - name: of the peer; nil for the only peer of the store, or for none.
   ///   - label: only entries that carry it.
-  ///   - sequence: where the page before has ended.
-  ///   - limit: most entries of the page.
+  ///   - sequence: the previous page's `next`; 0 for the first page.
+  ///   - limit: the most entries of a page.
   /// - Throws: `invalidArgument` without a name when the store knows several peers.
   public func pendingEntries(
     for name: String? = nil, label: EntryLabel? = nil, after sequence: UInt64 = 0, limit: Int = 1000
@@ -45,7 +45,7 @@ extension Store {
 }
 
 extension Store.Blocking {
-  /// How much is not synced; see ``TidemarkStore/Store/pending(for:)``.
+  /// Counts of the entries that are not synced; see ``TidemarkStore/Store/pending(for:)``.
   public func pending(for name: String? = nil) throws(TidemarkError) -> PendingSummary {
     let names = if let name { [name] } else { try peerNames() }
     return names.count > 1
@@ -93,8 +93,8 @@ extension Store.Blocking {
     try ask(onlyPeer(name)) { try $0.parked() }
   }
 
-  /// Sends refused entries once more, many in one commit; see ``Replicator/retry(all:)``.
-  /// - Returns: the sequences of the new entries. What is not parked any more is passed over.
+  /// Sends refused entries again, many in one commit; see ``Replicator/retry(all:)``.
+  /// - Returns: the sequences of the new entries. Entries not parked any more are skipped.
   @discardableResult
   public func retryParked(all sequences: [UInt64], for name: String? = nil) throws(TidemarkError)
     -> [UInt64]
@@ -103,8 +103,8 @@ extension Store.Blocking {
   }
 
   /// Gives refused entries up, many in one commit; see ``Replicator/discard(all:)``.
-  /// - Returns: the keys of pending entries that were to come after them. What is not parked any
-  ///   more is passed over.
+  /// - Returns: the keys of pending entries written `after` them. Entries not parked any more are
+  ///   skipped.
   @discardableResult
   public func discardParked(all sequences: [UInt64], for name: String? = nil) throws(TidemarkError)
     -> [Key]
@@ -112,7 +112,7 @@ extension Store.Blocking {
     try ask(onlyPeer(name)) { try $0.discard(sequences).dependents }
   }
 
-  /// The only peer of the store, or none, where no name is given.
+  /// The given name; without one the store's only peer, or nil in a store without peers.
   private func onlyPeer(_ name: String?) throws(TidemarkError) -> String? {
     if let name { return name }
     let names = try peerNames()
@@ -124,7 +124,8 @@ extension Store.Blocking {
     return names.first
   }
 
-  /// Does something with the session of a peer, or of none.
+  /// Runs `body` with the session of a peer; without a name with that of no peer, to which every
+  /// own entry is pending.
   func ask<R>(_ name: String?, _ body: (inout HostState) throws -> R) throws(TidemarkError) -> R {
     try SyncHost.of(store, name: name ?? "").toldHere(body)
   }
@@ -136,7 +137,7 @@ public struct PendingEntry: Sendable, Hashable {
   public var key: Key
   /// The entry's place in the log.
   public var sequence: UInt64
-  /// The operation of the change.
+  /// Whether it is a put or a delete.
   public var kind: ChangeKind
   /// Its labels.
   public var labels: [EntryLabel]
@@ -144,15 +145,15 @@ public struct PendingEntry: Sendable, Hashable {
   public var bytes: Int
   /// When it was committed.
   public var commitTime: Timestamp
-  /// How far it has come.
+  /// Its state towards the peer.
   public var state: PendingState
 }
 
-/// Entries that are not synced, a page of them.
+/// A page of the entries that are not synced.
 public struct PendingPage: Sendable, Hashable {
-  /// In the order of their sequences.
+  /// The entries in the order of their sequences.
   public var entries: [PendingEntry]
-  /// The sequence to give for the next page; nil when there is none.
+  /// The `after` of the next page; nil after the last page.
   public var next: UInt64?
 }
 
@@ -180,7 +181,7 @@ extension HostState {
     return summary
   }
 
-  /// How many of the entries that go on by themselves carry each label.
+  /// How many of the entries that need no decision carry each label.
   mutating func pendingByLabel() throws(TidemarkError) -> [EntryLabel: Int] {
     let table = try pending()
     var sets = table.perLabelSet
@@ -224,14 +225,14 @@ extension HostState {
   }
 }
 
-/// How far a key has come towards a peer.
+/// The state of a key towards a peer.
 public enum KeyState: Sendable, Hashable {
-  /// The peer has what the key holds, or it came from there.
+  /// The peer has the key's version, or the version was pulled from it.
   case synced
   /// The key's newest entry is not synced.
   case waiting(PendingState)
-  /// It is none of the peer's business: there is nothing, it is cached, it lies outside of the
-  /// scope, or it was put and deleted before the peer had heard of it.
+  /// The key is not replicated: it has no entry, or one that is cached, or out of the scope; or it
+  /// was put and deleted before it was sent.
   case local
 }
 
@@ -251,21 +252,21 @@ extension HostState {
 }
 
 extension Replicator {
-  /// How far a key has come: for a mark beside a row of a list.
+  /// The state of a key, for a mark beside a row of a list.
   public func state(forKey key: some BytesConvertible) async throws(TidemarkError) -> KeyState {
     try await states(forKeys: [Key(key)])[0]
   }
 
-  /// How far keys have come, in their order.
+  /// The states of keys, in their order.
   public func states(forKeys keys: [Key]) async throws(TidemarkError) -> [KeyState] {
     let bytes = keys.map(\.bytes)
     return try await host.told { try $0.states(ofKeys: bytes) }
   }
 
-  /// How far keys have come, in their order, now and whenever one of them has changed.
+  /// The states of keys, in their order: the present ones, then all whenever one has changed.
   ///
-  /// The sequence ends when its reader stops, and fails when the store does. A slow reader misses
-  /// what lies between, never the last.
+  /// The sequence ends when its reader stops, and throws when the store fails. A slow reader misses
+  /// intermediate states, never the last.
   public func stateChanges(forKeys keys: [Key]) -> AsyncThrowingStream<[KeyState], any Error> {
     let (stream, continuation) = AsyncThrowingStream.makeStream(
       of: [KeyState].self, bufferingPolicy: .bufferingNewest(1))
@@ -280,7 +281,7 @@ extension Replicator {
   }
 
   private func watch(_ keys: [Key], _ body: ([KeyState]) -> Void) async throws {
-    // Writes raise it; the host tells what becomes of them.
+    // Writes raise `written`; their later states raise the host's `changed`.
     let (written, engine) = (Signal(), store.engine)
     let token = engine.observe { written.raise() }
     defer { engine.stopObserving(token) }
@@ -301,7 +302,7 @@ extension Replicator {
 }
 
 extension ObjectCollection {
-  /// How far objects have come towards a peer, by their ids: for a mark beside each row of a list.
+  /// The states of objects towards a peer, by id: for a mark beside each row of a list.
   ///
   /// ```swift
   /// let states = try await notes.syncState(of: list.ids, by: replicator)

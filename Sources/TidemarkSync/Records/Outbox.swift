@@ -1,33 +1,33 @@
 package import TidemarkEngine
 internal import TidemarkSyncProtocol
 
-/// The own changes that a peer has yet to decide on: the one owner of what is sent, waits or is
-/// done with.
+/// Tracks which own changes are pending towards a peer, which wait, and which are decided. It holds
+/// their sequences in the log, and no copies.
 ///
-/// Changes behind the frontier are pending. Up to it they are decided, except those in `pending`,
+/// Changes after the frontier are pending. Up to it they are decided, except those in `pending`,
 /// those in `waiting`, and the batch in flight.
 package struct Outbox: Sendable, Hashable {
   package private(set) var frontier: UInt64 = 0
-  /// All pending changes up to the frontier. A run may also cover entries that are nothing to send:
-  /// the batch builder drops those when it comes to them.
+  /// All pending changes up to the frontier. A run may also cover entries with nothing to send; the
+  /// batch builder drops them.
   package private(set) var pending = SequenceSet()
   package private(set) var waiting = WaitingEntries()
-  /// Most changes of a batch, while it is sought which of them the peer fails on; 0 for no limit.
+  /// The most changes of a batch while halving finds the change that fails; 0 for no limit.
   package var batchLimit: UInt64 = 0
 
   package init() {}
 
-  /// What was read from the log.
+  /// The state as read from the log.
   init(frontier: UInt64, pending: SequenceSet, batchLimit: UInt64 = 0) {
     (self.frontier, self.pending, self.batchLimit) = (frontier, pending, batchLimit)
   }
 
   // MARK: Reading
 
-  /// Whether the own change at a sequence is to be sent.
+  /// Whether the own change at a sequence is pending: not decided, in flight or waiting.
   func isUnsent(_ sequence: UInt64) -> Bool { sequence > frontier || pending.contains(sequence) }
 
-  /// The runs with all changes up to a sequence that are to be sent.
+  /// The runs of all pending changes up to a sequence.
   func unsent(through last: UInt64) -> SequenceSet {
     var runs = pending
     if last > frontier { runs.insert(frontier + 1...last) }
@@ -36,8 +36,7 @@ package struct Outbox: Sendable, Hashable {
 
   // MARK: Changing
 
-  /// Takes entries out that are decided, or about to be. What lies between the frontier and them
-  /// stays pending.
+  /// Removes entries that are decided or will be. Those between the frontier and them stay pending.
   mutating func remove(_ range: ClosedRange<UInt64>) {
     pending.remove(range)
     guard range.upperBound > frontier else { return }
@@ -45,17 +44,17 @@ package struct Outbox: Sendable, Hashable {
     frontier = range.upperBound
   }
 
-  /// Entries up to here were looked at; of those beyond the frontier nothing is pending but what
-  /// `resend` has been told of.
+  /// Moves the frontier past entries that were read; those of them that are pending were added by
+  /// `resend`.
   mutating func advance(through sequence: UInt64) { frontier = max(frontier, sequence) }
 
-  /// A change is not pending any more.
+  /// Records that a change is decided.
   mutating func decide(_ sequence: UInt64) {
     waiting.remove(sequence)
     remove(sequence...sequence)
   }
 
-  /// A change is to be sent, whatever was decided on it before.
+  /// Makes a change pending, even if it was decided.
   mutating func resend(_ sequence: UInt64) {
     waiting.remove(sequence)
     pending.insert(sequence)
@@ -63,38 +62,38 @@ package struct Outbox: Sendable, Hashable {
 
   mutating func resend(_ sequences: SequenceSet) { pending.formUnion(sequences) }
 
-  /// Lets a change wait, which is not sent before it is decided.
+  /// Lets a change wait: it is not sent until a decision or a newer change of its key.
   mutating func wait(_ change: LoggedChange, for reason: WaitReason) {
-    let former = waiting.insert(change, for: reason)
+    let older = waiting.insert(change, for: reason)
     remove(change.sequence...change.sequence)
-    if let former { passOn(former) }
+    if let older { passOn(older) }
   }
 
-  /// A newer change of a key has taken the place of what waited.
-  /// - Returns: whether what waited is to be sent all the same.
+  /// Ends the waiting of a key's older change, since a newer one has replaced it.
+  /// - Returns: whether the older change is to be sent all the same, with its atomic group.
   @discardableResult
   mutating func supersede(_ key: [UInt8], by sequence: UInt64) -> Bool {
-    guard let former = waiting.entry(ofKey: key), former.sequence < sequence,
-      !PlantedSyncBug.isOn(.olderWaitsForEver)
+    guard let older = waiting.entry(ofKey: key), older.sequence < sequence,
+      !PlantedSyncBug.isOn(.olderWaitsForEver)  // A fault that only tests switch on.
     else { return false }
-    waiting.remove(former.sequence)
-    return passOn(former)
+    waiting.remove(older.sequence)
+    return passOn(older)
   }
 
-  /// A change that belongs to a write that applies as a whole goes with that, before what has taken
-  /// its place, unless it was refused or given up.
+  /// Makes a member of an atomic group pending again, since the group is sent as a whole and before
+  /// the newer change, unless the member was refused or given up.
   @discardableResult
-  private mutating func passOn(_ former: WaitingEntries.Entry) -> Bool {
-    guard former.isOfGroup else { return false }
-    switch former.reason {
+  private mutating func passOn(_ older: WaitingEntries.Entry) -> Bool {
+    guard older.isOfGroup else { return false }
+    switch older.reason {
     case .conflict, .needsDecision:
-      pending.insert(former.sequence)
+      pending.insert(older.sequence)
       return true
     case .lost, .parked: return false
     }
   }
 
-  /// Nothing waits, and all is pending: the peer is another one.
+  /// Resets all: nothing waits and everything is pending, for another feed.
   mutating func removeAll() {
     waiting.removeAll()
     (frontier, pending, batchLimit) = (0, SequenceSet(), 0)
@@ -102,11 +101,11 @@ package struct Outbox: Sendable, Hashable {
 
   // MARK: The log's records
 
-  /// Takes over that a change waits, as a record says.
+  /// Restores a waiting change from its record.
   mutating func restore(_ change: LoggedChange?, _ sequence: UInt64, _ reason: WaitReason) {
     waiting.restore(change, sequence, reason)
   }
 
-  /// The records are as this is.
+  /// The records in the log equal the state here.
   mutating func wereWritten() { waiting.wereWritten() }
 }

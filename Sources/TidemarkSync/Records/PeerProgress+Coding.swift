@@ -1,14 +1,14 @@
 internal import TidemarkEngine
 internal import TidemarkSyncProtocol
 
-/// The progress in two parts: the *basis*, a record that seldom changes, and the *step*, which is
-/// written with every commit and is small for that. Their bytes are in `HowReplicationWorks.md`.
+/// The encoding of the progress in two parts: the *basis*, a record that seldom changes, and the
+/// *step*, a small difference to it in every commit. The bytes are in `HowReplicationWorks.md`.
 extension PeerProgress {
   private static let version: UInt8 = 8
-  /// More zeros than can have been left out of a step.
+  /// More zeros than can be left out at the end of a step.
   private static let mostZeros = 96
 
-  /// The id that a number has unless another one is told.
+  /// The id that a batch of a number has unless the step says otherwise.
   func usualID(_ number: UInt64) -> BatchID {
     number == 0 ? .none : BatchID(seed, number)
   }
@@ -17,9 +17,9 @@ extension PeerProgress {
   struct Basis: Sendable, Hashable {
     var epoch: UInt64 = 0
     var pending = SequenceSet()
-    /// The part that stands before the pending runs.
+    /// Its bytes before the pending runs.
     private(set) var head: [UInt8] = []
-    /// Tells its bytes from those of another one, upon which a step would make no sense.
+    /// Checksum of its bytes, so that a step is never applied to another basis.
     var sum: UInt32 = 0
 
     mutating func note(_ bytes: RawSpan) {
@@ -28,11 +28,11 @@ extension PeerProgress {
     }
   }
 
-  /// Whether the pending runs have gone so far from a basis's that a new one is worth its bytes.
+  /// Whether the pending runs differ so much from a basis's that a new one saves bytes.
   ///
-  /// A step with a difference of n bytes, which grows with each, costs as many; a basis costs its
-  /// own. So it is written about as often as makes both together cost least, when the square of the
-  /// difference is some times the basis: a step costs by the root of what is scattered.
+  /// Steps repeat the difference, which grows from step to step; a basis costs its size once. The
+  /// sum of both per step is least if a basis is written when the square of the difference is a
+  /// multiple of the basis's size; a step then costs about the root of that size.
   func isFar(from basis: Basis) -> Bool {
     let difference = outbox.pending.symmetricDifference(basis.pending)
     guard !difference.isEmpty else { return false }
@@ -47,7 +47,7 @@ extension PeerProgress {
     return writer.bytes
   }
 
-  /// The part of a basis that stands before its pending runs.
+  /// The part of a basis before its pending runs.
   func encodedHead(_ epoch: UInt64) -> [UInt8] {
     var writer = ByteWriter()
     writer.u8(Self.version)
@@ -66,7 +66,7 @@ extension PeerProgress {
     return writer.bytes
   }
 
-  /// - Parameter basis: the one that was written last.
+  /// - Parameter basis: the basis that was written last.
   func encodedStep(_ basis: Basis) -> [UInt8] {
     var writer = ByteWriter()
     writer.u8(Self.version)
@@ -133,7 +133,7 @@ extension PeerProgress {
     furthest.offset = cursor.offset &+ UInt64(bitPattern: try reader.zigzag())
     number = try reader.varint()
     let frontier = try reader.varint()
-    guard frontier < .max else { throw FormatError("a frontier that nothing is behind") }
+    guard frontier < .max else { throw FormatError("a frontier at the highest number") }
     guard reader.remaining >= Self.mostZeros else { throw FormatError("a peer's progress is cut") }
     heardThrough = try reader.varint()
     let parts = try reader.u8()
@@ -141,7 +141,7 @@ extension PeerProgress {
     var pending = basis.pending
     if parts & 1 != 0 { pending = try SequenceSet(from: &reader).symmetricDifference(pending) }
     guard pending.first != 0, pending.last ?? 0 < .max else {
-      throw FormatError("pending entries that cannot be")
+      throw FormatError("pending entries with impossible numbers")
     }
     if parts & 2 != 0 { resumption = try reader.blob() }
     if parts & 4 != 0 { resync = try Resync(from: &reader) }
@@ -158,7 +158,7 @@ extension PeerProgress {
     renamedThrough = try reader.varint()
     let refersToBasis = parts & 1 != 0 || !basis.pending.isEmpty
     guard try reader.u32() == (refersToBasis ? basis.sum : 0) else {
-      throw FormatError("a peer's progress refers to what is not there")
+      throw FormatError("a peer's progress is for another basis")
     }
     guard reader.remaining <= Self.mostZeros else {
       throw FormatError("bytes after a peer's progress")
@@ -208,15 +208,15 @@ extension WaitReason {
   }
 }
 
-/// The facts about a peer that a step writes down: how far the store has come with it, the batch
-/// under way, the newest positions, and the pin of what is kept for it. They are in the record of
-/// the pin, so that an edit that is sent by itself costs one record; compaction reads the first
-/// part only. Its bytes are in `HowReplicationWorks.md`.
+/// What every commit saves of a peer: the progress's step, the batch in flight, the newest
+/// positions and the retention pin. All are in the pin's record, so that an edit sent by itself
+/// costs one record; compaction reads only the pin, the first part. The bytes are in
+/// `HowReplicationWorks.md`.
 struct PeerState {
   var progress: PeerProgress
   var basis: PeerProgress.Basis
   var batch: OutgoingBatch?
-  /// The newest runs of the settled ones.
+  /// The newest runs of `settled`, which are not in its own records yet.
   var tail: [SettledRun]
   var settled = SettledRuns()
   var pin: RetentionPin?
@@ -234,7 +234,7 @@ struct PeerState {
     return pin.record(before: writer.bytes)
   }
 
-  /// Reads what stands in the step's record behind the pin.
+  /// Decodes the pin's record after the pin.
   static func decode(_ value: RawSpan, basis: RawSpan) throws(FormatError) -> PeerState {
     var reader = ByteReader(value)
     let step = try reader.blob()
@@ -248,12 +248,11 @@ struct PeerState {
   }
 }
 
-/// A batch that has its number: written to the log before it is sent, so that what is sent again
-/// after a crash is the same.
+/// A batch with its number, saved before it is sent: a retry after a crash sends the same batch.
 package struct OutgoingBatch: Sendable, Hashable {
   package struct Item: Sendable, Hashable {
     package var sequence: UInt64
-    /// The version it was made upon, as far as this peer knows.
+    /// The version in this peer's feed that it was made upon.
     package var base: ChangeBase
   }
 
@@ -303,7 +302,8 @@ extension OutgoingBatch {
 }
 
 extension ChangeBase {
-  /// - Parameter place: its epoch need not be told, and offsets are counted from it.
+  /// - Parameter place: positions of its epoch are coded without it, with the distance of the
+  ///   offset.
   func encode(into writer: inout ByteWriter, _ place: Position) {
     switch self {
     case .absent: writer.u8(0)
@@ -332,14 +332,14 @@ extension ChangeBase {
   }
 }
 
-/// Draws the ids of batches: of a random seed and the batch's number. Every session draws a seed,
-/// and draws another one before it gives a number a second time: what has the same number and id is
-/// the same batch.
+/// Generates batch ids from a random seed and the batch's number, so that usual ids need not be
+/// saved. Every session draws a seed, and another one before it uses a number again: equal number
+/// and id mean the same batch.
 struct BatchNaming {
   private(set) var seed: UInt64 = 0
   private var last: UInt64 = .max
 
-  /// The id of a batch that is being formed; another one each time.
+  /// The id of a batch to be formed; another one at each call.
   /// - Parameter random: draws a seed.
   mutating func next(_ number: UInt64, _ random: () -> UInt64) -> BatchID {
     if number <= last { seed = random() }
@@ -349,15 +349,15 @@ struct BatchNaming {
 }
 
 extension BatchID {
-  /// The id that a seed gives a number.
+  /// The id of a batch of this number with this seed.
   init(_ seed: UInt64, _ number: UInt64) {
     var bits = seed ^ number &* 0x9e37_79b9_7f4a_7c15
     bits = (bits ^ bits >> 30) &* 0xbf58_476d_1ce4_e5b9
     bits = (bits ^ bits >> 27) &* 0x94d0_49bb_1331_11eb
-    // The id of the empty batch in its place, the opposite, is nobody else's then.
+    // With the lowest bit set, its complement is no batch's id: it is that of the empty batch.
     self.init((bits ^ bits >> 31) | 1)
   }
 
-  /// The id of the empty batch that takes this one's place.
+  /// The id of the empty batch that is sent instead if this one is given up.
   var ofEmpty: BatchID { BatchID(~bits) }
 }

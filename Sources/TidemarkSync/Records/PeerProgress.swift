@@ -1,108 +1,109 @@
 internal import TidemarkEngine
 internal import TidemarkSyncProtocol
 
-/// The progress that a store has made with one peer. It is kept in records of the store's log,
-/// written in one batch with the entries that they speak of.
+/// A store's checkpoint for one peer. It is saved in records of the store's log, in one batch with
+/// the entries that it describes.
 package struct PeerProgress: Sendable, Hashable {
-  /// The feed that positions speak of; nil before the first hello.
+  /// The id of the feed whose positions these are; nil before the first hello.
   package var feed: ReplicaID?
-  /// Everything up to here was taken from the feed.
+  /// Everything in the feed up to here was pulled.
   package var cursor = Position.beginning
-  /// The feed's end when this was written: no position that is known lies behind it. A feed that
-  /// does not list it any more was restored from a backup.
+  /// The feed's end when this was saved: no known position is later. A feed without this position
+  /// was restored from a backup.
   package var furthest = Position.beginning
-  /// The last epochs of the feed up to there: of a feed that was restored from a backup they tell
-  /// what it still has, also where it was opened again since the backup.
+  /// The feed's last epochs up to `furthest`. A restored feed lists its own: the common ones show
+  /// how much it still has, also if it was reopened since the backup.
   var epochs: [FeedEpoch] = []
-  /// The bytes that the peer wants to have kept with it.
+  /// Bytes of the peer that are returned to it with the cursor.
   package var resumption: [UInt8] = []
-  /// The last batch of which the verdicts are known.
+  /// The number and id of the last batch whose verdicts are known.
   package var number: UInt64 = 0
   package var batchID = BatchID.none
-  /// The name of this store under which batches are counted.
+  /// This store's replica id, for which the batches are numbered.
   var name = ReplicaID.none
-  /// The seed of the ids of the batches that were formed last.
+  /// The seed of the latest batches' ids.
   var seed: UInt64 = 0
   package var outbox = Outbox()
-  /// The work that has to be done first to put things right; nil when nothing has.
+  /// The resync that has to end before anything else; nil if none is due.
   package var resync: Resync?
-  /// Stands for the scope that the cursor speaks of.
+  /// Fingerprint of the scope for which the cursor is valid.
   package var scope: UInt64 = 0
-  /// Stands for how far the authorization reached then; 0 for everything, or where it is not told.
+  /// Fingerprint of the entries that the authorization covered; 0 for all, or if not given.
   package var reach: UInt64 = 0
-  /// Others may know own changes up to here although the feed has them no more, or has them under a
-  /// former name: it was restored from a backup or made anew, or this store has taken another name.
-  /// 0 as long as none of that has happened.
+  /// Own changes up to here may be known to other replicas although the feed lacks them (restored
+  /// or recreated) or has them under a previous replica id of this store. 0 if neither has
+  /// happened.
   package var heardThrough: UInt64 = 0
-  /// The feed may hold own changes up to here under a former name of this store, by a copy of it
-  /// or by what it was before it was restored. 0 as long as it bears its first name.
+  /// The feed may have own changes up to here under a previous replica id, sent by a copy of this
+  /// store or before it was restored. 0 while it has its first id.
   package var renamedThrough: UInt64 = 0
-  /// Up to here the feed was compared by digest after it was restored, and is read once more for
-  /// own operations: what a key without any version here had in it was deleted there.
+  /// A restored feed was compared by digest up to here, and is pulled again for own changes. For a
+  /// key unknown here, entries up to here are obsolete: the comparison found it absent.
   package var comparedThrough = Position.beginning
 
-  /// A feed that was opened more often since a backup is read from its beginning.
+  /// The most epochs saved: a feed reopened more often since its backup is pulled from the
+  /// beginning.
   static let mostEpochs = 64
 
-  /// The feed as it was known when this was written.
+  /// The feed's range when this was saved.
   var knownRange: FeedRange { FeedRange(epochs: epochs, head: furthest.offset) }
 
-  /// Whether a restored feed is read once more, of which this store may have forgotten what it has
-  /// sent itself: deletes, and what others have taken the place of.
+  /// Whether a restored feed is pulled again: it may have own changes whose entries compaction has
+  /// dropped here, such as deletes.
   var readsAgain: Bool { cursor.offset < comparedThrough.offset }
 
-  /// Batches are counted on from the one with this number.
+  /// Numbers the next batch after this one.
   mutating func count(_ number: UInt64, _ id: BatchID) { (self.number, batchID) = (number, id) }
 
   mutating func note(_ range: FeedRange) {
     furthest = range.headPosition
-    // An epoch belongs to one history only.
+    // Epochs are random, so with the same last one the lists are the same.
     if epochs.last != range.epochs.last { epochs = Array(range.epochs.suffix(Self.mostEpochs)) }
   }
 
-  /// The last own change of which the peer may have heard. It is never none, so that a feed that
-  /// was restored is known for one, also where nothing was ever written.
+  /// The last own change that the peer may have. At least 1, so that `heardThrough` is never 0
+  /// after a restore, even if nothing was ever written.
   var lastSent: UInt64 { max(1, heardThrough, outbox.frontier) }
 }
 
-/// The work that puts things right with a peer before anything else goes on; a part of its
-/// progress.
+/// A resync: work that makes store and feed agree again, before anything is pushed or pulled. It is
+/// a part of the progress, so that a crash does not end it.
 ///
-/// One comparison by digest serves all cases, which are in `HowReplicationWorks.md`, "The resync".
-/// They differ in whether entries that the feed has lost are taken up first (`adopts`): not where a
-/// lease has expired or a cursor was lost. And they differ in where the feed is read on afterwards:
-/// a new feed from its beginning, a restored one from the last common position, and others from the
-/// compared position, unless the cursor stays for own operations (`keepsCursor`).
+/// One comparison by digest serves all cases; see `HowReplicationWorks.md`, "The resync". They
+/// differ in whether entries that the feed has lost are adopted first (`adopts`): not after an
+/// expired lease or a lost cursor. And they differ in where pulling continues: in a new feed from
+/// its beginning, in a restored one from the last common position, else from the compared position,
+/// unless own changes have to be found from the cursor on (`keepsCursor`).
 package struct Resync: Sendable, Hashable {
-  /// The decision about keys that the feed has lost in great number.
+  /// The decision about many keys that the feed does not have any more.
   package enum Purge: UInt8, Sendable, Hashable {
-    /// Up to a bound they go here, too; above it the user decides.
+    /// Up to a limit they are deleted here; above it the user decides.
     case bounded = 0
     /// The user must decide.
     case undecided = 1
-    /// The user wants them to go.
+    /// The user wants them deleted here.
     case allowed = 2
     /// The user wants them back in the feed.
     case refused = 3
   }
 
-  /// Whether entries are to be sought first that came from the feed and stand in it no more.
+  /// Whether first all pulled entries that the feed lost are adopted: written again as own changes.
   package var adopts = false
   /// Whether everything is to be compared by digest.
   package var compares = false
-  /// Entries of the feed up to here were taken from it before.
+  /// Entries of the feed up to this offset were pulled before.
   package var seenThrough: UInt64 = 0
-  /// Whether the feed is read from where the cursor stands all the same, for own operations that
-  /// it may have again.
+  /// Whether pulling continues from the present cursor, for own changes that the feed may have
+  /// again.
   package var keepsCursor = false
-  /// Whether keys that the peer tells nothing of go here without a question: the authorization has
-  /// changed, so that they may lie outside of it. They count as out of scope, not as deleted.
+  /// Whether keys absent at the peer are removed without a question: the authorization has changed
+  /// and may not cover them. They are evicted, as out of scope, not deleted.
   package private(set) var evicts = false
   package var purge = Purge.bounded
-  /// How many keys there are that the user must decide on.
+  /// The number of keys that the user must decide on.
   package var lostKeys: UInt64 = 0
 
-  /// Lets keys go that the peer tells nothing of, also those that the user was asked about.
+  /// Has keys absent at the peer evicted, also those that the user was asked about.
   mutating func evict() {
     evicts = true
     purge = .bounded

@@ -2,11 +2,13 @@ internal import Tidemark
 package import TidemarkEngine
 internal import TidemarkSyncProtocol
 
+/// One peer's records in the log: progress, positions, waiting entries, remote states, pin,
+/// aliases. The session's commits write those that have changed.
 package final class PeerRecords {
   let log: ReplicationLog
   let name: [UInt8]
   private(set) var table: RecordTable
-  /// The progress's basis as it was written last.
+  /// The progress's basis that was written last.
   private var basis = PeerProgress.Basis()
 
   init(_ log: ReplicationLog, peer: [UInt8]) throws(TidemarkError) {
@@ -17,7 +19,7 @@ package final class PeerRecords {
 
   // MARK: Reading
 
-  /// The standing that the log tells; nil where it tells none.
+  /// The state saved in the log; nil if there is none, as for a new peer.
   func savedState() throws(TidemarkError) -> PeerState? {
     guard let first = try table.value(of: .peerProgress, key: name),
       let value = try table.value(of: .pin, key: pinKey)
@@ -38,7 +40,7 @@ package final class PeerRecords {
       saved.progress.outbox.restore(try log.change(at: sequence), sequence, reason)
     }
     saved.settled = try settled(saved.tail)
-    // One that cannot be read keeps everything until it is written again.
+    // While a pin cannot be read, compaction keeps everything.
     saved.pin = try? RetentionPin(decoding: pin.rawSpan)
     return saved
   }
@@ -54,32 +56,29 @@ package final class PeerRecords {
     }
   }
 
-  /// Bytes of the numbers in the keys of positions, and of what waits.
+  /// The bytes of the numbers in the keys of records: of positions, and of waiting entries.
   private static let settledBytes = 4
   private static let waitingBytes = 8
 
-  /// The keys of the peer's numbered records of a type, with the numbers.
+  /// The keys of the peer's records of a numbered type, with their numbers.
   private func numbered(_ type: RecordType, bytes: Int) -> [(key: [UInt8], number: UInt64)] {
     table.keys(of: type)
       .filter { $0.count == name.count + bytes && $0.suffix(name.count).elementsEqual(name) }
       .map { key in (key, key.prefix(bytes).reversed().reduce(0) { $0 << 8 | UInt64($1) }) }
   }
 
-  /// The key of a numbered record: the number, its lowest byte first, and the peer's name.
+  /// The key of a numbered record: the number, little-endian, and the peer's name.
   private func key(_ number: UInt64, bytes: Int) -> [UInt8] {
     (0..<bytes).map { UInt8(truncatingIfNeeded: number >> (8 * $0)) } + name
   }
 
-  /// The version that the feed holds where the value here is another, and the record's sequence.
+  /// A key's remote state, the feed's version beside another local value; and the record's place.
   func remote(ofKey key: [UInt8]) throws(TidemarkError) -> (sequence: UInt64, state: RemoteState)? {
     guard table.has(.remoteState), let sequence = table.sequence(of: .remoteState, key: key),
       let state = try read(.remoteState, key, RemoteState.init(decoding:))
     else { return nil }
     return (sequence, state)
   }
-
-  /// Whether anything was laid beside a key's value here.
-  func hasRemote(ofKey key: [UInt8]) -> Bool { table.sequence(of: .remoteState, key: key) != nil }
 
   var hasRemoteStates: Bool { table.has(.remoteState) }
 
@@ -98,7 +97,7 @@ package final class PeerRecords {
 
   // MARK: Writing
 
-  /// - Returns: the basis, which counts once the commit has succeeded.
+  /// - Returns: the basis, which is in force once the commit has succeeded; see `basisWasWritten`.
   func write(
     _ progress: PeerProgress, _ settled: inout SettledRuns, _ outgoing: OutgoingBatch?,
     _ pin: RetentionPin, into batch: inout OperationBatch
@@ -125,10 +124,10 @@ package final class PeerRecords {
     return written
   }
 
-  /// Takes note of the basis that was written, which is committed.
+  /// Adopts the basis that `write` returned, after its commit.
   func basisWasWritten(_ written: PeerProgress.Basis) { basis = written }
 
-  /// Writes a record, or takes it away if there is one.
+  /// Writes a record, or for an empty value removes it if it exists.
   private func write(
     _ type: RecordType, key: [UInt8], _ value: [UInt8], into batch: inout OperationBatch
   ) throws(TidemarkError) {
@@ -150,7 +149,7 @@ package final class PeerRecords {
     try write(.remoteState, key: key, [], into: &batch)
   }
 
-  /// Writes a record of the peer's by itself.
+  /// Commits one of the peer's records by itself.
   func record(
     _ type: RecordType, _ value: [UInt8], durability: Durability = .buffered
   ) throws(TidemarkError) {
@@ -159,7 +158,7 @@ package final class PeerRecords {
     try note(batch, try log.commit(batch, durability: durability))
   }
 
-  /// Takes note of a batch that was committed, and lists the records when it is time.
+  /// Updates the table by a committed batch, and writes its checkpoint if that is due.
   func note(_ batch: OperationBatch, _ result: CommitResult) throws(TidemarkError) {
     try table.note(batch, result)
     if table.isCheckpointDue { try log.list(&table) }
@@ -168,7 +167,7 @@ package final class PeerRecords {
   var pinKey: [UInt8] { Self.pinPrefix + name }
   private static let pinPrefix = Array("peer ".utf8)
 
-  /// The peers that a store knows, or keeps something for.
+  /// The peers that a store has records of.
   static func names(in table: RecordTable) -> Set<[UInt8]> {
     let pinned = table.keys(of: .pin).filter { $0.starts(with: pinPrefix) }
       .map { Array($0.dropFirst(pinPrefix.count)) }
@@ -179,8 +178,8 @@ package final class PeerRecords {
     try write(.pin, key: pinKey, [], into: &batch)
   }
 
-  /// Takes away everything that is kept of the peer.
-  /// - Parameter isLast: no other peer is left that could know of remote states.
+  /// Removes all records of the peer.
+  /// - Parameter isLast: whether no other peer is left, so that remote states go as well.
   func removeAll(isLast: Bool, into batch: inout OperationBatch) throws(TidemarkError) {
     let kept: [(RecordType, [[UInt8]])] = [
       (.peerProgress, [name]), (.peerStatus, [name]), (.peerBudget, [name]), (.pin, [pinKey]),
@@ -195,11 +194,11 @@ package final class PeerRecords {
   }
 }
 
-/// The records of a feed's clients.
+/// The types of the records that a client of feeds writes.
 extension RecordType {
   /// The part of a peer's progress that seldom changes; the key is the peer's name.
   package static let peerProgress = RecordType(rawValue: 32)
-  /// Where own operations stand in a peer's feed; the key is u32 number and the peer's name.
+  /// The positions of own changes in a peer's feed; the key is u32 number and the peer's name.
   package static let peerSettled = RecordType(rawValue: 34)
   /// The version that a feed holds at a key whose value here is another; the key is that key.
   package static let remoteState = RecordType(rawValue: 35)
@@ -207,16 +206,16 @@ extension RecordType {
   package static let peerStatus = RecordType(rawValue: 36)
   /// The key that an alias names; the key is the peer's name with the alias.
   package static let alias = RecordType(rawValue: 37)
-  /// How much of a day's bytes is used with a peer; the key is the peer's name.
+  /// The bytes of a day's budget used with a peer; the key is the peer's name.
   package static let peerBudget = RecordType(rawValue: 38)
   /// Why an undecided own entry is not sent; the key is u64 sequence and the peer's name.
   package static let peerWaiting = RecordType(rawValue: 39)
-  /// A sign-out that is under way; the key is the peer's name.
+  /// A sign-out that was begun and not finished; the key is the peer's name.
   package static let signOut = RecordType(rawValue: 40)
 }
 
-/// Aliases are records by themselves: named by the peer and the alias, so that an alias never has
-/// two keys; the value is the key. One that was taken away has no value.
+/// Aliases, the ids that a back end gives to keys, are a record each. Its key is the peer's name
+/// with the alias, so that an alias never has two keys; its value is the key, empty if removed.
 extension PeerRecords {
   func aliases() throws(TidemarkError) -> KnownAliases {
     let known = KnownAliases(store: log.storeID, own: log.ownLookup)
@@ -231,7 +230,7 @@ extension PeerRecords {
   }
 
   func write(_ changes: AliasChanges, into batch: inout OperationBatch) throws(TidemarkError) {
-    // In an order, so that the same happens in every run.
+    // Sorted, so that simulations are reproducible.
     let sorted = changes.keys.sorted { $0.key.bytes.lexicographicallyPrecedes($1.key.bytes) }
     for (alias, key) in sorted {
       try RecordTable.add(.alias, key: aliasPrefix + alias.bytes, value: key ?? [], to: &batch)

@@ -2,13 +2,13 @@ internal import Tidemark
 internal import TidemarkEngine
 internal import TidemarkSyncProtocol
 
-/// The state that the feed holds at a key whose local value is another one: a record in the log, so
-/// that both can be read and the next push says what it is based upon.
+/// The feed's version of a key whose local value is another: a record in the log, so that the
+/// resolver and the user have both, and the next push states this version as its base.
 @dynamicMemberLookup
 struct RemoteState: Sendable, Hashable {
-  /// Without its key; a put or a delete.
+  /// The feed's entry without its key; a put or a delete.
   private var entry: FeedEntry
-  /// How often the resolver has run on the key without an end.
+  /// How many times in a row the resolver has decided on the key.
   var rounds: Int
 
   init(_ entry: FeedEntry, rounds: Int = 0) {
@@ -25,16 +25,16 @@ struct RemoteState: Sendable, Hashable {
 
   var isDeleted: Bool { entry.kind == .delete }
 
-  /// When it was committed, or the feed took it where that counts; nil when the peer does not say.
+  /// The commit time, or the feed's if the writer's clock was ahead; nil if the peer gives none.
   var orderedTime: Timestamp? {
     let time = entry.received ?? entry.commitTime
     return time == 0 ? nil : HybridTime(time).orderedTimestamp
   }
 
-  /// Whether the feed has nothing there, not even a delete.
+  /// Whether the feed has no entry of the key, not even a delete.
   var isAbsent: Bool { isDeleted && entry.operation.replica == .none }
 
-  /// Varint rounds; the entry as in a page.
+  /// Varint rounds; then the entry, as in a page.
   func encoded() throws(FormatError) -> [UInt8] {
     var writer = ByteWriter()
     writer.varint(rounds)
@@ -46,7 +46,7 @@ struct RemoteState: Sendable, Hashable {
     let rounds = try reader.varint(atMost: 1 << 20)
     let entry = try FeedEntry(decoding: bytes.extracting(reader.offset..<bytes.byteCount))
     guard entry.kind == .put || entry.kind == .delete, entry.content.blob == nil else {
-      throw FormatError("a version beside a key that is none")
+      throw FormatError("a remote state that is no put or delete")
     }
     self.init(entry, rounds: rounds)
   }

@@ -1,16 +1,16 @@
 internal import TidemarkEngine
 internal import TidemarkSyncProtocol
 
-/// Where own operations stand in the feed: runs of them at even distances.
+/// The feed positions of own changes (of this store) that the peer has applied, as runs at even
+/// distances. They are the bases of later changes, and serve to recognise own entries in pages.
 ///
-/// The newest runs, the *tail*, are written down with every step of the progress, until there are
-/// 8; the others are kept in pieces of 64, each a record, of which only those that changed are
-/// written. A commit keeps a copy to go back to if it fails; the copy shares the bytes of all
-/// pieces that do not change.
+/// The newest runs, the *tail*, are saved with every step of the progress, up to 8; the others in
+/// pieces of 64, each a record, which is written only when changed. A commit works on a copy, so
+/// that a failure changes nothing; copies share the bytes of unchanged pieces.
 package struct SettledRuns: Sendable {
   package typealias Run = SettledRun
 
-  /// Runs that are one record, in its encoding.
+  /// The runs of one record, encoded.
   private struct Piece: Sendable {
     var number: UInt32
     var first: UInt64
@@ -33,12 +33,13 @@ package struct SettledRuns: Sendable {
   private static let runsInTail = 8
 
   private var pieces: [Piece] = []
-  /// The newest runs, behind all pieces.
+  /// The newest runs, after those of all pieces.
   package private(set) var tail: [Run] = []
   private var nextNumber: UInt32 = 0
-  /// The values of records that are not written yet; none of one that is to be taken away.
+  /// The values of records that are not written yet; an empty one removes its record.
   private var changed: [UInt32: [UInt8]] = [:]
-  /// The first sequence and the last offset of those that may lie behind what was read.
+  /// The first sequence and the last offset of the changes that may be later in the feed than the
+  /// cursor.
   private var unread: (first: UInt64, through: UInt64)?
 
   package init() {}
@@ -48,7 +49,7 @@ package struct SettledRuns: Sendable {
   /// All runs, in the order of their sequences.
   package var runs: [Run] { Self.joined(parts.flatMap { $0 }) }
 
-  /// The same, a piece at a time: all of them may be many.
+  /// The same, decoded piece by piece to save memory.
   private var parts: some Sequence<[Run]> {
     (0...pieces.count).lazy.map { $0 < pieces.count ? pieces[$0].runs : tail }
   }
@@ -61,7 +62,7 @@ package struct SettledRuns: Sendable {
     return run?.position(of: sequence)
   }
 
-  /// The index of the last piece that begins at a sequence or before it.
+  /// The index of the last piece that begins at or before a sequence.
   private func pieceIndex(_ sequence: UInt64) -> Int? {
     let index = pieces.partitioningIndex { $0.first > sequence }
     return index > 0 ? index - 1 : nil
@@ -77,7 +78,7 @@ package struct SettledRuns: Sendable {
       let index = pieceIndex(sequence) ?? 0
       let runs = Self.inserting(run, into: pieces[index].runs)
       let fits = runs.count <= Self.runsPerPiece
-      // Halves have room for the next one.
+      // A full piece is split in halves, with room for more.
       replace(index, with: runs, perPiece: fits ? runs.count : runs.count / 2 + 1)
     } else if let last = tail.last?.last, sequence < last {
       tail = Self.inserting(run, into: tail)
@@ -86,20 +87,20 @@ package struct SettledRuns: Sendable {
     }
   }
 
-  /// Forgets everything: the feed is another one.
+  /// Removes everything, for another feed.
   mutating func removeAll() {
     replaceAll(with: [])
     unread = nil
   }
 
-  /// The operations that a feed which goes up to some position only has lost.
+  /// Removes the changes that a restored feed has lost, and returns their sequences.
   /// - Parameter isKept: whether the feed still has a position.
   mutating func removeLost(_ isKept: (Position) -> Bool) -> [UInt64] {
     var lost: [UInt64] = []
     var kept: [Run] = []
     for run in runs {
       var count = run.count
-      // A part of the run may be left.
+      // The feed may have kept a first part of the run.
       if !isKept(Position(epoch: run.epoch, offset: run.lastOffset)) {
         count = 0
         while isKept(Position(epoch: run.epoch, offset: run.offset + count * run.stride)) {
@@ -113,11 +114,11 @@ package struct SettledRuns: Sendable {
     return lost
   }
 
-  /// The runs that are still asked for, if they are no more than half of all: less would not be
-  /// worth writing them anew.
+  /// The runs that are still needed, if these are at most half of all; else nil, since rewriting
+  /// would save too little.
   /// - Parameters:
-  ///   - least: with so many or fewer none is looked at.
-  ///   - isNeeded: whether one of a run's operations may be asked for.
+  ///   - least: with so many runs or fewer there is nothing to prune.
+  ///   - isNeeded: whether the position of one of a run's changes may be asked for.
   func pruned<E: Error>(above least: Int, _ isNeeded: (Run) throws(E) -> Bool) throws(E) -> [Run]? {
     let count = parts.reduce(0) { $0 + $1.count }
     guard count > least else { return nil }
@@ -140,7 +141,7 @@ package struct SettledRuns: Sendable {
     unread = (min(first, unread?.first ?? first), max(through, unread?.through ?? through))
   }
 
-  /// Looks for the operations that stand behind what was read of the feed.
+  /// Computes `unread` anew for a cursor.
   mutating func findUnread(after offset: UInt64) {
     unread = nil
     for part in parts {
@@ -148,9 +149,9 @@ package struct SettledRuns: Sendable {
     }
   }
 
-  /// Everything up to an offset was read.
-  /// - Returns: the first operation that may stand behind it; nil when none does. What stands
-  ///   before it in the feed is older than what is here, and must not be taken for newer.
+  /// The first change that may be later in the feed than the cursor's offset.
+  /// - Returns: its sequence; nil if there is none. Entries pulled before it are older than it and
+  ///   must not win over it.
   mutating func firstUnread(after offset: UInt64) -> UInt64? {
     if let unread, unread.through <= offset { self.unread = nil }
     return unread?.first
@@ -158,11 +159,11 @@ package struct SettledRuns: Sendable {
 
   // MARK: Writing
 
-  /// Records that have to be written besides the tail, which is as it is to be written afterwards:
-  /// the number of each with its value, which is empty for one that is taken away.
+  /// Moves a full tail into pieces, and returns the records to write besides the tail: number and
+  /// value, which is empty for one to remove.
   mutating func drainChanges() -> [(index: UInt32, value: [UInt8])] {
     if tail.count >= Self.runsInTail {
-      // Into the last piece as long as it has room.
+      // The last piece is filled first.
       var (index, runs) = (pieces.count, tail)
       if let last = pieces.last?.runs, last.count < Self.runsPerPiece {
         (index, runs) = (index - 1, last + tail)
@@ -174,7 +175,7 @@ package struct SettledRuns: Sendable {
     return changed.sorted { $0.key < $1.key }.map { (index: $0.key, value: $0.value) }
   }
 
-  /// Puts runs in the place of a piece, or behind all: as many pieces as they need.
+  /// Replaces a piece by runs, or appends them, in as many pieces as they need.
   private mutating func replace(_ index: Int, with runs: [Run], perPiece: Int) {
     var number: UInt32? = index < pieces.count ? pieces[index].number : nil
     var new: [Piece] = []
@@ -189,7 +190,7 @@ package struct SettledRuns: Sendable {
     pieces.replaceSubrange(index..<min(index + 1, pieces.count), with: new)
   }
 
-  /// Runs with another one, of an operation that none of them has; it may lie in a gap of one.
+  /// Inserts a run of one change, which may split a run that has a gap at its sequence.
   private static func inserting(_ added: Run, into runs: [Run]) -> [Run] {
     let index = runs.partitioningIndex { $0.last > added.first }
     guard index < runs.count else { return joined(runs + [added]) }
@@ -204,7 +205,7 @@ package struct SettledRuns: Sendable {
     return joined(result)
   }
 
-  /// Runs, as one where they follow each other without a gap.
+  /// Joins runs that follow each other without a gap.
   private static func joined(_ runs: [Run]) -> [Run] {
     var result: [Run] = []
     for run in runs {
@@ -215,7 +216,7 @@ package struct SettledRuns: Sendable {
 
   // MARK: Reading
 
-  /// - Parameter records: the values of the records, with their numbers.
+  /// - Parameter records: the numbers and values of the records.
   init(decoding records: [(number: UInt32, value: [UInt8])], tail: [Run] = []) throws(FormatError) {
     for record in records {
       guard record.number < Self.mostNumbers else { throw FormatError("too many runs") }
@@ -225,7 +226,7 @@ package struct SettledRuns: Sendable {
     }
     pieces.sort { $0.first < $1.first }
     let bounds = pieces.map { ($0.first, $0.last) } + tail.map { ($0.first, $0.last) }
-    for (former, next) in zip(bounds, bounds.dropFirst()) where former.1 >= next.0 {
+    for (previous, next) in zip(bounds, bounds.dropFirst()) where previous.1 >= next.0 {
       throw FormatError("runs of positions out of order")
     }
     self.tail = tail
@@ -234,16 +235,16 @@ package struct SettledRuns: Sendable {
   private static let mostNumbers: UInt32 = 1 << 30
 }
 
-/// Own operations at even distances, in the log and in the feed: what was sent in one batch, or
-/// edit by edit.
+/// A run: own changes at even distances both in the log and in the feed, such as those of one
+/// batch, or of edits sent one by one.
 package struct SettledRun: Sendable, Hashable {
   package var first: UInt64
   package var count: UInt64
   package var epoch: UInt64
   package var offset: UInt64
-  /// The distance of two sequences.
+  /// The distance of its sequences.
   package var step: UInt64 = 1
-  /// The distance of two offsets.
+  /// The distance of its offsets.
   package var stride: UInt64 = 1
 
   package var last: UInt64 { first + (count - 1) * step }
@@ -251,12 +252,12 @@ package struct SettledRun: Sendable, Hashable {
 
   static let mostDistance: UInt64 = 1 << 16
 
-  /// How many operations stand before a sequence.
+  /// How many changes of the run are before a sequence.
   func count(before sequence: UInt64) -> UInt64 {
     sequence <= first ? 0 : min(count, (sequence - first + step - 1) / step)
   }
 
-  /// Where an operation stands; nil when it is not of this run.
+  /// The position of a change; nil if it is not of this run.
   func position(of sequence: UInt64) -> Position? {
     guard first <= sequence, sequence <= last, (sequence - first) % step == 0 else { return nil }
     return Position(epoch: epoch, offset: offset + (sequence - first) / step * stride)
@@ -266,8 +267,8 @@ package struct SettledRun: Sendable, Hashable {
     (0..<count).lazy.map { first + $0 * step }
   }
 
-  /// Goes on with a run whose operations follow without a gap, here and in the feed.
-  /// - Returns: false when it does not go on so; then nothing has changed.
+  /// Appends a run whose changes follow without a gap, in the log and in the feed.
+  /// - Returns: false if they do not; then nothing has changed.
   mutating func join(_ next: SettledRun) -> Bool {
     guard epoch == next.epoch, step == 1, stride == 1, next.step == 1, next.stride == 1,
       last + 1 == next.first, lastOffset + 1 == next.offset
@@ -276,8 +277,8 @@ package struct SettledRun: Sendable, Hashable {
     return true
   }
 
-  /// Goes on with an operation behind all others, at the distance that it has.
-  /// - Returns: false when it has another one; then nothing has changed.
+  /// Appends a change at the run's distances.
+  /// - Returns: false if its distances differ; then nothing has changed.
   mutating func extend(_ sequence: UInt64, at position: Position) -> Bool {
     guard epoch == position.epoch, position.offset > lastOffset, sequence > last else {
       return false
@@ -295,7 +296,7 @@ package struct SettledRun: Sendable, Hashable {
 }
 
 extension SettledRun {
-  /// Its operations one behind the other; nil where there are none.
+  /// A part of a run; nil if empty.
   init?(_ run: SettledRun, from: UInt64, count: UInt64) {
     guard count > 0 else { return nil }
     self = run
@@ -306,33 +307,33 @@ extension SettledRun {
   }
 }
 
-/// The bytes of settled runs, as in `HowReplicationWorks.md`.
+/// Codes settled runs, as described in `HowReplicationWorks.md`.
 enum SettledRunsCoding {
-  /// - Parameter epoch: the epoch that need not be told.
+  /// - Parameter epoch: the epoch that the first run has unless it states another.
   static func encode(_ runs: ArraySlice<SettledRun>, epoch: UInt64 = 0) -> [UInt8] {
     var writer = ByteWriter()
     writer.u8(2)
-    var former: SettledRun?
+    var previous: SettledRun?
     var distances: (UInt64, UInt64) = (1, 1)
     for run in runs {
-      let isOther = run.epoch != former?.epoch ?? epoch
-      // A run of one has none.
+      let isOther = run.epoch != previous?.epoch ?? epoch
+      // A run of one change has no distances.
       let isUneven = run.count > 1 && (run.step, run.stride) != distances
-      writer.varint(run.first - (former.map { $0.last + 1 } ?? 0))
+      writer.varint(run.first - (previous.map { $0.last + 1 } ?? 0))
       writer.varint(run.count << 2 | (isOther ? 1 : 0) | (isUneven ? 2 : 0))
       if isOther { writer.u64(run.epoch) }
-      writer.zigzag(Int64(bitPattern: run.offset &- (former.map { $0.lastOffset + 1 } ?? 0)))
+      writer.zigzag(Int64(bitPattern: run.offset &- (previous.map { $0.lastOffset + 1 } ?? 0)))
       if isUneven {
         distances = (run.step, run.stride)
         writer.varint(run.step)
         writer.varint(run.stride)
       }
-      former = run
+      previous = run
     }
     return writer.bytes
   }
 
-  /// The first run of a record that ends at a sequence or behind it.
+  /// The first run of a record that ends at or after a sequence.
   static func run(endingFrom sequence: UInt64, in bytes: [UInt8]) -> SettledRun? {
     var found: SettledRun?
     try? read(bytes, 0) { run in
@@ -352,7 +353,7 @@ enum SettledRunsCoding {
     return runs
   }
 
-  /// - Parameter body: returns whether to go on.
+  /// - Parameter body: returns whether to continue.
   private static func read(
     _ bytes: [UInt8], _ first: UInt64, _ body: (SettledRun) -> Bool
   ) throws(FormatError) {
@@ -375,7 +376,7 @@ enum SettledRunsCoding {
     }
   }
 
-  /// Whether a run neither is empty nor goes beyond all numbers.
+  /// Whether a run is not empty and its numbers are within limits.
   private static func isSound(_ run: SettledRun) -> Bool {
     run.count > 0 && run.count < 1 << 46 && run.first < 1 << 62 && run.offset < 1 << 62
       && (1...SettledRun.mostDistance).contains(run.step)

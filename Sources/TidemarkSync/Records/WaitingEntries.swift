@@ -1,36 +1,36 @@
 internal import TidemarkEngine
 package import TidemarkSyncProtocol
 
-/// Why an entry is not sent although it is not decided.
+/// Why an undecided entry is not sent.
 package enum WaitReason: Sendable, Hashable {
-  /// Something else stands in the feed, at this position or behind it; the resolver needs it.
+  /// A conflict: the feed has another version, at this position or later, which the resolver needs.
   case conflict(Position)
-  /// The same, and the feed's policy has decided for it.
+  /// The same, but the feed's policy has decided: the feed's version replaces the local one.
   case lost(Position)
-  /// The peer will not have it.
+  /// The peer has refused it.
   case parked(Rejection)
-  /// The user must decide.
+  /// The resolver left the decision to the user.
   case needsDecision
 }
 
-/// Own entries that are not sent although they are not decided, with the reason: of each key one
-/// at most, since the newest that waits speaks for the key.
+/// Own entries that are neither sent nor decided, with the reason: conflicts and parked entries.
+/// Each key has one at most, the newest, which stands for the key.
 ///
-/// The reasons are kept in the log, a record for each, of which those that changed are written with
-/// the next commit. What the entries are is read from there when a session begins.
+/// Each reason is a record in the log; the next commit writes those that changed. A session reads
+/// the entries themselves from the log when it begins.
 package struct WaitingEntries: Sendable, Hashable {
   struct Entry: Sendable, Hashable {
     var sequence: UInt64
     var key: [UInt8]
     var reason: WaitReason
-    /// Whether it belongs to a write that applies at the peer as a whole.
+    /// Whether it belongs to an atomic group.
     var isOfGroup: Bool
     var isDelete: Bool
   }
 
   private(set) var entries: [UInt64: Entry] = [:]
   private var sequences: [[UInt8]: UInt64] = [:]
-  /// Entries whose records are not as they are here.
+  /// Entries whose records have to be written or removed.
   private(set) var changed: Set<UInt64> = []
 
   package var isEmpty: Bool { entries.isEmpty }
@@ -41,33 +41,33 @@ package struct WaitingEntries: Sendable, Hashable {
   /// Why an entry waits; nil when it does not.
   package subscript(sequence: UInt64) -> WaitReason? { entries[sequence]?.reason }
 
-  /// The entry of a key that waits.
+  /// The key's waiting entry; nil if none waits.
   func entry(ofKey key: [UInt8]) -> Entry? { sequences[key].flatMap { entries[$0] } }
 
-  /// The entries that wait for the remote states of their keys, which the resolver needs: in the
-  /// order of the keys, so that the same happens in every run.
+  /// The entries that wait for the remote states of their keys and the resolver, sorted by key, so
+  /// that simulations are reproducible.
   var conflicts: [Entry] {
     entries.values.filter { $0.reason.position != nil && sequences[$0.key] == $0.sequence }
       .sorted { $0.key.lexicographicallyPrecedes($1.key) }
   }
 
-  /// Lets an entry wait.
-  /// - Returns: the entry of the key that has waited so far and does not any more.
-  mutating func insert(_ change: LoggedChange, for wordyReason: WaitReason) -> Entry? {
-    let reason = wordyReason.bounded
-    let former = entry(ofKey: change.key)
-    if let former {
-      // An older one has nothing to say any more.
-      guard former.sequence <= change.sequence else { return nil }
-      if !PlantedSyncBug.isOn(.olderWaitsForEver) { remove(former.sequence) }
+  /// Adds an entry, or changes its reason.
+  /// - Returns: the key's older entry that this one has replaced.
+  mutating func insert(_ change: LoggedChange, for fullReason: WaitReason) -> Entry? {
+    let reason = fullReason.bounded
+    let waiting = entry(ofKey: change.key)
+    if let waiting {
+      // An older entry does not replace a newer one.
+      guard waiting.sequence <= change.sequence else { return nil }
+      if !PlantedSyncBug.isOn(.olderWaitsForEver) { remove(waiting.sequence) }
     }
     if self[change.sequence] != reason { changed.insert(change.sequence) }
     restore(change, change.sequence, reason)
-    return former?.sequence == change.sequence ? nil : former
+    return waiting?.sequence == change.sequence ? nil : waiting
   }
 
-  /// Takes what the log says.
-  /// - Parameter change: nil for one that went with the history; its record goes, too.
+  /// Restores an entry from its record.
+  /// - Parameter change: nil if compaction has dropped it; then its record is removed as well.
   mutating func restore(_ change: LoggedChange?, _ sequence: UInt64, _ reason: WaitReason) {
     guard let change else {
       changed.insert(sequence)
@@ -90,7 +90,7 @@ package struct WaitingEntries: Sendable, Hashable {
     (entries, sequences) = ([:], [:])
   }
 
-  /// Takes note that the records are as this is.
+  /// Marks all records as written.
   mutating func wereWritten() { changed = [] }
 }
 

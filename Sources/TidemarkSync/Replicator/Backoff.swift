@@ -1,28 +1,30 @@
 package import TidemarkEngine
 
-/// How long to wait after failures: a random time up to a ceiling that doubles with each of them
+/// Computes the waits between retries: random times up to a ceiling that doubles with each failure
 /// ("full jitter": Marc Brooker, Exponential Backoff and Jitter, AWS Architecture Blog, 2015).
 ///
-/// The time that a peer asks for comes before that, and the ceiling is as long at least: clients
-/// that failed at the same instant come back evenly over the length of their pause.
+/// A peer's `Retry-After` is added in front, and the ceiling is at least as long as it: clients
+/// that failed at the same instant then retry evenly spread over a time as long as their pause.
 package struct Backoff: Sendable {
-  /// How long to wait.
+  /// The wait before a retry. A poke, a hint of the program that the peer may answer, ends its last
+  /// part.
   package struct Wait: Sendable, Hashable {
-    /// The part of the wait that not even a poke ends.
+    /// The part of the wait that a poke does not end.
     package var firm: Duration
-    /// All of it, unless a poke ends it.
+    /// The whole wait, unless a poke ends it.
     package var total: Duration
   }
 
-  /// No peer can ask for more patience than this.
+  /// The longest `Retry-After` that is obeyed.
   package static let longestRequest = Duration.seconds(86_400)
-  /// The time that a peer asks for lengthens the random part no further than this.
+  /// The longest ceiling that a `Retry-After` gives the random part.
   package static let longestSpread = Duration.seconds(3600)
 
   private let first: Duration
   private let longest: Duration
   private var failures = 0
-  /// Since when all has worked, in nanoseconds of the monotonic clock; nil after a failure.
+  /// When the first call succeeded since the last failure, in monotonic nanoseconds; nil after a
+  /// failure.
   private var worksSince: UInt64?
 
   package init(first: Duration, longest: Duration) {
@@ -30,15 +32,15 @@ package struct Backoff: Sendable {
     self.longest = max(first, longest)
   }
 
-  /// Something has worked. It ends the growth once all has worked for as long as the first pause: a
-  /// server that answers, but for calls that wait, is not to be asked without end.
+  /// Records a success. It resets the ceiling once calls have succeeded for the first pause: a
+  /// server that fails only long polls must not be called in a tight loop.
   /// - Parameter now: nanoseconds of the monotonic clock.
   package mutating func succeeded(at now: UInt64) { worksSince = worksSince ?? now }
 
   /// Computes how long to wait before the next attempt after a failed call.
   /// - Parameters:
   ///   - now: nanoseconds of the monotonic clock.
-  ///   - retryAfter: what the peer has asked for.
+  ///   - retryAfter: the peer's `Retry-After`.
   package mutating func next(
     _ random: any RandomSource, at now: UInt64, retryAfter: Duration?
   ) -> Wait {

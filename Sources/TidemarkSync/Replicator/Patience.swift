@@ -5,7 +5,7 @@ internal import TidemarkSyncProtocol
 extension HostState {
   private static let longestPatience = Backoff.longestRequest + Backoff.longestSpread
 
-  /// Stores the time before which the peer wants no call (`Retry-After`), so that it also holds
+  /// Saves the time before which the peer wants no call (`Retry-After`), so that it also holds
   /// after a restart.
   mutating func recordPatience(_ time: Duration) throws {
     let time = min(time, Self.longestPatience)
@@ -13,8 +13,8 @@ extension HostState {
     try recordStatus()
   }
 
-  /// The peer's wish to be left alone, as the failure that a call would have; nil where there is
-  /// none. A time that is further away than any that is written down was noted by another clock.
+  /// The error that stands for a saved `Retry-After` that has not passed; nil if there is none. A
+  /// longer rest than `longestPatience` means that the clock was set back, and is ignored.
   mutating func patience() throws(TidemarkError) -> PeerError? {
     _ = try session()
     let now = engine.environment.clock.now().sinceEpoch
@@ -22,6 +22,6 @@ extension HostState {
     let left = Duration.milliseconds(Int64(clamping: status.patienceEnds - now))
     guard left <= Self.longestPatience else { return nil }
     return PeerError(
-      .busy, "it has asked for patience, which ends in \(left.wholeSeconds) s", retryAfter: left)
+      .busy, "it has asked for no calls for \(left.wholeSeconds) s", retryAfter: left)
   }
 }

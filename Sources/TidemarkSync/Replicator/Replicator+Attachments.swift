@@ -2,14 +2,14 @@ public import Tidemark
 internal import TidemarkEngine
 internal import TidemarkSyncProtocol
 
-/// How much of an attachment's content has come.
+/// How much of an attachment's content was fetched.
 public struct AttachmentProgress: Sendable, Hashable {
-  /// Bytes that are here.
+  /// The bytes that this store has.
   public var received: Int
-  /// Bytes of the content as a whole.
+  /// The bytes of the whole content.
   public var length: Int
 
-  /// So many of so many bytes.
+  /// The progress of a fetch.
   public init(received: Int, length: Int) {
     self.received = received
     self.length = length
@@ -17,23 +17,24 @@ public struct AttachmentProgress: Sendable, Hashable {
 }
 
 extension Replicator {
-  /// Fetches the content of the attachment that a key's entry names, unless it is here.
+  /// Fetches the content of the attachment of a key's entry, unless this store has it.
   ///
   /// ```swift
   /// let film = try await replicator.fetchAttachment(forKey: "film/7") { progress in
   ///   show(progress.received, of: progress.length)
   /// }
   /// ```
-  /// It comes in parts, of which one is in memory at a time, and counts once it has the hash that
-  /// the entry names. What has come stays when the call fails, is cancelled, or the process ends,
-  /// and the next call goes on from there. The replicator need not run, and content that a budget
-  /// holds back comes all the same: somebody has asked for it.
+  /// It is fetched in parts, with one in memory at a time, and valid once it has the hash in the
+  /// entry. Parts are kept when the call fails, is cancelled, or the process ends, and the next
+  /// call resumes. The replicator need not run, and its budget does not apply, since the program
+  /// asks for the content.
   /// - Parameters:
-  ///   - key: the key; the peer must have the same attachment there, so replicate first.
-  ///   - progress: told after every part, on whichever thread it came.
-  /// - Returns: reads the content; nil when there is no such key, or its entry names no attachment.
+  ///   - key: the key; the peer must have the same attachment under it, so replicate first.
+  ///   - progress: called before every part and at the end, on any thread.
+  /// - Returns: a reader of the content; nil if there is no such key, or its entry has no
+  ///   attachment.
   /// - Throws: `peerFailed` when the peer fails, or does not have the content; `cancelled`;
-  ///   `noSpace` and whatever else the own store throws.
+  ///   `noSpace` and other errors of this store.
   @discardableResult
   public func fetchAttachment(
     forKey key: some BytesConvertible & Sendable,
@@ -74,12 +75,12 @@ extension Replicator {
         try part.append(bytes, at: offset, now: engine.environment.clock.now().sinceEpoch)
       }
       guard received > offset else {
-        throw PeerError(.malformed, "the peer sends nothing of the content")
+        throw PeerError(.malformed, "the peer sent an empty part of the content")
       }
     }
     try await host.perform { _ in
       do throws(TidemarkError) { _ = try part.finish() } catch {
-        // Somebody else may have fetched the same meanwhile.
+        // Another call may have fetched the same content meanwhile.
         guard try engine.holdContent(of: part.id) != nil else { throw error }
       }
     }

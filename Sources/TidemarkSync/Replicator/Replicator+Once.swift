@@ -1,19 +1,19 @@
 internal import Tidemark
 public import TidemarkEngine
+internal import TidemarkSyncProtocol
 
 extension Replicator {
-  /// Replicates until everything that was pending at the call is settled or parked, or comes after
-  /// what is, and what stood in the feed is taken.
+  /// Replicates until every entry that was pending at the call is synced, parked or blocked by one
+  /// that is, and the feed is pulled to its end.
   ///
-  /// For background tasks and command lines; where the replicator runs already, that one does it.
-  /// As long as a busy peer has asked for patience, also before a restart, it is not called: that
-  /// is a failure, too. What is written meanwhile may go along or stay. What a ``SyncBudget`` does
-  /// not let through is not waited for either: the report says why.
-  /// - Parameter deadline: until when failures of the peer are tried again; at this time the call
-  ///   ends and the report says what is left. Without one the first failure ends it.
+  /// For background tasks and command lines; if the replicator runs already, it does the round.
+  /// Before the end of a peer's `Retry-After`, also one from before a restart, the peer is not
+  /// called: that counts as a failure, too. Entries written meanwhile may be sent or stay pending.
+  /// Entries that a ``SyncBudget`` holds back are not waited for: the report says why.
+  /// - Parameter deadline: until when calls that failed are retried; at this time the call ends and
+  ///   the report says what is left. Without one the first failure ends it.
   /// - Throws: without a deadline, `peerFailed` when the peer fails; in any case
-  ///   `undecidedDeletions`, `tooManyParked`, `cancelled`, and what the own store throws when it
-  ///   fails.
+  ///   `undecidedDeletions`, `tooManyParked`, `cancelled`, and errors of this store.
   public func syncOnce(
     deadline: ContinuousClock.Instant? = nil
   ) async throws(TidemarkError) -> SyncReport {
@@ -24,7 +24,8 @@ extension Replicator {
     let (goal, retries) = (store.lastSequence, deadline != nil)
     if !retries, let busy = try await host.perform({ try $0.patience() }) { throw busy }
     let before = try await host.perform { $0.totals }
-    let outcome = try await within(deadline) { [self] () async throws -> HoldReason? in
+    let end = deadline ?? .now + .seconds(1 << 31)
+    let outcome = try await withDeadline({ end }) { [self] () async throws -> HoldReason? in
       while true {
         if let held = try await drive(.once, { try await $0.once(goal, retries: retries) }) {
           return held
@@ -45,12 +46,12 @@ extension Replicator {
       lastError: isLate ? status.lastError : nil)
   }
 
-  /// Whether waiting does not mend it.
-  private func needsSomebody(_ error: any Error) -> Bool {
+  /// Whether an error needs a decision of the user, so that a retry is useless.
+  private func needsUser(_ error: any Error) -> Bool {
     error is UndecidedDeletions || error is TooManyParked
   }
 
-  /// Makes rounds until everything that was written up to a sequence is settled.
+  /// Makes rounds until everything written up to a sequence is decided and the feed is pulled.
   private func once(_ goal: UInt64, retries: Bool) async throws -> HoldReason? {
     var backoff = newBackoff()
     let direction = configuration.direction
@@ -62,14 +63,14 @@ extension Replicator {
         let held = try await round(fresh: true, pokes: pokes) { state in
           try state.session().isSettled(through: goal, direction)
         }
-        // A change on which the peer has failed, or that it wants later, goes then.
+        // Waits for changes that the peer asked to have resent later.
         guard retries, held == nil, direction.pushes,
           let rest = try await host.perform({ try $0.session().timeToRetry })
         else { return held }
         _ = try await sleep(rest, unless: self.pokes, beyond: pokes)
       } catch {
         try Task.checkCancellation()
-        guard retries, !needsSomebody(error) else {
+        guard retries, !needsUser(error) else {
           await note(error)
           throw error
         }
@@ -78,7 +79,7 @@ extension Replicator {
     }
   }
 
-  /// Lets the replicator that runs do a round at once, and waits for its end.
+  /// Has the running replicator do a round at once, and waits for the end of the round.
   /// - Returns: nil when the replicator was stopped first.
   private func joinRun(retries: Bool) async throws -> HoldReason?? {
     poke()
@@ -86,43 +87,26 @@ extension Replicator {
     let round = try await rounds.first { () -> Round?? in
       let (round, driver) = state.withLock { ($0.lastRound, $0.driver) }
       if let round, round.pokes >= wanted {
-        // A replicator that is stopped stops no other round.
+        // If it was stopped or will retry, another round may still succeed.
         guard case .failure(let error) = round.heldBack,
-          error is CancellationError || retries && !needsSomebody(error)
+          error is CancellationError || retries && !needsUser(error)
         else { return round }
       }
       return driver == .run ? nil : .some(nil)
     }
     return try round.map { try $0.heldBack.get() }
   }
-
-  /// Runs `body`, no longer than until a deadline.
-  /// - Returns: nil when that came first.
-  private func within<R: Sendable>(
-    _ deadline: ContinuousClock.Instant?, _ body: @escaping @Sendable () async throws -> R
-  ) async throws -> R? {
-    guard let deadline else { return try await body() }
-    return try await withThrowingTaskGroup(of: R?.self) { group in
-      group.addTask { try await body() }
-      group.addTask {
-        try await Task.sleep(until: deadline, clock: .continuous)
-        return nil
-      }
-      defer { group.cancelAll() }
-      return try await group.next() ?? nil
-    }
-  }
 }
 
 extension SyncSession {
-  /// Whether everything up to a sequence is settled, parked or left to the user, and all of the
-  /// feed was taken; what others go on writing does not count.
+  /// Whether everything up to a sequence is synced, parked or left to the user, and the feed is
+  /// pulled to its end as known; later writes do not count.
   func isSettled(through sequence: UInt64, _ direction: SyncDirection) -> Bool {
     guard let range, batchInFlight == nil else { return false }
     if direction.pulls, progress.cursor.offset < range.head || isFetching { return false }
     guard !outbox.waiting.values.contains(where: { $0.state == .conflict }) else { return false }
     guard direction.pushes else { return true }
-    // Changes that a resolver has made in answer to a conflict go along.
+    // Changes that a resolver has written are sent as well.
     return outbox.frontier >= max(sequence, resolvedThrough)
       && outbox.pending.first.map { $0 > sequence } ?? true
   }

@@ -3,10 +3,9 @@ public import TidemarkEngine
 internal import TidemarkSyncProtocol
 
 extension Replicator {
-  /// Replicates until the task is cancelled or the store is closed.
-  /// - Throws: `cancelled` when the task is cancelled; what the own store throws when it fails in a
-  ///   way that no waiting mends, `closed` among them; `invalidArgument` when the replicator runs
-  ///   already.
+  /// Replicates in this task, with waits and retries, until it is cancelled or the store is closed.
+  /// - Throws: `cancelled` when the task is cancelled; errors of this store that no retry can mend,
+  ///   such as `closed`; `invalidArgument` when the replicator runs already.
   public func run() async throws(TidemarkError) {
     try await TidemarkError.asSyncError { try await runRounds() }
   }
@@ -24,7 +23,8 @@ extension Replicator {
         let seen = replicator.news.count
         let pokes = replicator.pokes.count
         do {
-          // A poke brings more than the peer said last.
+          // After a poke the round starts with a hello, as the feed may have grown since its last
+          // answer.
           isFresh = isFresh || pokes != poked
           let held = try await replicator.round(fresh: isFresh, pokes: pokes)
           if isFresh { asked = clock.monotonicNanoseconds() }
@@ -44,9 +44,9 @@ extension Replicator {
     throw TidemarkError(.invalidArgument, "the replicator runs already")
   }
 
-  /// Replicates in a task of its own until ``stop()``; does nothing when it does so already.
+  /// Replicates in a task of its own until ``stop()``; does nothing if that runs already.
   ///
-  /// The task keeps the replicator, and so the store. What ends it shows in ``status``.
+  /// The task retains the replicator, and so the store. An error that ends it is in ``status``.
   public func start() {
     poke()
     state.withLock { state in
@@ -59,8 +59,8 @@ extension Replicator {
     }
   }
 
-  /// Ends what ``start()`` began; returns once it has ended. A call that is under way is
-  /// cancelled; what became of it shows when the replicator is started again.
+  /// Ends the task of ``start()`` and returns once it has ended. A call in flight is cancelled; its
+  /// outcome is known when the replicator is started again.
   public func stop() async {
     guard let task = state.withLock({ $0.task }) else { return }
     task.cancel()
@@ -69,8 +69,8 @@ extension Replicator {
 
   // MARK: One driver at a time
 
-  /// Makes the calls for as long as `body` runs.
-  /// - Returns: nil where the replicator runs already.
+  /// Runs `body` as the only driver: of several `run` and `syncOnce` calls one makes the requests.
+  /// - Returns: nil if `run` or `start` drives the replicator already.
   func drive<R: Sendable>(
     _ driver: State.Driver, _ body: (Replicator) async throws -> R
   ) async throws -> R? {
@@ -84,7 +84,7 @@ extension Replicator {
     if other == .run { return nil }
     let engine = store.engine
     let token = engine.observe { [news, pokes, weak engine] in
-      // Nobody who waits for a poke is to wait for ever.
+      // A closed store ends the sleeps that wait for a poke.
       if engine?.reader.isClosed ?? true { pokes.raise() }
       news.raise()
     }
@@ -106,7 +106,7 @@ extension Replicator {
   private func endSession() async {
     _ = try? await host.perform { [owner] state in
       try state.check(owner)
-      // The next driver says hello anew.
+      // The next driver starts with a hello.
       try state.session().disconnect()
       try state.session().writeDown()
       try state.recordLedger()
@@ -120,13 +120,13 @@ extension Replicator {
 
   // MARK: Rounds
 
-  /// Makes calls until there is nothing to do.
+  /// A round: makes calls until there is nothing to do.
   /// - Parameters:
-  ///   - isFresh: whether the peer is asked how far it is, whatever is known of it.
-  ///   - pokes: how many pokes the round answers.
-  ///   - answer: one that has come already.
-  ///   - isDone: asked after every call whether to end earlier.
-  /// - Returns: why something was held back; nil when nothing was.
+  ///   - isFresh: whether the round starts with a hello, which gives the feed's end.
+  ///   - pokes: the number of pokes when the round began, which it answers.
+  ///   - answer: the answer of a long poll, to be handled first.
+  ///   - isDone: called after every answer: whether to end the round early.
+  /// - Returns: why the budget held something back; nil if it did not.
   @discardableResult
   func round(
     fresh isFresh: Bool, pokes: UInt64, _ answer: Heard? = nil,
@@ -171,7 +171,7 @@ extension Replicator {
       guard let call = next.call else {
         if hasAnswer || next.held == nil {
           let time = store.engine.environment.clock.now()
-          // A change on which the peer has failed is still to be sent.
+          // The peer's last failure on a change is shown as long as that change is pending.
           let rest = failure.map { SyncStatus.Failure(message: $0, kind: .unavailable, time: time) }
           change { ($0.lastError, $0.lastSuccess) = (rest, time) }
         }
@@ -180,7 +180,7 @@ extension Replicator {
       change { $0.phase = call.phase }
       await countPending(always: false)
       if call.kind == .pushRequest, direction.pushes {
-        // The next batch is formed while this one travels. What fails now fails then, too.
+        // The next batch is formed while this one is in flight. An error here occurs again later.
         host.performAside { [peer] state in
           if let next = try? state.session().prepareBatch() { peer.prepare(next) }
         }
@@ -191,9 +191,9 @@ extension Replicator {
     }
   }
 
-  /// Tells the session that a call has failed.
+  /// Passes a failed call to the session, and throws.
   func giveUp(_ error: any Error) async throws -> Never {
-    // Any error may come from a peer. What is unknown may pass, so that nothing is given up for it.
+    // A peer may throw any error. An unknown one counts as temporary, so that no batch is given up.
     let failure = error as? PeerError ?? PeerError(.unavailable, "\(error)")
     try await host.perform { [owner] state in
       try state.check(owner)
@@ -204,24 +204,25 @@ extension Replicator {
   }
 }
 
-/// An answer, and the session that has asked.
+/// An answer, and the number of the session that made the request.
 typealias Heard = (answer: WireMessage, session: Int)
 
 extension Result where Failure == any Error {
-  /// The outcome of something that takes its time.
+  /// The outcome of an asynchronous call.
   init(of body: () async throws -> Success) async {
     do { self = .success(try await body()) } catch { self = .failure(error) }
   }
 }
 
 extension HostState {
-  /// Takes an answer and says what comes next.
-  /// - Returns: nil for the call at the end of the round; and why something is held back then.
+  /// Handles an answer and forms the next request.
+  /// - Returns: nil for the call at the end of the round; and why the budget then holds something
+  ///   back.
   fileprivate mutating func advance(
     _ heard: Heard?, _ direction: SyncDirection, _ budget: SyncBudget?,
     until isDone: (inout HostState) throws -> Bool
   ) throws -> (call: WireMessage?, held: HoldReason?) {
-    // Where nothing is to be read or written nothing else would notice.
+    // A session with nothing to read or write would not notice these.
     if engine.reader.isClosed { throw TidemarkError(.closed, "the store is closed") }
     if engine.reader.isSuspended { throw TidemarkError(.suspended, "the store is suspended") }
     let session = try session()
@@ -243,7 +244,7 @@ extension HostState {
       if let entries = session.tooManyWaiting, direction.pushes {
         throw TooManyParked(entries: entries)
       }
-      // Entries that others have written are not known.
+      // With pulls allowed, entries of other replicas may be held back as well.
       let isHeldBack = try reason != nil && (direction.pulls || pendingSummary().entries > 0)
       return (nil, isHeldBack ? reason : nil)
     }
@@ -256,7 +257,7 @@ extension HostState {
     return (call, nil)
   }
 
-  /// Whether a round would end at once, having made no call and found nothing to complain of.
+  /// Whether a round would end at once without a call or an error.
   mutating func hasNothingToDo(_ direction: SyncDirection, _ budget: SyncBudget?) throws -> Bool {
     guard !engine.reader.isClosed, !engine.reader.isSuspended,
       case (let gate?, nil) = try permit(budget)

@@ -2,39 +2,38 @@ internal import Tidemark
 public import TidemarkEngine
 internal import TidemarkSyncProtocol
 
-/// The fate of changes that are not sent when a user signs out.
+/// What happens to unsent changes when a user signs out.
 public enum SignOutMode: Sendable, Hashable {
-  /// They are sent first. If one cannot be until then, since the peer is not there, has refused it
-  /// or is at odds with it, nobody is signed out.
+  /// They are sent first. If one cannot be sent by the deadline, since the peer is unreachable, has
+  /// refused it or is in conflict with it, the sign-out fails.
   case send(until: ContinuousClock.Instant)
-  /// They are given up. Those that are under way may have arrived all the same.
+  /// They are given up. Those in flight may have arrived at the peer all the same.
   case discard
 }
 
 extension Replicator {
-  /// Ends what a user has in this store, before somebody else signs in: the data goes from this
-  /// device and stays at the peer, where the next replicator finds what its user may read.
+  /// Removes a user's data from this store, before another user signs in. It stays at the peer,
+  /// from where the next replicator pulls what its user may read.
   ///
   /// ```swift
   /// try await replicator.signOut(.send(until: .now + .seconds(30)))
   /// replicator = try store.replicator(named: "home", peer: peerOfTheNextUser)
   /// ```
-  /// All entries of class `owned` go that were written up to the call, with what the store knows of
-  /// the peer, and this store takes another name. So nothing that was written before is ever sent
-  /// by a later replicator, of this name or another one. Entries that another known peer's scope
-  /// covers stay, and so do caches. Once it has begun it is carried out to its end, before anything
-  /// else is replicated, also after the process was killed.
+  /// Evicts all entries of class `owned` written up to the call, removes the peer's records, and
+  /// takes another replica id, so that no later replicator ever sends these entries, under this
+  /// name or another. Entries in the scope of another known peer stay, and so do cached ones. Once
+  /// begun it is completed before anything else is replicated, also after the process was killed.
   ///
-  /// This replicator makes no calls any more: those that are under way end, and what they bring is
-  /// not taken. What was deleted so stands in the log's history until a compaction drops it:
-  /// `store.compact(dropHistory: true)` does so at once.
+  /// This replicator makes no calls afterwards; the answers to calls in flight are dropped. The
+  /// log's history has the evicted entries until a compaction: `store.compact(dropHistory: true)`
+  /// drops them at once.
   /// - Parameters:
-  ///   - mode: what becomes of changes that are not sent.
-  ///   - kept: entries that stay all the same, being the device's and not the user's. To the next
-  ///     replicator they are entries of this store like any others, and go by its token.
-  /// - Throws: `unsentChanges` where something cannot be sent, `cancelled`, and whatever else
-  ///   ``syncOnce(deadline:)`` throws, with everything as it was; `invalidArgument` where another
-  ///   peer's scope is everything, which has to be forgotten first; what the own store throws.
+  ///   - mode: what happens to unsent changes.
+  ///   - kept: entries that stay, since they are the device's and not the user's. The next
+  ///     replicator sends them like other entries of this store, with its authorization.
+  /// - Throws: `unsentChanges` if a change cannot be sent, `cancelled`, and other errors of
+  ///   ``syncOnce(deadline:)``, with nothing changed; `invalidArgument` if another peer's scope is
+  ///   everything: forget that peer first; errors of this store.
   public func signOut(
     _ mode: SignOutMode, keeping kept: SyncScope? = nil
   ) async throws(TidemarkError) {
@@ -43,7 +42,7 @@ extension Replicator {
       guard !peer.scope.isEverything else {
         throw TidemarkError(
           .invalidArgument,
-          "the peer \(peer.name) has all entries, too; let go of its replicator and forget it first"
+          "the peer \(peer.name) has every entry; release its replicator and forget it first"
         )
       }
       scopes.append(peer.scope)
@@ -63,13 +62,13 @@ extension Replicator {
     host.changed.raise()
     poke()
     await stop()
-    // The first session that is opened after the record was written carries the sign-out out.
+    // Opening a session carries out the sign-out that was recorded.
     try await host.told { _ = try $0.session() }
   }
 }
 
 extension HostState {
-  /// Records durably that the user signs out, and detaches the replicator from the session.
+  /// Records the sign-out durably, and detaches the replicator from the session.
   fileprivate mutating func signOut(
     _ owner: Int, keeping kept: [SyncScope], isForced: Bool
   ) throws {

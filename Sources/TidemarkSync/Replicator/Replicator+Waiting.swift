@@ -5,18 +5,17 @@ internal import TidemarkSyncProtocol
 extension Replicator {
   // MARK: Nothing to do
 
-  /// Waits for news, here or there.
-  /// - Parameter asked: when the peer has last said how far it is, in nanoseconds of the monotonic
-  ///   clock. Local writes, whoever they are for, put off the next time no further than the poll
-  ///   interval.
-  /// - Returns: whether the peer is to be asked anew how far it is, be there a poke or not.
+  /// Waits for news, a local write or a longer feed, with a long poll if the peer supports it.
+  /// - Parameter asked: when the peer last gave its feed's end, in monotonic nanoseconds. Frequent
+  ///   local writes delay the next hello no longer than the poll interval.
+  /// - Returns: whether the next round starts with a hello even without a poke.
   func idle(_ seen: UInt64, pokes poked: UInt64, asked: inout UInt64) async throws -> Bool {
     let clock = store.engine.environment.clock
     let start = clock.monotonicNanoseconds()
     let left = pollInterval - .nanoseconds(Int64(clamping: start &- asked))
-    // Also where local writes never end.
+    // Checked first, since local writes may never pause.
     if configuration.direction.pulls, left <= .zero { return true }
-    // Something came meanwhile, if only from this replicator's own commits.
+    // A write or poke came meanwhile, perhaps only this replicator's own commit.
     guard news.count == seen else { return false }
     try await host.perform { state in try state.recordStatus() }
     await countPending(always: true)
@@ -28,17 +27,17 @@ extension Replicator {
       return false
     }
     guard peer.capabilities.canWait, configuration.longPoll > .zero else {
-      // Whichever is first: something written here, a poke, or the time.
+      // Ended by a local write, a poke, or the time.
       return try await sleep(min(left, rest ?? left), unless: news, beyond: seen)
     }
     guard let (answer, session) = try await longPoll(seen, pokes: poked) else { return false }
-    // Nothing was to be sent for as long as the call took.
+    // Saves verdicts that are in memory only: no next batch was formed during the long poll.
     try await host.perform { try $0.session().writeDown() }
     asked = clock.monotonicNanoseconds()
     if answer.entries.isEmpty, answer.cursor.offset >= answer.range.head,
       clock.monotonicNanoseconds() &- start < Self.shortestPollNanoseconds
     {
-      // A peer that does not wait although it says so must not be asked without end.
+      // A peer that answers long polls at once must not be called in a tight loop.
       let pause = min(.seconds(1), configuration.pollInterval)
       _ = try await sleep(pause, unless: news, beyond: news.count)
     }
@@ -48,17 +47,17 @@ extension Replicator {
 
   private static let shortestPollNanoseconds: UInt64 = 500_000_000
 
-  /// After how long the peer is asked in any case. One that waits by itself need not be asked
-  /// often, whatever was set for those that do not.
+  /// The interval of the hellos that are a safety net. With long polls at least a second, whatever
+  /// is configured for peers without them.
   private var pollInterval: Duration {
     let waits = peer.capabilities.canWait && configuration.longPoll > .zero
     return max(configuration.pollInterval, waits ? .seconds(1) : .milliseconds(10))
   }
 
-  /// Asks the peer to answer when there is something, and waits for that, for something to be sent
-  /// or for a poke, which end the call. What is written here and not to be sent, such as a cached
-  /// value, does not: each call that is cancelled may cost a connection.
-  /// - Returns: nil when something came here first.
+  /// Makes a pull that the peer answers when its feed has grown. A poke or a local write to be sent
+  /// cancels it; a write that is not sent, such as a cached value, does not, since each cancelled
+  /// call may cost a connection.
+  /// - Returns: nil if a poke or a local write came first.
   private func longPoll(
     _ seen: UInt64, pokes poked: UInt64
   ) async throws -> (PullAnswer, session: Int)? {
@@ -92,9 +91,9 @@ extension Replicator {
 
   // MARK: Held back
 
-  /// So often a clock that was set is noticed.
+  /// The longest sleep, so that a clock that was set is noticed.
   private static let longestHold = Duration.seconds(900)
-  /// A clock that does not go on must not keep anybody busy.
+  /// The shortest sleep, so that a clock that stands still causes no tight loop.
   private static let shortestHoldMilliseconds: Int64 = 1_000
 
   func hold(_ reason: HoldReason, _ seen: UInt64) async throws {
@@ -112,8 +111,8 @@ extension Replicator {
 
   // MARK: After a failure
 
-  /// Waits until it is time to try again.
-  /// - Throws: what cannot be mended by trying again.
+  /// Waits until the next retry, as long as the error and the backoff say.
+  /// - Throws: the error, if no retry can mend it.
   func recover(
     from error: any Error, pokes poked: UInt64, _ backoff: inout Backoff
   ) async throws {
@@ -134,7 +133,7 @@ extension Replicator {
     let wait = backoff.next(
       environment.random, at: environment.clock.monotonicNanoseconds(),
       retryAfter: reason == nil ? asked : configuration.longestRetry)
-    // A poke says that somebody has done something about the reason, and is heeded at once.
+    // A poke means that the reason for the pause may be gone, so it ends the pause at once.
     let firm = reason == nil ? wait.firm : .zero
     if let reason {
       await countPending(always: true)
@@ -147,8 +146,8 @@ extension Replicator {
       showWaiting(for: wait.total)
     }
     try await sleepFirmly(for: firm)
-    // Writes do not end it: of clients that were cut off together, those in use would all be back
-    // together, too.
+    // Local writes do not end the wait: after an outage all clients in use would retry at the same
+    // time.
     _ = try await sleep(wait.total - firm, unless: pokes, beyond: poked)
   }
 
@@ -162,7 +161,7 @@ extension Replicator {
     }
   }
 
-  /// Waits until the time that the peer has asked for before this replicator was started.
+  /// Waits for the end of a `Retry-After` that was saved before this replicator was started.
   func heedPatience() async throws {
     guard let busy = try await host.perform({ try $0.patience() }) else { return }
     let left = busy.retryAfter ?? .zero
@@ -176,7 +175,7 @@ extension Replicator {
     change { $0.phase = .waiting(until: end) }
   }
 
-  /// Takes note of a failure, in the status and now and then in the log.
+  /// Records a failure in the status, and now and then in the log.
   func note(_ error: any Error) async {
     let noted = failure(error)
     change { $0.lastError = noted }
@@ -184,7 +183,7 @@ extension Replicator {
     _ = try? await host.perform { [owner] state in
       try state.check(owner)
       if isOwn {
-        // The session's memory may differ from the log.
+        // After a failed commit the session's memory may differ from the log.
         state.reopen()
       } else {
         (state.status.error, state.status.errorTime) = (noted.message, noted.time.sinceEpoch)
@@ -203,14 +202,14 @@ extension Replicator {
 
   // MARK: Time
 
-  /// Sleeps, counting what is pending every second as long as somebody looks at it, and whatever
-  /// comes meanwhile; only that the store is closed ends it.
+  /// Sleeps through pokes and writes; only closing the store ends it. Observers get the pending
+  /// count every second.
   private func sleepFirmly(for duration: Duration) async throws {
     let clock = store.engine.environment.clock
     let start = clock.monotonicNanoseconds()
     var left = duration
     while left > .zero {
-      // A store that is closed after this pokes.
+      // Read before the check: closing the store pokes, and so ends the sleep.
       let poked = pokes.count
       guard !store.engine.reader.isClosed, try await !sleep(left, unless: pokes, beyond: poked)
       else { return }
@@ -218,8 +217,8 @@ extension Replicator {
     }
   }
 
-  /// Sleeps until a signal is raised more often than that.
-  /// - Returns: whether the time was over first.
+  /// Sleeps until the time is over or a signal's count exceeds `count`.
+  /// - Returns: whether the time was over.
   func sleep(
     _ duration: Duration, unless signal: Signal, beyond count: UInt64
   ) async throws -> Bool {
@@ -242,7 +241,7 @@ extension Replicator {
 }
 
 extension TidemarkError {
-  /// Whether trying again later may help.
+  /// Whether a later retry may succeed.
   var mayPass: Bool {
     switch code {
     case .closed, .poisoned, .readOnly, .permissionDenied, .damaged, .formatTooNew, .formatTooOld,

@@ -1,46 +1,46 @@
 public import Tidemark
 internal import TidemarkEngine
-// Programs import this module alone and find messages and peers with it.
+// Programs that import this module alone see messages and peers as well.
 @_exported public import TidemarkSyncProtocol
 
-/// Replicates a store with one peer: sends what is not synced, and takes what others have written.
+/// Replicates a store with one peer: pushes its unsynced entries, and pulls those of other
+/// replicas.
 ///
 /// ```swift
 /// let replicator = try store.replicator(named: "home", peer: peer)
 /// replicator.start()
 /// for await status in replicator.statuses() { show(status.pending.entries) }
 /// ```
-/// What it knows of the peer is in the store's log under the replicator's name: it goes on where
-/// it was after the process has ended, however that happened. It never makes writers wait; its own
-/// work goes to a thread of its own.
+/// Its checkpoint is in the store's log under the replicator's name, so that it resumes after a
+/// restart or crash. Writers never wait for it; its work is done on a thread of its own.
 ///
-/// Failures of the peer are never final. After one the replicator waits for as long as the peer has
-/// asked for and for a random time whose ceiling grows up to five minutes, and tries again;
-/// ``poke()`` makes it try earlier.
+/// Failures of the peer are never final. After one the replicator waits for the peer's
+/// `Retry-After` and a random time whose ceiling grows up to five minutes, and retries; ``poke()``
+/// makes it retry earlier.
 public final class Replicator: Sendable {
-  /// How a replicator works.
+  /// The options of a replicator.
   public struct Configuration: Sendable {
-    /// Which way entries go.
+    /// The direction: push, pull or both.
     public var direction: SyncDirection
-    /// How long a peer that can wait is asked to wait for something new.
+    /// The length of a long poll, at peers that support it.
     public var longPoll: Duration
-    /// How often a peer that cannot wait is asked.
+    /// The interval of polls at other peers.
     public var pollInterval: Duration
-    /// Ceiling of the time to wait after the first failure; it doubles with every further one.
+    /// Ceiling of the wait after the first failure; it doubles with every further one.
     public var firstRetry: Duration
-    /// Ceiling of the time to wait after many failures. A replicator that is paused asks again
-    /// after so long, or up to twice that.
+    /// Ceiling of the wait after many failures. A paused replicator retries after this time, or up
+    /// to twice that.
     public var longestRetry: Duration
     /// The share of the network that may be used; nil for all of it.
     public var budget: SyncBudget?
     /// The rules for the content of attachments.
     public var attachments: AttachmentPolicy
-    /// Where the peer is, for `logtool peers`; nothing depends on it.
+    /// The peer's address for `logtool peers`; nothing depends on it.
     public var target: String
-    /// How time passes.
+    /// The sleep function, for simulations.
     package var sleep: @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) }
 
-    /// How a replicator works.
+    /// The options of a replicator.
     public init(
       direction: SyncDirection = .both, longPoll: Duration = .seconds(25),
       pollInterval: Duration = .seconds(60), firstRetry: Duration = .seconds(1),
@@ -68,7 +68,7 @@ public final class Replicator: Sendable {
   /// The number by which the host tells this replicator from earlier ones of the same name.
   let owner: Int
   let state = Lock(State())
-  /// Raised by writes, pokes and whatever else ends the waiting.
+  /// Raised by everything that ends waiting for news: writes, pokes, and answers to long polls.
   let news = Signal()
   /// Raised by ``poke()``.
   let pokes = Signal()
@@ -84,20 +84,20 @@ public final class Replicator: Sendable {
     var status = SyncStatus()
     var observers: [Int: AsyncStream<SyncStatus>.Continuation] = [:]
     var nextObserver = 0
-    /// When the pending entries of the status were counted, monotonic nanoseconds.
+    /// When the status's pending entries were counted, in monotonic nanoseconds.
     var counted: UInt64 = 0
-    /// The last entry that was there then; nil before the first count.
+    /// The log's last entry at that time; nil before the first count.
     var countedThrough: UInt64?
-    /// Whether the phase has changed since without a count.
+    /// Whether a count was put off, since much was written and the status has no observers.
     var isCountDue = false
     var lastRound: Round?
   }
 
   /// A round that has ended.
   struct Round {
-    /// How many pokes there had been when it began.
+    /// The number of pokes when it began.
     var pokes: UInt64
-    /// Why something was held back, or the round has failed.
+    /// Why the budget held something back; or the round's error.
     var heldBack: Result<HoldReason?, any Error>
   }
 
@@ -110,7 +110,7 @@ public final class Replicator: Sendable {
         .invalidArgument, "a replicator's name has 1 to \(Self.nameBytes) bytes of UTF-8")
     }
     guard store.engine.configuration.access != .readOnly else {
-      throw TidemarkError(.readOnly, "a replicator writes down how far it is; open for writing")
+      throw TidemarkError(.readOnly, "a replicator saves its progress; open the store for writing")
     }
     self.store = store
     self.name = name
@@ -121,7 +121,7 @@ public final class Replicator: Sendable {
       HostState.Settings(
         scope: scope, resolver: resolver, capabilities: peer.capabilities,
         attachments: configuration.attachments, target: configuration.target))
-    // Once it is taken: `deinit`, which releases it, runs for what fails from here on.
+    // Set last: if `take` throws, `deinit` must not release a host that another replicator owns.
     self.host = host
   }
 
@@ -134,10 +134,10 @@ public final class Replicator: Sendable {
 
   private static let nameBytes = 1024
 
-  /// Goes on at once with what the replicator would do later: after the network has come back,
-  /// after somebody has signed in, when a push notification has arrived.
+  /// Tells the replicator that the peer may have news, or that the network is back or a user has
+  /// signed in: it makes a round at once.
   ///
-  /// It ends a pause, and the waiting after a failure, though not what the peer has asked for.
+  /// It ends a pause and the wait after a failure, except for the peer's `Retry-After`.
   public func poke() {
     pokes.raise()
     news.raise()
@@ -145,15 +145,15 @@ public final class Replicator: Sendable {
 
   // MARK: Status
 
-  /// The status of the replicator. Entries that were written since the pending ones were counted
-  /// are counted at the call, unless a call to the peer is under way.
+  /// The status of the replicator. Entries written since the last count of pending ones are counted
+  /// now, unless a request to the peer is in flight.
   public var status: SyncStatus {
     countHere()
     return state.withLock { $0.status }
   }
 
-  /// The status of the replicator, now, as ``status`` tells it, and after every change. A slow
-  /// reader misses what lies between, never the last.
+  /// The present ``status``, and the status after every change. A slow reader misses intermediate
+  /// ones, never the last.
   public func statuses() -> AsyncStream<SyncStatus> {
     let (stream, continuation) = AsyncStream.makeStream(
       of: SyncStatus.self, bufferingPolicy: .bufferingNewest(Self.bufferedStatuses))
@@ -174,28 +174,28 @@ public final class Replicator: Sendable {
 
   var hasObservers: Bool { state.withLock { !$0.observers.isEmpty } }
 
-  /// Changes the status and tells everybody.
+  /// Changes the status and yields it to all observers.
   func change(_ body: (inout SyncStatus) -> Void) {
     state.withLock { state in
       let before = state.status
       body(&state.status)
       guard state.status != before else { return }
-      // Under the lock, so that all hear the same order; a stream takes it without waiting.
+      // Under the lock, so that all observers get the same order; `yield` does not block.
       for observer in state.observers.values { observer.yield(state.status) }
     }
   }
 }
 
 extension Store {
-  /// A replicator of the store with a peer; it does nothing until it is told to.
+  /// Makes a replicator of the store with a peer; it does nothing until it is started.
   /// - Parameters:
-  ///   - name: what the store knows the peer by: what was sent and taken is remembered under it.
-  ///     At one time there is one replicator of a name.
+  ///   - name: the peer's name in this store, under which the checkpoint is saved. Only one
+  ///     replicator of a name can exist at a time.
   ///   - peer: the remote end.
-  ///   - scope: which entries are sent and taken.
-  ///   - resolver: decides where both sides have written.
-  ///   - configuration: how it works.
-  /// - Throws: `invalidArgument` for a name that is in use, or none; `readOnly`.
+  ///   - scope: the entries to replicate.
+  ///   - resolver: decides conflicts.
+  ///   - configuration: its options.
+  /// - Throws: `invalidArgument` for an empty name, or one in use; `readOnly`.
   public func replicator(
     named name: String, peer: any Peer, scope: SyncScope = .everything,
     resolver: ConflictResolver = .byPolicy,
@@ -207,15 +207,15 @@ extension Store {
   }
 }
 
-/// The pending entries of the status. Every entry is looked at once, which costs more than half of
-/// what it costs to write it: a program that writes while its server is off must not pay for a
-/// number that nobody looks at.
+/// The count of pending entries in the status. It reads every entry once, at more than half of the
+/// cost of writing it: a program that writes while its server is down must not pay for a number
+/// that no observer reads.
 extension Replicator {
-  /// So many new entries are counted whether somebody looks or not.
+  /// The most entries written since the last count that are counted even without observers.
   private static let countedUnasked: UInt64 = 1024
 
-  /// Counts what is pending before the replicator waits; where much was written and nobody looks,
-  /// that is left until somebody does, or until the writers pause.
+  /// Counts the pending entries before a wait; if much was written and there is no observer, the
+  /// count is put off until there is one, or until the writers pause.
   func countUnlessMuch() async {
     let through = state.withLock { $0.countedThrough ?? 0 }
     guard hasObservers || store.lastSequence &- through <= Self.countedUnasked else {
@@ -224,8 +224,8 @@ extension Replicator {
     await countPending(always: true)
   }
 
-  /// Counts what is pending every second: in which something was written, while somebody looks;
-  /// in which next to nothing was, while a count is due.
+  /// Counts once a second: with observers if anything was written, without them if a count is due
+  /// and almost nothing was written.
   func keepCounting() async throws -> Bool {
     while true {
       let (seen, sequence) = (news.count, store.lastSequence)
@@ -237,8 +237,8 @@ extension Replicator {
     }
   }
 
-  /// Brings the pending entries of the status up to date.
-  /// - Parameter always: also when that was done just now.
+  /// Updates the count of pending entries in the status.
+  /// - Parameter always: even without observers, or less than a second after the last count.
   func countPending(always: Bool) async {
     let now = store.engine.environment.clock.monotonicNanoseconds()
     let isDue = state.withLock { state in
@@ -253,7 +253,7 @@ extension Replicator {
     note(pending, through: through)
   }
 
-  /// Counts on the calling thread, unless the count is up to date or a call is under way.
+  /// Counts on the calling thread, unless the count is current or a request is in flight.
   func countHere() {
     let through = store.lastSequence
     let isDue = state.withLock { state in
@@ -268,7 +268,7 @@ extension Replicator {
   func note(_ pending: PendingSummary, through sequence: UInt64) {
     let last = store.lastSequence
     let isCurrent = state.withLock { state in
-      // A count that comes late knows nothing of what was written since.
+      // A late result must not replace one of a longer log.
       guard sequence >= min(state.countedThrough ?? 0, last) else { return false }
       (state.countedThrough, state.isCountDue) = (sequence, false)
       return true

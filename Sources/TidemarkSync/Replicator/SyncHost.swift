@@ -2,15 +2,15 @@ internal import Tidemark
 internal import TidemarkEngine
 internal import TidemarkSyncProtocol
 
-/// The session of one peer name in one store, for all who need it: a replicator, and whoever asks
-/// what is pending. It works on a thread of its own, one thing at a time.
+/// Owns the session of one peer name in one store and serializes its uses, by the replicator and by
+/// reads of pending entries. Work is done on a thread of its own.
 final class SyncHost: Sendable {
   let engine: Engine
   let name: String
-  /// Raised after everything that changes what is known of the peer.
+  /// Raised after every change of the session's state.
   let changed = Signal()
   private let state: Lock<HostState>
-  /// Nil where there are to be no threads.
+  /// Nil if the store uses no threads.
   private let thread: JobThread?
 
   private init(_ engine: Engine, name: String, usesThreads: Bool) throws(TidemarkError) {
@@ -33,10 +33,10 @@ final class SyncHost: Sendable {
 
   private static let hosts = Lock<[Name: Reference]>([:])
 
-  /// The host of a name, which lives as long as somebody has it.
+  /// The only host of a name, which lives as long as a reference to it.
   static func of(_ store: Store, name: String) throws(TidemarkError) -> SyncHost {
     try hosts.withLock { (hosts: inout [Name: Reference]) throws(TidemarkError) in
-      // A host keeps its engine, so that an identifier is not given to another one meanwhile.
+      // A host retains its engine, so an identifier in the table is not another engine's.
       let key = Name(engine: ObjectIdentifier(store.engine), name: name)
       if let host = hosts[key]?.host { return host }
       hosts = hosts.filter { $0.value.host != nil }
@@ -46,15 +46,16 @@ final class SyncHost: Sendable {
     }
   }
 
+  /// Makes a replicator the owner of the session.
   /// - Returns: the number of the owner, to release it with.
-  /// - Throws: `invalidArgument` when another one has it.
+  /// - Throws: `invalidArgument` if another replicator owns it.
   func take(_ settings: HostState.Settings) throws(TidemarkError) -> Int {
     try toldHere { state in
       guard state.settings == nil else {
         throw TidemarkError(
           .invalidArgument,
           "the store has a replicator named \(state.name) already; give this one another name, or "
-            + "let go of the other")
+            + "release the other")
       }
       state.configure(settings)
       return state.owner
@@ -65,7 +66,7 @@ final class SyncHost: Sendable {
 
   // MARK: Working
 
-  /// Does something with the session, on the host's thread.
+  /// Runs `body` with the session's state on the host's thread.
   func perform<R: Sendable>(
     _ body: @escaping @Sendable (inout HostState) throws -> R
   ) async throws -> R {
@@ -77,26 +78,27 @@ final class SyncHost: Sendable {
     }
   }
 
-  /// The same for programs: what fails is told as a `TidemarkError`.
+  /// The same for public API: every error is a `TidemarkError`.
   func told<R: Sendable>(
     _ body: @escaping @Sendable (inout HostState) throws -> R
   ) async throws(TidemarkError) -> R {
     try await TidemarkError.asSyncError { try await perform(body) }
   }
 
-  /// Does something with the session meanwhile, on the host's thread; nothing where it has none.
+  /// Runs `body` on the host's thread without waiting for it; does nothing without a thread.
   func performAside(_ body: @escaping @Sendable (inout HostState) -> Void) {
     thread?.add { [state] in state.withLock { body(&$0) } }
   }
 
-  /// Likewise, on the calling thread, which waits.
+  /// The same on the calling thread, which blocks.
   func toldHere<R>(_ body: (inout HostState) throws -> R) throws(TidemarkError) -> R {
     do { return try state.withLock(body) } catch { throw TidemarkError(sync: error) }
   }
 }
 
+/// The state of a host: its session, opened on demand, the owner's settings and the budget's use.
 struct HostState {
-  /// The wishes of the replicator that has the host.
+  /// The options of the replicator that owns the host.
   struct Settings {
     var scope = SyncScope.everything
     var resolver = ConflictResolver.byPolicy
@@ -107,24 +109,24 @@ struct HostState {
 
   let engine: Engine
   let name: String
-  /// Nil where no replicator has the host: then the scope that was written down counts.
+  /// Nil if no replicator owns the host: then the saved scope is used.
   private(set) var settings: Settings?
-  /// The number of the replicator that has the host, or had it last.
+  /// The number of the replicator that owns the host, or did last.
   private(set) var owner = 0
   private var opened: SyncSession?
-  /// How many sessions there have been: answers to the calls of an earlier one do not count.
+  /// The number of sessions so far: answers to requests of an earlier one are dropped.
   private(set) var sessions = 0
   private var earlier = SyncTotals()
   private var table: PendingTable?
-  /// The facts known of the peer, and when they were written down.
+  /// The peer's status for people; `recorded` is the one saved last.
   var status = PeerStatus()
   var recorded: PeerStatus?
-  /// The use of a day's bytes, and what the log says of it; nil where nobody has asked.
+  /// The budget's use of the day, and the one saved last; nil until a budget needs it.
   var ledger: BudgetLedger?
   var recordedLedger: BudgetLedger?
-  /// The batch that was counted last.
+  /// The batch that the budget counted last.
   var chargedBatch: BatchID?
-  /// Repeated calls, which tell a peer that does not go on.
+  /// Counts repeated calls, to detect a peer that makes no progress.
   var repeats = CallRepeats()
 
   var log: ReplicationLog { ReplicationLog(engine) }
@@ -135,17 +137,17 @@ struct HostState {
   }
 
   mutating func configure(_ settings: Settings?) {
-    // The next session reads from the log what this one knows.
+    // The next session reads its state from the log, so this one saves it.
     try? opened?.writeDown()
     self.settings = settings
     owner += 1
     reopen()
   }
 
-  /// Detaches a replicator, unless another one has taken the host since.
+  /// Detaches a replicator, unless another one owns the host by now.
   mutating func release(_ owner: Int) { if owner == self.owner { configure(nil) } }
 
-  /// - Throws: `closed` for a replicator that does not have the host any more.
+  /// - Throws: `closed` for a replicator that does not own the host any more.
   func check(_ owner: Int) throws(TidemarkError) {
     guard owner == self.owner, settings != nil else {
       throw TidemarkError(.closed, "the user of this replicator has signed out; make another one")
@@ -158,10 +160,10 @@ struct HostState {
     reopen()
   }
 
-  /// The work that has been done since the host was made.
+  /// The totals since the host was made.
   var totals: SyncTotals { earlier + (opened?.totals ?? SyncTotals()) }
 
-  /// The session, read from the log if it is not there.
+  /// The session; it is read from the log if none is open.
   mutating func session() throws(TidemarkError) -> SyncSession {
     if let opened { return opened }
     var session = try newSession(settings ?? Settings())
@@ -170,7 +172,7 @@ struct HostState {
     {
       session = try newSession(settings ?? Settings())
     }
-    // One that cannot be read counts for nothing.
+    // An unreadable status is ignored.
     if let value = try session.records.table.value(of: .peerStatus, key: session.name),
       let known = try? PeerStatus(decoding: value.rawSpan)
     {
@@ -193,18 +195,18 @@ struct HostState {
     return session
   }
 
-  /// Lets go of the session, whose state may not be what the log says: the next one reads it.
+  /// Drops the session, whose state may differ from the log: the next one reads the log.
   mutating func reopen() {
     earlier = totals
     opened = nil
     table = nil
   }
 
-  /// The pending entries now; takes up what was written since it was asked last.
+  /// The table of pending entries, updated by the entries written since the last call.
   mutating func pending() throws(TidemarkError) -> PendingTable {
     let session = try session()
     var now = table ?? PendingTable(after: session.outbox.frontier)
-    // While it is changed nobody else has it, so that nothing is copied.
+    // Unique during the update, so that it is not copied.
     table = nil
     try now.refresh(session)
     table = now
@@ -212,17 +214,17 @@ struct HostState {
   }
 }
 
-/// Counts calls that are made again and again without getting anywhere.
+/// Counts equal calls in a row: a peer whose answers change nothing would be called for ever.
 struct CallRepeats {
   private static let most = 3
   private var last: WireMessage?
   private var count = 0
 
-  /// - Throws: ``PeerError`` when it has been made too often.
+  /// - Throws: ``PeerError`` after too many equal calls.
   mutating func note(_ call: WireMessage) throws(PeerError) {
     let isSame =
       switch (call, last) {
-      // A peer can make us change names, and a budget how much is asked for.
+      // The replica id of a hello, or the limit of a pull, may differ from call to call.
       case (.helloRequest, .helloRequest): true
       case (.pullRequest(let now), .pullRequest(let before)): now.after == before.after
       default: call == last
@@ -236,7 +238,7 @@ struct CallRepeats {
 }
 
 extension HostState {
-  /// The calls that are allowed now, nil for none, and why not all are.
+  /// The calls that the budget allows now, nil for none; and why not all are.
   mutating func permit(
     _ budget: SyncBudget?
   ) throws(TidemarkError) -> (gate: SyncGate?, reason: HoldReason?) {
@@ -255,7 +257,7 @@ extension HostState {
       until: Timestamp(milliseconds: Int64(clamping: ledger.end(now))))
   }
 
-  /// Counts a call that is about to be made, or an answer.
+  /// Charges the budget with a request before it is sent, or with an answer.
   mutating func charge(
     sent: Int = 0, taken: Int = 0, _ budget: SyncBudget?
   ) throws(TidemarkError) {
@@ -271,7 +273,7 @@ extension HostState {
     else { return try record(rounded) }
   }
 
-  /// Writes down what is used exactly, before the replicator ends.
+  /// Saves the exact use at the end of the replicator's work: other records round it up.
   mutating func recordLedger() throws(TidemarkError) {
     guard try session().progress.feed != nil else { return }
     if let ledger, ledger != recordedLedger { try record(ledger) }
@@ -279,7 +281,7 @@ extension HostState {
 
   private mutating func readLedger() throws(TidemarkError) -> BudgetLedger {
     if let ledger { return ledger }
-    // A ledger that cannot be read counts for nothing, as one that was never written.
+    // An unreadable ledger counts as none.
     let read =
       try session().records.table.value(of: .peerBudget, key: Array(name.utf8))
       .flatMap { try? BudgetLedger(decoding: $0.rawSpan) }
@@ -294,10 +296,9 @@ extension HostState {
   }
 }
 
-/// The facts that a store knows of a peer besides its progress, for people: a record in the log,
-/// written now and then. Nothing depends on it but what is shown, the scope that counts where no
-/// replicator gives one, and how long the peer is left alone. Its bytes are in
-/// `HowReplicationWorks.md`.
+/// What a store knows of a peer besides its progress, for people: a record in the log, written now
+/// and then. It is shown, and two fields are used: the scope if no replicator gives one, and the
+/// end of the peer's `Retry-After`. Its bytes are in `HowReplicationWorks.md`.
 struct PeerStatus: Sendable, Hashable {
   private static let version: UInt8 = 2
 
@@ -308,7 +309,7 @@ struct PeerStatus: Sendable, Hashable {
   var leaseEnds: UInt64 = 0
   var errorTime: UInt64 = 0
   var error = ""
-  /// Until when the peer is left alone, since it has asked for that; 0 for no such time.
+  /// The end of the peer's `Retry-After`, before which it is not called; 0 for none.
   var patienceEnds: UInt64 = 0
 
   var encoded: [UInt8] {
@@ -340,13 +341,13 @@ extension PeerStatus {
     leaseEnds = try reader.varint()
     errorTime = try reader.varint()
     error = try reader.text()
-    // The first version did not have it.
+    // Version 1 has no such field.
     if version > 1 { patienceEnds = try reader.varint() }
   }
 }
 
 extension HostState {
-  /// A record is written at most so often when only times have changed, in milliseconds.
+  /// The least milliseconds between two records if only times have changed.
   private static let recordInterval: UInt64 = 60_000
 
   mutating func recordAnswer(_ answer: WireMessage, _ session: SyncSession) {
@@ -362,8 +363,8 @@ extension HostState {
     }
   }
 
-  /// Writes down what is known of the peer, unless that was done just now. One that has never
-  /// answered leaves nothing behind: it may be an address with a slip.
+  /// Saves the status, unless that was done just now. A peer that has never answered gets no
+  /// record: its address may be a typing error.
   mutating func recordStatus() throws(TidemarkError) {
     let session = try session()
     guard session.progress.feed != nil else { return }

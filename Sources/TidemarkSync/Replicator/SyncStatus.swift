@@ -3,43 +3,43 @@ internal import Tidemark
 public import TidemarkEngine
 internal import TidemarkSyncProtocol
 
-/// The activity of a replicator, and how far it is.
+/// The activity of a replicator, its pending entries, counts and last error: for a user interface.
 @dynamicMemberLookup
 public struct SyncStatus: Sendable, Hashable {
   /// The kind of activity.
   public enum Phase: Sendable, Hashable {
-    /// It has not been started, or it was stopped.
+    /// It was not started, or it was stopped.
     case stopped
-    /// It says hello.
+    /// It is making the hello, the first request.
     case connecting
-    /// It sends.
+    /// It is sending entries or attachments.
     case pushing
-    /// It takes.
+    /// It is pulling entries, or comparing.
     case pulling
-    /// Everything is done: it waits for writes, here or there.
+    /// Everything is done: it waits for writes, here or at the peer.
     case idle
-    /// Something failed: it tries again then, or when it is poked, but not as long as the peer has
-    /// asked to be left alone.
+    /// A call failed: it retries at this time, or at a ``Replicator/poke()``, but not before the
+    /// end of the peer's `Retry-After`.
     case waiting(until: Timestamp)
-    /// There is something to send or to take that its ``SyncBudget`` does not let through. It goes
-    /// on by itself: when the day is over, when the network is another, with what is urgent.
+    /// Its ``SyncBudget`` holds entries back. It continues by itself: when the day ends, when the
+    /// network changes, and with urgent entries.
     case heldBack(HoldReason)
-    /// It goes on when somebody has done something about the reason; and it looks again by itself,
-    /// after ``Replicator/Configuration/longestRetry`` to twice that, whether the reason is gone.
+    /// It needs an action of the program or the user. It also retries by itself, after
+    /// ``Replicator/Configuration/longestRetry`` to twice that.
     case paused(PauseReason)
   }
 
-  /// Why a replicator waits for somebody.
+  /// Why a replicator waits for an action of the program or the user.
   public enum PauseReason: Sendable, Hashable {
-    /// The peer says itself that it does not take the authorization, also not a new one;
-    /// ``Replicator/poke()`` tries again at once.
+    /// The peer itself rejects the authorization, also a renewed one; ``Replicator/poke()`` retries
+    /// at once.
     case unauthorized
-    /// The peer says itself that the authorization does not reach so far; ``Replicator/poke()``
-    /// tries again at once.
+    /// The peer itself says that the authorization does not allow the call; ``Replicator/poke()``
+    /// retries at once.
     case forbidden
-    /// The store is suspended; resuming it goes on.
+    /// The store is suspended; the replicator continues when it is resumed.
     case storeSuspended
-    /// So many keys are gone at the peer that somebody has to say what becomes of them here; see
+    /// So many keys are deleted at the peer that the user must decide about them; see
     /// ``Replicator/decideDeletions(_:)``.
     case deletionsToDecide(keys: Int)
     /// So many entries are parked or wait for a decision that nothing more is sent; see
@@ -47,31 +47,31 @@ public struct SyncStatus: Sendable, Hashable {
     case tooManyParked(entries: Int)
   }
 
-  /// Something that failed.
+  /// A failure.
   public struct Failure: Sendable, Hashable {
     /// The reason, for people.
     public var message: String
-    /// The kind of failure of the peer; nil when the own store failed.
+    /// The kind of the peer's failure; nil when this store failed.
     public var kind: PeerError.Kind?
-    /// When.
+    /// When it occurred.
     public var time: Timestamp
   }
 
   /// The replicator's activity.
   public var phase = Phase.stopped
-  /// How much is not synced. ``Replicator/status`` counts at the call, and so does the first of
-  /// ``Replicator/statuses()``; those that follow are as of when the phase last changed, or of a
-  /// second ago at most. While a call to the peer is under way the count is as of its beginning.
-  /// ``Replicator/pending`` is exact at any time.
+  /// The entries that are not synced. ``Replicator/status`` counts at the call, and so does the
+  /// first of ``Replicator/statuses()``; later ones have the count of the last change of phase, or
+  /// of at most a second ago. While a request is in flight the count is that of its beginning.
+  /// ``Replicator/pending`` is always exact.
   public var pending = PendingSummary()
-  /// Counts of what was done since the replicator was made: `status.pushed` is one of them.
+  /// Counters since the replicator was made: `status.pushed` is one of them.
   public var totals = SyncTotals()
-  /// How many entries of the peer's feed are still to be read, own ones and what is passed over
-  /// among them; 0 as long as the peer has not said how far it goes.
+  /// How many entries of the peer's feed are still to be pulled, also those that are then skipped,
+  /// such as own ones; 0 while the feed's end is unknown.
   public var entriesToTake: UInt64 = 0
-  /// The last failure; nil when something has worked since, unless a change rests for it.
+  /// The last failure; nil after a success, unless a change is delayed because of it.
   public var lastError: Failure?
-  /// When the peer answered last; nil for not yet.
+  /// When the peer answered last; nil before the first answer.
   public var lastSuccess: Timestamp?
 
   /// One of the ``totals``.
@@ -80,19 +80,19 @@ public struct SyncStatus: Sendable, Hashable {
   }
 }
 
-/// The outcome of one round of replication.
+/// The outcome of ``Replicator/syncOnce(deadline:)``.
 @dynamicMemberLookup
 public struct SyncReport: Sendable, Hashable {
-  /// Counts of what the round has done: `report.pushed` is one of them.
+  /// Counters of the call's work: `report.pushed` is one of them.
   public var totals = SyncTotals()
   /// The entries that are not synced now.
   public var pending = PendingSummary()
-  /// Whether everything that was pending at the call is settled or parked, and the feed is taken.
-  /// It is not as long as an entry comes after one that waits for the user.
+  /// Whether every entry that was pending at the call is synced or parked, and the feed is pulled
+  /// to its end. False if an entry is written `after` one that waits for the user.
   public var isComplete = false
-  /// The reason for which the ``SyncBudget`` has held something back, if that is why it is not.
+  /// Why the ``SyncBudget`` held entries back, if that is why the report is not complete.
   public var heldBack: HoldReason?
-  /// The failure, if that is why it is not.
+  /// The last failure, if the deadline ended the call.
   public var lastError: SyncStatus.Failure?
 
   /// One of the ``totals``.
@@ -101,37 +101,38 @@ public struct SyncReport: Sendable, Hashable {
   }
 }
 
-/// How much is not synced.
+/// Counts of the entries that are not synced.
 ///
-/// The entries that count: own puts and deletes of class `owned` that are the newest of their key,
-/// within the scope, and without a verdict. What came from a peer does not count, nor do touches
-/// and entries of class `cache`, nor an entry that a newer one of its key has replaced before it
-/// was sent, nor a key that was put and deleted before the peer heard of it. What is in flight
-/// counts until its verdict has come. Entries that wait for the user (parked, or to be decided) are
-/// counted apart. Those that come after one of them count as if they went on by themselves, which
-/// they do when that is settled; ``PendingEntry/state`` tells them from others.
+/// Counted are own puts and deletes of class `owned` that are the newest of their key, within the
+/// scope, and without a verdict. Not counted are entries from a peer, touches, entries of class
+/// `cache`, entries that a newer one replaced before they were sent, and keys that were put and
+/// deleted before they were sent. An entry in flight counts until its verdict. Entries that wait
+/// for the user (parked, or to be decided) are counted separately. Those written `after` one of
+/// them count in ``entries``, since they are sent once it is decided; ``PendingEntry/state`` shows
+/// which they are.
 public struct PendingSummary: Sendable, Hashable {
-  /// How many entries will go on once the peer is there, and what they come after.
+  /// The entries that are sent once the peer can be reached and the entries that they depend on
+  /// are.
   public var entries = 0
   /// The bytes of their keys and values.
   public var bytes = 0
-  /// When the oldest of them was committed.
+  /// When the oldest of these was committed.
   public var oldest: Timestamp?
-  /// How many are in the batch that is under way.
+  /// How many of them are in the batch in flight.
   public var inFlight = 0
-  /// How many the peer has refused.
+  /// How many entries the peer has refused.
   public var parked = 0
-  /// How many the user is to decide.
+  /// How many entries the user must decide on.
   public var needsDecision = 0
 
-  /// Nothing.
+  /// A summary without entries.
   public init() {}
 
-  /// Whether nothing waits for the peer, nor for the user.
+  /// Whether no entry waits for the peer or for the user.
   public var isEmpty: Bool { entries == 0 && parked == 0 && needsDecision == 0 }
 }
 
-/// The status of a replicator, for a view: it follows it as long as it lives.
+/// The status of a replicator as an observable object for views, updated as long as it lives.
 ///
 /// ```swift
 /// let model = SyncStatusModel(replicator)
@@ -139,12 +140,12 @@ public struct PendingSummary: Sendable, Hashable {
 /// ```
 @MainActor @Observable
 public final class SyncStatusModel {
-  /// The status.
+  /// The present status.
   public private(set) var status: SyncStatus
 
   @ObservationIgnored private var task: Task<Void, Never>?
 
-  /// Follows a replicator.
+  /// A model that follows a replicator.
   public init(_ replicator: Replicator) {
     status = replicator.status
     let statuses = replicator.statuses()

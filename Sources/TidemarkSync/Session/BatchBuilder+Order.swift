@@ -1,10 +1,10 @@
 internal import Tidemark
 internal import TidemarkEngine
 
-/// The order of sending: dependencies and priorities.
+/// The order of sending: by `after` (entries that the peer must have first), key and priority.
 extension BatchBuilder {
-  /// Whether a change has to wait for another one, before which it must not be sent.
-  /// - Parameter last: the last changes by key of the group that it goes with.
+  /// Whether a change must wait for the verdict on another one.
+  /// - Parameter last: the last change of each key in its atomic group.
   mutating func isBlocked(
     _ change: LoggedChange, with last: [[UInt8]: UInt64] = [:]
   ) throws(TidemarkError) -> Bool {
@@ -13,7 +13,7 @@ extension BatchBuilder {
     guard !change.attributes.after.isEmpty, !PlantedSyncBug.isOn(.orderIgnored) else {
       return false
     }
-    // An older change of the key is in this batch, and a peer may apply a batch in any order.
+    // The batch has an older change of the key, and a peer may apply a batch in any order.
     if change.attributes.atomicGroup == 0, taken.sends(change.key) { return true }
     for target in change.attributes.after where target < change.sequence {
       if try isOutstanding(target, with: last) {
@@ -25,10 +25,10 @@ extension BatchBuilder {
     return false
   }
 
-  /// Whether the target of an `after:` has no verdict yet: the peer may refuse it, so what comes
-  /// after it cannot go in the same batch, except with its atomic group. A target that was replaced
-  /// before it was sent counts as the change in its place, and as no later one: that may itself
-  /// come after what waits here.
+  /// Whether the target of an `after:` has no verdict yet: the peer may refuse it, so the dependent
+  /// change is not added to its batch, except in one atomic group. Instead of a target that was
+  /// coalesced the change in its place counts, and no later one: it may itself depend on what
+  /// waits.
   private func isOutstanding(
     _ target: UInt64, with last: [[UInt8]: UInt64]
   ) throws(TidemarkError) -> Bool {
@@ -37,7 +37,7 @@ extension BatchBuilder {
     guard position(of: change) == nil else { return false }
     if last[change.key] ?? 0 >= target { return false }
     let newest = try newest(inPlaceOf: change)
-    // A change that waits for the user is never sent once there is a newer one.
+    // A change that waits for the user is not sent once the key has a newer one.
     let isReplaced =
       try log.newestChange(ofKey: change.key).map { $0.sequence > target } ?? true
       && outbox.waiting[target].map { !$0.state.goesOn } ?? false
@@ -48,8 +48,8 @@ extension BatchBuilder {
 
   // MARK: Priority
 
-  /// Whether an entry goes only when nothing else does, or when everything may again; then it is
-  /// kept until then. What others wait for cannot wait for the end.
+  /// Whether a change is put off: below the budget's minimum, or, without one, of a priority below
+  /// 0 and no change waits for it. Those below 0 are noted in `deferred`, and sent last.
   mutating func canWait(_ change: LoggedChange) -> Bool {
     let priority = change.attributes.priority
     let isForEnd = priority < 0 && !deferred.wanted.contains(change.sequence)
@@ -58,7 +58,7 @@ extension BatchBuilder {
     return true
   }
 
-  /// Frees changes that come after others on which there is a verdict now.
+  /// Unblocks changes whose `after` targets have their verdicts.
   mutating func release() throws(TidemarkError) {
     for target in deferred.targets(outside: outbox.pending).sequences
     where try !isOutstanding(target, with: [:]) {
@@ -66,13 +66,13 @@ extension BatchBuilder {
     }
   }
 
-  /// Adds changes of a high priority, before those that were written earlier.
+  /// Adds changes of a priority above 0, ahead of earlier ones.
   mutating func addUrgent() throws(TidemarkError) {
-    // In a narrow gate nothing else is sent that would bring the walk nearer to them.
+    // With a minimum the walk in log order does not move on, so all of the log is searched.
     try deferred.findUrgent(outbox, in: log, most: least == nil ? DeferredChanges.lookAhead : .max)
     for (sequence, priority) in deferred.urgent where priority >= least ?? .min {
       if isFull { return }
-      // It stays known until its verdict: the batch may be aborted.
+      // It stays in the table until its verdict: the batch may be aborted.
       if !isPending(sequence) { deferred.removeUrgent(sequence) }
       guard outbox.isUnsent(sequence), !deferred.blocked.contains(sequence),
         let change = try log.change(at: sequence)
@@ -81,7 +81,7 @@ extension BatchBuilder {
       let together = isWhole ? try log.atomicGroup(of: change) : [change]
       if try isInFlight(together) { continue }
       guard try !isPreceded(together) else {
-        // It follows the older change in the usual walk, which a narrow gate does not make.
+        // The walk in log order adds it after the older change; with a minimum there is no walk.
         if least == nil { deferred.removeUrgent(sequence) }
         continue
       }
@@ -94,24 +94,24 @@ extension BatchBuilder {
     return false
   }
 
-  /// Whether an older change of one of the keys has to be sent before.
+  /// Whether an older change of one of the keys has to be sent first.
   mutating func isPreceded(_ changes: [LoggedChange]) throws(TidemarkError) -> Bool {
     for change in changes where try isPreceded(change) { return true }
     return false
   }
 
-  /// Only what was put off can be overtaken, and that is to be sent again. Plain changes of a key
-  /// go as one, unless the later one comes after others; several of a group go together.
+  /// Plain changes of a key are coalesced, unless the later one has `after`, and those of an atomic
+  /// group are sent together; any other unsent version of the key has to be sent first.
   private mutating func isPreceded(_ change: LoggedChange) throws(TidemarkError) -> Bool {
     guard change.previous > 0 else { return false }
     let group = change.attributes.atomicGroup
     let goesAlone = group == 0 && !change.attributes.after.isEmpty
     let last = taken[change.key] ?? 0
-    var former = try log.change(at: change.previous)
-    while let version = former, version.sequence > last {
+    var previous = try log.change(at: change.previous)
+    while let version = previous, version.sequence > last {
       if version.kind == .put || version.kind == .delete {
         guard version.isOwn, position(of: version) == nil else { return false }
-        // A waiting change does not count here: it is superseded, or blocks its key.
+        // A waiting change does not count here: it is superseded, or keeps its key waiting.
         if goesAlone || version.attributes.atomicGroup != group,
           outbox.waiting[version.sequence] == nil, isPending(version)
         {
@@ -119,17 +119,17 @@ extension BatchBuilder {
           return true
         }
       }
-      former = try log.change(at: version.previous)
+      previous = try log.change(at: version.previous)
     }
     return false
   }
 }
 
 extension SyncSession {
-  /// So many entries are looked at for what one of them waits for.
+  /// The most entries that are followed along `after`.
   private static let mostTargets = 256
 
-  /// The state of a pending entry: blocked if it comes, over others, after one that waits for the
+  /// The state of a pending entry: blocked if its chain of `after` leads to one that waits for the
   /// user.
   func stateOfUnsent(_ change: LoggedChange) throws(TidemarkError) -> PendingState {
     var left = change.attributes.after.filter { $0 < change.sequence }
@@ -138,7 +138,7 @@ extension SyncSession {
       guard seen.insert(target).inserted, let found = try log.change(at: target), found.isOwn,
         position(of: found) == nil
       else { continue }
-      // A replaced change counts as what replaced it.
+      // Instead of a replaced change its replacement counts.
       let newest = try log.newestChange(ofKey: found.key) ?? found
       guard isPending(found) || isPending(newest) else { continue }
       if let reason = outbox.waiting[newest.sequence], !reason.state.goesOn {
@@ -149,23 +149,22 @@ extension SyncSession {
     return .pending
   }
 
-  /// Whether an entry up to a sequence comes after others that wait for the user, as of the last
-  /// batch.
+  /// Whether a pending entry up to a sequence had to be left out of the last batch, since it waits.
   func isBlocked(through sequence: UInt64) -> Bool {
     deferred.blocked.intersection(outbox.pending).first.map { $0 <= sequence } ?? false
   }
 }
 
-/// Writes that apply at the peer together or not at all.
+/// Atomic groups: changes that apply at the peer together or not at all, always in one batch.
 extension BatchBuilder {
-  /// Adds all pending changes of an atomic group, to one batch.
+  /// Adds all pending changes of a change's atomic group, or none.
   mutating func addGroup(of change: LoggedChange) throws(TidemarkError) {
     var members: [LoggedChange] = []
     for member in try log.atomicGroup(of: change) where member.isOwn {
       if try !log.isEvicted(member) { members.append(member) }
     }
     guard members.contains(where: { $0.sequence == change.sequence }) else { return }
-    // The batch has the group already.
+    // The group was added with another of its changes.
     guard !members.contains(where: { taken[$0.key] == $0.sequence }) else { return }
     for member in members where try isInFlight(member.key) {
       return endBatch(before: change)
@@ -194,7 +193,7 @@ extension BatchBuilder {
     let size = sent.reduce(0) { $0 + $1.key.count + $1.valueLength + 64 }
     let fits = items.count + sent.count <= most && bytes + size <= session.limits.bytes
     guard items.isEmpty || fits else { return endBatch(before: change) }
-    // Members outside of the scope need not be sent.
+    // Members outside of the scope are not sent.
     for member in pending { outbox.decide(member.sequence) }
     for member in sent {
       try add(member)
@@ -203,14 +202,14 @@ extension BatchBuilder {
     }
   }
 
-  /// Ends the batch before a group, which begins the next one.
+  /// Ends the batch before a group, which then starts the next one.
   private mutating func endBatch(before change: LoggedChange) {
     isClosed = true
     outbox.resend(change.sequence)
   }
 
-  /// Whether one of the members that are not pending any more has come to nothing. Of several
-  /// changes of a key the last counts.
+  /// Whether a member that is not pending any more was not applied either, so that the group cannot
+  /// be complete. Of several changes of a key the last counts.
   private func isBroken(
     _ members: [LoggedChange], but pending: [LoggedChange]
   ) throws(TidemarkError) -> Bool {
@@ -233,18 +232,18 @@ extension BatchBuilder {
     return false
   }
 
-  /// Parks a group of which one member can never apply.
+  /// Parks the pending members of a group of which one member can never apply.
   private mutating func park(_ members: [LoggedChange]) throws(TidemarkError) {
-    // Members on whose keys a decision is to be made come here after it.
+    // Members that wait are parked after the decision on their keys.
     for member in members where outbox.waiting[member.sequence] == nil {
-      // The change that took its place goes by itself, and nobody could do anything about this one.
+      // A replaced member is not parked: its replacement is sent, and no user could act on it.
       guard try log.newestChange(ofKey: member.key)?.sequence == member.sequence,
         try isWithin(member)
       else {
         outbox.decide(member.sequence)
         continue
       }
-      let why = "it was to apply together with others, of which one did not"
+      let why = "another change of its atomic write did not apply"
       outbox.wait(member, for: .parked(Rejection(code: Rejection.ofGroup, message: why)))
     }
   }

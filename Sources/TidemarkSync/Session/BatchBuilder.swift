@@ -2,33 +2,32 @@ internal import Tidemark
 internal import TidemarkEngine
 internal import TidemarkSyncProtocol
 
-/// Walks the pending changes and takes the first that fit into a batch.
+/// Forms the next batch: walks the pending changes and adds those that can be sent until it is
+/// full.
 ///
-/// Urgent changes go first, then the others in the order of the log, and what can wait comes last,
-/// unless another one waits for it. In whatever order, a key's changes go in the order in which
-/// they were made.
+/// Changes of a priority above 0 are sent first, then the others in the order of the log, and those
+/// below 0 last, unless another change waits for them. Changes of one key always keep their order.
 ///
-/// A waiting change does so for something that was written before it, for the peer, or for the
-/// user: so there always is one that can go.
+/// A change waits only for an earlier one, for the peer or for the user, so there is no deadlock.
 struct BatchBuilder: PeerView {
   let session: SyncSession
-  /// The state as it is to be once the batch is formed.
+  /// The progress as it will be once the batch is formed.
   var progress: PeerProgress
   var deferred: DeferredChanges
   var items: [OutgoingBatch.Item] = []
   /// The changes that are sent, in the order of `items`.
   var changes: [PushedChange] = []
   var bytes = 0
-  /// The keys that are in the batch, with the sequence of their last change in it.
+  /// The keys of the batch, each with the sequence of its last change in it.
   var taken: KeyTable
   private var values: RowReader
-  /// Whether some key has a remote state beside it.
+  /// Whether any key has a remote state: the feed's version, stored beside another local value.
   private let hasRemoteStates: Bool
-  /// Keys whose changes after this sequence wait for a later batch.
+  /// Keys whose changes after the given sequence wait for a later batch.
   var blockedKeys: [[UInt8]: UInt64] = [:]
-  /// How many entries were read to find what goes.
+  /// How many entries were read.
   private(set) var looked = 0
-  /// Whether the batch ends early, since what comes next has to wait for it.
+  /// Whether the batch ends early, since the next change has to wait for its verdicts.
   var isClosed = false
   let most: Int
   /// The lowest priority that the budget lets through; nil for all.
@@ -60,16 +59,16 @@ struct BatchBuilder: PeerView {
     let (rest, failed) = session.delayed.sequences(of: outbox.pending, at: log.monotonicNanoseconds)
     var all = rest
     all.formUnion(failed)
-    // Changes on which the peer has failed go when nothing else does.
+    // Changes on which the peer has failed are sent only when there is nothing else to send.
     for delayed in all == rest ? [rest] : [all, rest] {
-      var former: Outbox
+      var before: Outbox
       repeat {
-        former = outbox
+        before = outbox
         taken.removeAll()
         (blockedKeys, isClosed) = ([:], false)
         try pass(delayed)
-        // A change that was superseded or parked on the way may have blocked another.
-      } while items.isEmpty && !deferred.blocked.isEmpty && outbox != former
+        // A change that was superseded or parked in this pass may have blocked another.
+      } while items.isEmpty && !deferred.blocked.isEmpty && outbox != before
       if !items.isEmpty { return }
     }
   }
@@ -81,7 +80,7 @@ struct BatchBuilder: PeerView {
     deferred.blocked.formUnion(delayed)
     deferred.blocked = deferred.blocked.intersection(outbox.pending)
     try addUrgent()
-    // Changes of a high priority were all found by `findUrgent`.
+    // A minimum priority above 0: `addUrgent` has added all such changes.
     guard least ?? 0 <= 0 else { return }
     var ready = outbox.unsent(through: log.head).subtracting(deferred.blocked)
     if least == nil { ready = ready.subtracting(deferred.low.subtracting(deferred.wanted)) }
@@ -89,9 +88,9 @@ struct BatchBuilder: PeerView {
     _ = try take(outbox.pending.intersection(deferred.low), isLast: true)
   }
 
-  /// Takes what is pending in some runs of the log.
-  /// - Parameter isLast: whether nothing else is there to go.
-  /// - Returns: whether the batch does not end here.
+  /// Adds the pending changes in some runs of the log.
+  /// - Parameter isLast: whether changes of low priority are added as well.
+  /// - Returns: whether the batch can still grow.
   private mutating func take(_ runs: SequenceSet, isLast: Bool) throws(TidemarkError) -> Bool {
     for run in runs.ranges {
       var cursor = log.entries(from: run.lowerBound, through: run.upperBound, prefetches: true)
@@ -100,11 +99,11 @@ struct BatchBuilder: PeerView {
         if isFull { return false }
         let entry = try cursor.next()
         let sequence = entry?.sequence ?? run.upperBound + 1
-        // What the log does not have is nothing to send.
+        // Sequences without an entry have nothing to send.
         if sequence > next { outbox.remove(next...sequence - 1) }
         guard let entry else { break }
         next = sequence + 1
-        // It may have gone with its group.
+        // It may have been added with its atomic group.
         if !outbox.isUnsent(sequence) || deferred.blocked.contains(sequence) {
           outbox.advance(through: sequence)
           continue
@@ -122,7 +121,7 @@ struct BatchBuilder: PeerView {
         if change.isOwn {
           try take(change)
         } else if isWrittenHere {
-          // A value that is not for the peer has taken the place of what waits for the user.
+          // A cached value, never sent, has replaced the change that waits for the user.
           supersede(by: change)
         }
       }
@@ -130,36 +129,36 @@ struct BatchBuilder: PeerView {
     return true
   }
 
-  /// Takes a key's newest change in the place of this one, unless that is taken or waits.
+  /// Adds a change, or the key's newest in its place (coalescing), unless that is added or waits.
   mutating func take(_ change: LoggedChange) throws(TidemarkError) {
     outbox.remove(change.sequence...change.sequence)
     if change.attributes.atomicGroup != 0 { return try addGroup(of: change) }
     guard let newest = try newest(inPlaceOf: change), newest.isOwn,
       newest.sequence > taken[change.key] ?? 0
     else { return }
-    // A newer change that is decided leaves nothing to send.
+    // If the newer change is already decided, nothing is left to send.
     if newest.sequence != change.sequence, !isPending(newest) { return }
     if supersede(by: newest) { return block(newest.sequence) }
     guard try isWithin(newest) else { return }
-    // The key waits for a remote state, or for the user.
+    // The key waits for its remote state or for the user.
     if let waiting = outbox.waiting.entry(ofKey: newest.key) {
       if waiting.sequence > newest.sequence { block(newest.sequence) }
-      // The resolver runs on the newest local value.
+      // The wait moves to the newer change, since the resolver runs on the newest local value.
       if waiting.sequence < newest.sequence { outbox.wait(newest, for: waiting.reason) }
       return
     }
     if waitsForContent(newest) { return }
     if try isBlocked(newest) {
-      // A newer change is pending under its own sequence; only this one has to be kept here.
+      // Only `change` was removed from the outbox; a newer one is still pending there.
       if newest.sequence == change.sequence { block(newest.sequence) }
       return
     }
     try add(newest)
   }
 
-  /// The last change of a key that can go in the place of an older one: what belongs to an atomic
-  /// group, or comes after other entries, goes in its own. So what goes in the place of another
-  /// waits for nothing that is newer than that, and entries cannot wait for each other.
+  /// Coalescing: the last change of a key that can be sent instead of an older one. Those with an
+  /// atomic group or `after` never are, so that the replacement waits for nothing newer than the
+  /// older change, and no cycle of waiting arises.
   func newest(inPlaceOf change: LoggedChange) throws(TidemarkError) -> LoggedChange? {
     if try log.isNewest(change) { return change }
     guard try log.slot(ofKey: change.key) != nil else { return nil }
@@ -176,9 +175,9 @@ struct BatchBuilder: PeerView {
     return candidate ?? change
   }
 
-  /// A new change is the user's decision, and takes the place of what waited for one, whether it
-  /// is within the scope or not. One that was made after what lost is judged by itself.
-  /// - Returns: whether what waited goes before it all the same.
+  /// A newer change, also one out of scope, is the user's decision about an older one that waits.
+  /// After a `lost` verdict it gets a verdict of its own.
+  /// - Returns: whether the older change is sent first all the same, with its atomic group.
   @discardableResult
   mutating func supersede(by change: LoggedChange) -> Bool {
     guard let waiting = outbox.waiting.entry(ofKey: change.key) else { return false }
@@ -186,22 +185,22 @@ struct BatchBuilder: PeerView {
     return outbox.supersede(change.key, by: change.sequence)
   }
 
-  /// Later changes of the key wait for the next batch.
+  /// Keeps later changes of the key for the next batch.
   mutating func blockKey(of change: LoggedChange) {
     blockedKeys[change.key] = min(change.sequence, blockedKeys[change.key] ?? .max)
   }
 
-  /// Leaves a change pending, for a later batch.
+  /// Leaves a change pending for a later batch.
   mutating func block(_ sequence: UInt64) {
     outbox.resend(sequence)
     deferred.blocked.insert(sequence)
   }
 
-  /// Puts a change into the batch.
+  /// Adds a change to the batch, with its base.
   mutating func add(_ change: LoggedChange) throws(TidemarkError) {
     let sequence = change.sequence
     let base = change.previous == 0 && !hasRemoteStates ? .absent : try base(of: change)
-    // A delete of what the peer never had is nothing to send.
+    // A delete of a key that the peer never had is not sent.
     var isNothing =
       change.kind == .delete && base == .absent && change.attributes.atomicGroup == 0
     if isNothing { isNothing = try !mayBeThere(change) }

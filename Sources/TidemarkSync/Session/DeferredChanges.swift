@@ -1,32 +1,32 @@
 internal import Tidemark
 internal import TidemarkEngine
 
-/// What the batch builder knows of pending changes that it has read and not sent, so that it need
-/// not read all of them again for each batch. It is found out anew when a session begins.
+/// Pending changes that the batch builder has read and not sent, to save reading them again for
+/// each batch. In memory only; each session builds it anew.
 struct DeferredChanges {
-  /// So many entries are looked at for one batch: the log may be long.
+  /// The most entries searched for urgent changes for one batch: the log may be long.
   static let lookAhead: UInt64 = 65_536
-  /// So many urgent changes are kept; those behind them are looked for when these are gone.
+  /// The number of urgent changes at which the search stops until these are sent.
   private let mostUrgent: Int
 
-  /// Changes that have to wait for something else than the peer, as of the last batch.
+  /// Changes left out of the last batch: they wait for another change, an upload or a delay.
   var blocked = SequenceSet()
-  /// Changes of a priority below the usual, which go when nothing else does.
+  /// Changes of a priority below 0, which are sent last.
   var low = SequenceSet()
-  /// Changes that others wait for: they do not wait for the end.
+  /// Changes that others wait for: they are not put off, whatever their priority.
   var wanted = SequenceSet()
-  /// Changes that come after others.
+  /// Changes that wait for the targets of their `after`, which the peer must have first.
   private(set) var successors = SequenceSet()
-  /// The same, by what they come after.
+  /// The same, by target.
   private var successorsOf: [UInt64: SequenceSet] = [:]
   private var targets = SequenceSet()
-  /// Changes of a priority above the usual, as far as the log was looked through for them.
+  /// The urgent changes, of a priority above 0, up to `lookedThrough`.
   private var priorities: [UInt64: Int64] = [:]
   private var lookedThrough: UInt64 = 0
 
   init(mostUrgent: Int = 65_536) { self.mostUrgent = mostUrgent }
 
-  /// Forgets what is not pending any more.
+  /// Drops changes that are not pending any more.
   mutating func keep(_ pending: SequenceSet) {
     low = low.intersection(pending)
     wanted = wanted.intersection(pending)
@@ -35,7 +35,7 @@ struct DeferredChanges {
 
   // MARK: Order
 
-  /// Takes note of a change that comes after another one.
+  /// Notes that a change waits for the target of its `after`.
   mutating func put(_ sequence: UInt64, behind target: UInt64) {
     wanted.insert(target)
     successors.insert(sequence)
@@ -43,10 +43,10 @@ struct DeferredChanges {
     successorsOf[target, default: SequenceSet()].insert(sequence)
   }
 
-  /// Changes that others come after and that are not pending themselves.
+  /// Targets that are not pending any more.
   func targets(outside pending: SequenceSet) -> SequenceSet { targets.subtracting(pending) }
 
-  /// Frees the changes that come after one on which there is a verdict.
+  /// Unblocks the changes that wait for a target, which has its verdict.
   mutating func release(_ target: UInt64) {
     targets.remove(target)
     successors = successors.subtracting(successorsOf.removeValue(forKey: target) ?? SequenceSet())
@@ -54,7 +54,7 @@ struct DeferredChanges {
 
   // MARK: Priority
 
-  /// The most urgent first; of the same priority, in the order of the log.
+  /// By falling priority; of the same priority, in the order of the log.
   var urgent: [(sequence: UInt64, priority: Int64)] {
     priorities.map { (sequence: $0.key, priority: $0.value) }
       .sorted { ($1.priority, $0.sequence) < ($0.priority, $1.sequence) }
@@ -62,7 +62,7 @@ struct DeferredChanges {
 
   mutating func removeUrgent(_ sequence: UInt64) { priorities[sequence] = nil }
 
-  /// Looks for urgent changes behind what was looked at before.
+  /// Searches the log for urgent changes, from where the last search ended.
   mutating func findUrgent(
     _ outbox: Outbox, in log: ReplicationLog, most entries: UInt64 = .max
   ) throws(TidemarkError) {

@@ -1,16 +1,16 @@
 internal import TidemarkEngine
 internal import TidemarkSyncProtocol
 
-/// Changes that the peer wants later (`Retry-After`), and that block no others meanwhile. A new
-/// session sends them at once.
+/// Changes that the peer asked to have resent later (`Retry-After`), while others are sent. The
+/// times are in memory only: a new session sends them at once.
 struct DelayedChanges {
   private static let most = 65_536
 
-  /// When each may be sent again, in nanoseconds of the monotonic clock.
+  /// When each may be sent again, in monotonic nanoseconds; a fault is a failure of the peer on it.
   private var ends: [UInt64: (time: UInt64, isFault: Bool)] = [:]
   var lastFailure: String?
-  /// When the changes that wait for a retry were listed last; ``first(of:)`` goes by that time, so
-  /// that both speak of the same changes.
+  /// The time of the last ``sequences(of:at:)``; ``first(of:)`` uses it, so that both see the same
+  /// changes as delayed.
   private var lookedAt: UInt64 = 0
 
   mutating func delay(_ sequence: UInt64, until end: UInt64, isFault: Bool) {
@@ -18,16 +18,16 @@ struct DelayedChanges {
     ends[sequence] = (end, isFault)
   }
 
-  /// The peer's last failure on a change that is pending and delayed for it; nil for none.
+  /// The peer's last failure, if a pending change is delayed for one; else nil.
   func failure(of pending: SequenceSet) -> String? {
     ends.contains { $0.value.isFault && pending.contains($0.key) } ? lastFailure : nil
   }
 
-  /// Lets changes on which the peer has failed be sent at once: a user has asked for a sync.
+  /// Ends the delays after failures of the peer, since the user asked for a sync.
   mutating func forgetFaults() { ends = ends.filter { !$0.value.isFault } }
 
-  /// The pending changes that are still delayed, and those on which the peer has failed: these are
-  /// sent when nothing else is, so that they block no others.
+  /// The pending changes that are still delayed, and those on which the peer has failed: the latter
+  /// are sent when nothing else is, so that they hold up no others.
   mutating func sequences(
     of pending: SequenceSet, at now: UInt64
   ) -> (rest: SequenceSet, failed: SequenceSet) {
@@ -42,7 +42,7 @@ struct DelayedChanges {
     return (rest, failed)
   }
 
-  /// When the first of the pending changes may be sent that were delayed at the last look.
+  /// The earliest time at which a pending change may be sent that was delayed at the last look.
   func first(of pending: SequenceSet) -> UInt64? {
     ends.lazy.filter { [lookedAt] in $0.value.time > lookedAt && pending.contains($0.key) }
       .map(\.value.time).min()
@@ -52,7 +52,7 @@ struct DelayedChanges {
 extension SyncSession {
   private static let longestDelaySeconds: UInt64 = 86_400
 
-  /// Delays changes of the batch in flight as the peer's answer asks for.
+  /// Delays changes of the batch in flight as the peer's answer says.
   func delay(_ answer: PushAnswer) {
     guard !answer.later.isEmpty, let batch = batchInFlight, batch.batchID == answer.mark.batchID
     else { return }
@@ -66,7 +66,7 @@ extension SyncSession {
     }
   }
 
-  /// The peer's failure on a change that is delayed for it; nil for none.
+  /// The peer's last failure, if a pending change is delayed for one; for the status.
   var delayFailure: String? { delayed.failure(of: outbox.pending) }
 
   /// The time until a delayed change may be sent; nil when none is delayed.

@@ -6,51 +6,51 @@ internal import TidemarkSyncProtocol
 public struct AttachmentPolicy: Sendable, Hashable {
   /// When content is fetched that others have attached.
   public enum Fetching: Sendable, Hashable {
-    /// When somebody asks for it, with ``Replicator/fetchAttachment(forKey:progress:)``.
+    /// When the program calls ``Replicator/fetchAttachment(forKey:progress:)``.
     case onDemand
-    /// As soon as its entry has come, if it has at most so many bytes; else on demand.
+    /// As soon as its entry is pulled, if it has at most so many bytes; else on demand.
     case eager(upTo: Int)
   }
 
-  /// The fate of content here that the peer has acknowledged.
+  /// What happens to local content once the peer has accepted it with its entry.
   public enum AfterUpload: String, Sendable, Hashable, CaseIterable {
-    /// It stays.
+    /// It stays on this device.
     case keep
-    /// It goes, as `Store.releaseAttachment(_:)` has it, unless another peer is to get
-    /// it from here. Then it has to be fetched to be read.
+    /// It is deleted, as by `Store.releaseAttachment(_:)`, unless another peer still has to get it
+    /// from this store. To be read it has to be fetched again.
     case release
   }
 
-  /// When content is fetched that others have attached.
+  /// When content is fetched that other stores have attached.
   public var fetching: Fetching
-  /// The fate of content here that the peer has acknowledged.
+  /// What happens to local content once the peer has accepted it with its entry.
   public var afterUpload: AfterUpload
 
-  /// A policy; by default content is fetched on demand, and stays once it is here.
+  /// A policy; by default content is fetched on demand, and kept after an upload.
   public init(fetching: Fetching = .onDemand, afterUpload: AfterUpload = .keep) {
     self.fetching = fetching
     self.afterUpload = afterUpload
   }
 }
 
-/// The attachments whose content is to be fetched without anybody asking. Nothing of it is kept:
-/// the store says which ones are elsewhere.
+/// The queue of attachments to fetch without a request of the program. It is in memory only: the
+/// store lists the entries whose content it lacks.
 struct IncomingAttachments {
-  /// So many are looked after at a time; the store is asked for others when these have come.
+  /// The most rows of the queue; the store is asked for more when it is empty.
   private static let mostRows = 1_024
 
   private(set) var rows: [(id: AttachmentID, key: [UInt8])] = []
   private var ids: Set<AttachmentID> = []
-  /// Contents that could not be stored here; they are tried again after the next hello.
+  /// Contents that could not be stored; they are fetched again after the next hello.
   private var failed: Set<AttachmentID> = []
-  /// Contents that the peer does not have, or not within the authorization's reach. They are asked
-  /// for again once its feed has gone on, or the authorization reaches other entries.
+  /// Contents that the peer does not have, or the authorization does not cover. They are requested
+  /// again after a hello that shows a longer feed or another authorization.
   private var absent: Set<AttachmentID> = []
-  /// The feed's end, and how far the authorization reached, at the last hello.
+  /// The feed's end and the authorization's fingerprint at the last hello.
   private var startedAt: (head: UInt64, reach: UInt64?)?
-  /// Whether the store may know of more.
+  /// Whether the store may list entries that are not in the queue.
   var mayLackSome = true
-  /// The one whose part was asked for.
+  /// The file that gets the part requested last.
   var part: AttachmentPartFile?
 
   var isEmpty: Bool { rows.isEmpty && !mayLackSome }
@@ -75,7 +75,7 @@ struct IncomingAttachments {
     ids.insert(id)
   }
 
-  /// The first one has come, or cannot be had.
+  /// Removes the first row: its content is stored, or cannot be fetched.
   mutating func removeFirst(hasFailed: Bool = false, isAbsent: Bool = false) {
     part = nil
     guard !rows.isEmpty else { return }
@@ -99,13 +99,13 @@ extension SyncSession {
     incoming.add(id, key)
   }
 
-  /// The next part to fetch; nil when there is none, or it may not come now.
+  /// The next part to fetch; nil when there is none, or the budget allows none.
   func nextFetch() throws(TidemarkError) -> ContentRequest? {
     while isFetching, !gate.isNarrow {
       guard let row = incoming.rows.first else {
         incoming.mayLackSome = false
         for sequence in try log.entriesWithoutContent() {
-          // The peer tells nothing of what lies outside of the scope.
+          // The peer gives no content of entries outside of the scope.
           if let change = try log.change(at: sequence),
             scope.contains(key: change.key, labels: change.labels)
           {
@@ -144,11 +144,11 @@ extension SyncSession {
       let received = try part.append(bytes, at: before, now: log.now.sinceEpoch)
       totals.attachmentBytesTaken += received - before
       guard received == Int(clamping: part.id.length) else {
-        // A part that brings nothing on would be asked for again and again.
+        // An empty part would be requested in an endless loop.
         if received == before { incoming.removeFirst(hasFailed: true) }
         return
       }
-      // The entry that names it keeps it from here on.
+      // From here on the entry that refers to the content protects it from deletion.
       _ = try part.finish()
       incoming.removeFirst()
     } catch {

@@ -2,10 +2,10 @@ internal import Tidemark
 internal import TidemarkEngine
 public import TidemarkSyncProtocol
 
-/// The own entries that a peer has not decided yet and that are the newest of their keys.
+/// The own entries without a verdict of a peer, newest of their keys: what programs see as pending.
 ///
-/// It is derived from the log and the peer's progress, and brought up to date when it is asked:
-/// every entry is looked at once. 16 bytes an entry, and no work for writers.
+/// It is derived from the log and the peer's progress, and updated when it is asked, so that it
+/// costs writers nothing: each refresh reads the entries added since. It has 16 bytes an entry.
 struct PendingTable: Sendable {
   struct Row: Sendable {
     var sequence: UInt64
@@ -16,26 +16,26 @@ struct PendingTable: Sendable {
     var isLive: Bool { bytes != Self.dead }
   }
 
-  /// Ascending by sequence. Decided rows stay, dead, until they are many.
+  /// Ascending by sequence. Decided rows are marked dead, and removed when they are many.
   private(set) var rows: [Row] = []
-  /// How many are live.
+  /// How many rows are live.
   private(set) var count = 0
-  /// Bytes of what is live.
+  /// The bytes of live rows.
   private(set) var bytes = 0
-  /// How many live rows have a label set, by its number.
+  /// How many live rows have each label set, by its number.
   private(set) var perLabelSet: [UInt32: Int] = [:]
   /// All rows before this one are dead.
   private var first = 0
   private var through: UInt64
-  /// Label sets by number, and their numbers.
+  /// The label sets by number, and the reverse.
   private var labelSets: [[EntryLabel]] = [[]]
   private var numbers: [[EntryLabel]: UInt32] = [[]: 0]
-  /// Touches of pending entries: what comes after a touch names it as the version before.
+  /// Pending entries by the touches that renew them, which later versions have as `previous`.
   private var touched: [UInt64: UInt64] = [:]
   /// The undecided changes as of the last refresh.
   private var seen = SequenceSet()
 
-  /// - Parameter frontier: that of the outbox; few changes up to it are pending.
+  /// - Parameter frontier: that of the outbox, which lists the pending changes up to it.
   init(after frontier: UInt64) { through = frontier }
 
   var liveRows: some Sequence<Row> { rows[first...].lazy.filter(\.isLive) }
@@ -51,7 +51,7 @@ struct PendingTable: Sendable {
     return place
   }
 
-  /// The first row behind a sequence.
+  /// The index of the first row after a sequence.
   func index(after sequence: UInt64) -> Int {
     rows.partitioningIndex { $0.sequence > sequence }
   }
@@ -66,7 +66,7 @@ struct PendingTable: Sendable {
         kill(place)
       }
     }
-    // These came back: a batch was aborted, or the peer restored.
+    // Pending again: a batch was aborted, or the peer was restored.
     for run in now.subtracting(seen).ranges { try add(run, session) }
     let head = session.log.head
     if through < head {
@@ -88,7 +88,7 @@ struct PendingTable: Sendable {
   private mutating func take(_ entry: LogEntry, _ session: SyncSession) throws(TidemarkError) {
     switch entry.head.kind {
     case .record:
-      // A remote state beside a key may make sendable what was not worth sending.
+      // A remote state shows that the peer has the key, so a delete of it must be sent after all.
       guard try entry.attributes().recordType == RecordType.remoteState.rawValue,
         let newest = try session.log.newestChange(ofKey: entry.key),
         newest.sequence <= through, newest.kind == .delete
@@ -99,8 +99,8 @@ struct PendingTable: Sendable {
       let value = entry.head.valueSequence
       if isLive(value) { touched[entry.sequence] = value }
     default:
-      let former = touched.removeValue(forKey: entry.head.previous) ?? entry.head.previous
-      if let place = place(of: former) { kill(place) }
+      let replaced = touched.removeValue(forKey: entry.head.previous) ?? entry.head.previous
+      if let place = place(of: replaced) { kill(place) }
       let change = try LoggedChange(entry)
       guard session.isPending(change), try session.isWorthSending(change) else { return }
       let row = row(change)
@@ -163,7 +163,7 @@ struct PendingTable: Sendable {
 }
 
 extension PeerView {
-  /// The runs with all own changes up to a sequence that are not decided.
+  /// The runs with all own changes up to a sequence that have no verdict or decision.
   func undecided(through last: UInt64) -> SequenceSet {
     var runs = outbox.unsent(through: last)
     runs.formUnion(sequencesInFlight)
@@ -171,8 +171,8 @@ extension PeerView {
     return runs.intersection(SequenceSet(0...last))
   }
 
-  /// Whether an own entry is within the scope and the peer could have any use for it: a key that
-  /// was put and deleted before anybody heard of it sends nothing.
+  /// Whether an own entry is within the scope and changes anything at the peer: a key that was put
+  /// and deleted before it was sent needs no call.
   func isWorthSending(_ change: LoggedChange) throws(TidemarkError) -> Bool {
     guard change.kind == .delete else { return try isWithin(change) }
     if try base(of: change) != .absent { return true }
@@ -186,24 +186,24 @@ extension PeerView {
   }
 }
 
-/// How far an own entry has come towards a peer.
+/// The state of an own entry that is not synced with a peer.
 public enum PendingState: Sendable, Hashable {
   /// It waits to be sent.
   case pending
-  /// It is in the batch that is under way; what becomes of it is not known yet.
+  /// It is in the batch that was sent; its verdict is not known yet.
   case inFlight
-  /// The peer has something else at its key, and the resolver will see both.
+  /// The peer has another version of its key, and the resolver will get both.
   case conflict
-  /// The peer will not have it, for the reason given; a new put or delete of its key, a retry or
-  /// a discard goes on.
+  /// The peer has refused it, for this reason, until a new put or delete of its key, a retry or a
+  /// discard.
   case parked(Rejection)
   /// The resolver leaves it to the user.
   case needsDecision
-  /// It comes after an entry that waits for the user, the one with this sequence, or after others
-  /// that do.
+  /// It was written `after` the entry with this sequence, which waits for the user, or `after`
+  /// others that were.
   case blocked(by: UInt64)
 
-  /// Whether it will go on by itself once the peer is there.
+  /// Whether it needs no decision, and is sent or decided once the peer can be reached.
   public var goesOn: Bool {
     switch self {
     case .pending, .inFlight, .conflict: true
@@ -213,7 +213,7 @@ public enum PendingState: Sendable, Hashable {
 }
 
 extension WaitReason {
-  /// Where the remote state stands that is waited for.
+  /// The position of the remote state that the entry waits for, or of a later one.
   var position: Position? {
     switch self {
     case .conflict(let position), .lost(let position): position
@@ -221,19 +221,19 @@ extension WaitReason {
     }
   }
 
-  /// The same with the peer's words cut to what is kept of them.
+  /// The same with the peer's message cut to the length that is stored.
   var bounded: Self {
     if case .parked(let rejection) = self { .parked(rejection.bounded) } else { self }
   }
 
-  /// The same for what stands at another position.
+  /// The same for a version at another position.
   func at(_ position: Position) -> Self { isLost ? .lost(position) : .conflict(position) }
 
   var isLost: Bool { if case .lost = self { true } else { false } }
 
   var isParked: Bool { if case .parked = self { true } else { false } }
 
-  /// The code of the rejection; nil for what waits otherwise.
+  /// The code of the rejection; nil for other reasons.
   var code: String? { if case .parked(let rejection) = self { rejection.code } else { nil } }
 
   var state: PendingState {

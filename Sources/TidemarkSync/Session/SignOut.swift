@@ -2,8 +2,8 @@ internal import Tidemark
 package import TidemarkEngine
 package import TidemarkSyncProtocol
 
-/// A user's sign-out that is under way: a record in the log, under the peer's name. Nothing is
-/// replicated by anybody before it is carried out, whenever the process ends.
+/// A user's sign-out that was begun: a record in the log, under the peer's name, so that a crash
+/// does not end it. Until its entries are evicted, no session of any peer replicates anything.
 struct SignOut: Sendable, Hashable {
   private static let version: UInt8 = 1
   private static let perCommit = 256
@@ -14,9 +14,9 @@ struct SignOut: Sendable, Hashable {
   /// Entries within one of these scopes are kept.
   var kept: [SyncScope]
 
-  /// Deletes the entries of each recorded sign-out that a killed process left unfinished.
+  /// Carries out every recorded sign-out, also one that a killed process left unfinished.
   /// - Parameter table: the store's records.
-  /// - Returns: whether anything was.
+  /// - Returns: whether there was one.
   static func finish(_ table: RecordTable, in log: ReplicationLog) throws(TidemarkError) -> Bool {
     for name in table.keys(of: .signOut) {
       guard let value = try table.value(of: .signOut, key: name) else { continue }
@@ -31,7 +31,7 @@ struct SignOut: Sendable, Hashable {
 
   private func execute(for peer: [UInt8], in log: ReplicationLog) throws(TidemarkError) {
     let records = try PeerRecords(log, peer: peer)
-    // The feed's entries of the former name come to the next user as somebody else's: with values.
+    // Under a new replica id the feed sends these entries' values again, as another replica's.
     try log.changeReplica()
     var keys: [[UInt8]] = []
     var cursor = log.entries(from: 1, through: through)
@@ -52,7 +52,7 @@ struct SignOut: Sendable, Hashable {
     _ = try log.commit(batch, durability: .durable)
   }
 
-  /// Whether an entry goes, a delete as well: it could be sent, or brought back, by the next user.
+  /// Whether an entry is evicted; deletes too, which the next user's session could send or adopt.
   func covers(_ change: LoggedChange, _ log: ReplicationLog) throws(TidemarkError) -> Bool {
     guard change.sequence <= through, change.attributes.entryClass == .owned else { return false }
     let labels =
@@ -65,11 +65,11 @@ struct SignOut: Sendable, Hashable {
     for _ in 0..<Self.attempts {
       var batch = OperationBatch()
       for key in keys {
-        // Somebody may have written in between.
+        // A key that was written again since belongs to the next user.
         guard let slot = try records.log.slot(ofKey: key),
           let newest = try records.log.newestChange(ofKey: key), newest.sequence <= through
         else { continue }
-        if PlantedSyncBug.isOn(.outboxKept), newest.isOwn { continue }
+        if PlantedSyncBug.isOn(.outboxKept), newest.isOwn { continue }  // A fault only for tests.
         try batch.evict(.nothing(key, at: .beginning, .left), upon: slot)
         try records.forgetRemote(ofKey: key, into: &batch)
       }
@@ -80,10 +80,10 @@ struct SignOut: Sendable, Hashable {
         guard error.code == .conflict else { throw error }
       }
     }
-    throw TidemarkError(.conflict, "others write the same keys all the time; sign out again")
+    throw TidemarkError(.conflict, "the same keys are written all the time; sign out again")
   }
 
-  /// u8 version; varint the last entry that goes; varint count of scopes; each as in the status.
+  /// u8 version; varint the last entry to evict; varint count of scopes; each as in the status.
   var encoded: [UInt8] {
     var writer = ByteWriter()
     writer.u8(Self.version)
@@ -110,8 +110,8 @@ struct SignOut: Sendable, Hashable {
 }
 
 extension SyncSession {
-  /// Records that a user signs out; nothing is sent before that is carried out.
-  /// - Throws: ``UnsentChanges`` where something is not at the peer, unless it is given up.
+  /// Records that a user signs out; no session replicates before that is carried out.
+  /// - Throws: ``UnsentChanges`` if the peer lacks entries, unless it is forced.
   package func beginSignOut(keeping kept: [SyncScope], isForced: Bool) throws {
     let signOut = SignOut(through: log.head, kept: kept)
     let unsent = isForced ? [] : try unsent(signOut)
@@ -121,13 +121,13 @@ extension SyncSession {
     try records.record(.signOut, signOut.encoded, durability: .durable)
   }
 
-  /// Carries out the sign-outs that are recorded, for any peer of the store.
-  /// - Returns: whether anything was; then another session is needed.
+  /// Carries out the recorded sign-outs from any peer of the store.
+  /// - Returns: whether there were any; then this session is stale, and another one is needed.
   package func finishSignOut() throws(TidemarkError) -> Bool {
     try SignOut.finish(records.table, in: log)
   }
 
-  /// The keys of own entries that would go with a sign-out although the feed does not hold them.
+  /// The keys of own entries that a sign-out would evict although the feed does not have them.
   func unsent(_ signOut: SignOut) throws(TidemarkError) -> [[UInt8]] {
     var keys: [[UInt8]] = []
     var cursor = log.entries(from: 1, through: signOut.through)

@@ -2,18 +2,18 @@ internal import Tidemark
 internal import TidemarkEngine
 internal import TidemarkSyncProtocol
 
-/// The calls that a session may make, as the budget says.
+/// The calls that a ``SyncBudget`` allows a session.
 package struct SyncGate: Sendable, Hashable {
-  /// Whether hello and what follows are all, and of own entries those of `leastPriority`.
+  /// Whether only hellos and the calls that send entries of `leastPriority` and above are allowed.
   var isNarrow = false
-  /// Nil for none, where it is narrow.
+  /// If nil, a narrow gate allows no entries.
   var leastPriority: Int?
   /// About how many bytes a batch or page may have.
   var bytes = Int.max
 }
 
 extension SyncSession {
-  /// Whether a change of at least this priority is in flight, or waits for the batch that is.
+  /// Whether a change of at least this priority is in flight, or waits for the batch in flight.
   func isUrgent(_ least: Int) throws(TidemarkError) -> Bool {
     for sequence in sequencesInFlight.sequences {
       if let change = try log.change(at: sequence), change.attributes.priority >= least {
@@ -32,9 +32,9 @@ extension SyncSession {
 }
 
 extension WireMessage {
-  /// The bytes of a call that a budget counts.
-  /// - Parameter charged: the batch that was counted last: when it goes again, large values of it
-  ///   go on from where they were.
+  /// The bytes of a request that a budget counts.
+  /// - Parameter charged: the batch counted last: if it is sent again, uploads of its large values
+  ///   are resumed, so they are not counted again.
   func sentBytes(after charged: BatchID?) -> Int {
     if case .attachRequest(let request) = self { return request.bytes.count }
     guard case .pushRequest(let request) = self else { return 0 }
@@ -62,28 +62,27 @@ extension SyncContent {
   }
 }
 
-/// Which way entries go.
+/// The direction of replication.
 public enum SyncDirection: String, Sendable, Hashable, CaseIterable {
   /// Both ways.
   case both
-  /// Own entries are sent. What others have appended is not taken, but for what conflicts with
-  /// them.
+  /// Own entries are pushed. Entries of other replicas are not pulled, except those in conflict
+  /// with own ones.
   case push
-  /// Entries that others have appended are taken. Nothing is sent, but for a batch that was under
-  /// way.
+  /// Entries of other replicas are pulled. Nothing is pushed, except a batch that was in flight.
   case pull
 
-  /// Whether own entries are sent.
+  /// Whether own entries are pushed.
   public var pushes: Bool { self != .pull }
-  /// Whether what others have appended is taken.
+  /// Whether entries of other replicas are pulled.
   public var pulls: Bool { self != .push }
 }
 
 extension SyncSession {
-  /// Asks for what stands behind the cursor. Where others' entries are not taken, it does for what
-  /// this store has appended itself: own deletes in the feed are kept here until the cursor has
-  /// passed them.
-  /// - Returns: nil where the cursor is as far as it gets that way.
+  /// The request for the entries after the cursor. If the session only pushes, it asks for its own
+  /// entries alone, to move the cursor: compaction keeps own deletes that the cursor has not
+  /// passed.
+  /// - Returns: nil if a pull would not move the cursor.
   func nextPull(_ range: FeedRange) throws(TidemarkError) -> PullRequest? {
     let cursor = progress.cursor.offset
     guard cursor < range.head,
@@ -95,8 +94,8 @@ extension SyncSession {
     return request
   }
 
-  /// Moves the frontier over entries of the feed, as building batches does: a session that only
-  /// pulls would look through them for pending changes again and again.
+  /// Moves the outbox's frontier past pulled entries, as building batches does: a session that only
+  /// pulls would otherwise search them for pending changes at every look.
   func passForeign() throws {
     try update { tx in
       for range in outbox.unsent(through: log.head).ranges {

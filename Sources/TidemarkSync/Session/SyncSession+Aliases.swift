@@ -2,10 +2,10 @@ internal import Tidemark
 package import TidemarkEngine
 internal import TidemarkSyncProtocol
 
-/// The peer's names for keys: learnt from verdicts and pages, in the same commit as these, and
-/// forgotten when what it named is gone there.
+/// Aliases: the ids that a back end gives to records created from keys. They come in verdicts and
+/// pages, are saved in the same commit as these, and are removed with the record.
 extension SyncSession {
-  /// The peer's names for the keys of this store.
+  /// The aliases of this peer, read from the log at the first call.
   package func knownAliases() throws(TidemarkError) -> KnownAliases {
     if let aliases { return aliases }
     let read = try records.aliases()
@@ -13,15 +13,15 @@ extension SyncSession {
     return read
   }
 
-  /// The aliases in the verdicts of a settled batch.
+  /// The aliases in the verdicts on a batch.
   ///
-  /// A verdict with an alias that makes no sense, or is another key's, becomes a rejection: taken
-  /// without its alias the next edit of the key would be created there once more. But where the
-  /// other key has what came from the peer, it is the same record: this store read it before it
-  /// heard that its create was taken, or a copy or a former life of it has created it. Then that
-  /// key goes, and this one gets what it holds.
-  /// - Parameter sent: what was sent, as far as it is known: the log may have dropped what a newer
-  ///   change has replaced.
+  /// A verdict with an invalid alias, or with another key's, becomes a rejection: accepted without
+  /// its alias the key's next edit would create another record. But if the other key's value was
+  /// pulled, both are the same record: this store pulled it before the verdict on its create, or
+  /// created it before it was copied or restored. Then the other key is evicted, and this one gets
+  /// its value.
+  /// - Parameter sent: the request's changes, if in memory: compaction may have dropped replaced
+  ///   ones from the log.
   func judgeAliases(
     _ batch: OutgoingBatch, _ mark: ReplicaMark, _ sent: [PushedChange]?
   ) throws(TidemarkError) -> JudgedAliases {
@@ -61,25 +61,27 @@ extension SyncSession {
   }
 
   /// The aliases in a page.
-  /// - Throws: ``PeerError`` when the peer calls two keys the same.
+  /// - Throws: ``PeerError`` when the peer gives two keys the same alias.
   func aliasChanges(of page: PullAnswer) throws -> AliasChanges {
     let known = try knownAliases()
     var changes = AliasChanges(upon: known)
-    guard !page.aliases.isEmpty || known.count > 0 else { return changes }
-    for (index, entry) in page.entries.enumerated() {
-      let alias = page.aliases[index]
+    guard known.count > 0 || page.entries.contains(where: { $0.alias != nil }) else {
+      return changes
+    }
+    for entry in page.entries {
+      let alias = entry.alias
       if let fault = alias?.fault { throw PeerError(.malformed, fault) }
       switch entry.kind {
       case .own:
         guard let alias, let change = try log.change(at: entry.operation.sequence) else {
           continue
         }
-        // It may be an old change that has come back: what was learnt of a later one stays.
+        // The page may return an old change: the alias from a later one stays.
         let known = changes.alias(ofKey: change.key)
         if change.kind == .delete {
           if known == alias { changes.remove(ofKey: change.key) }
         } else if known == nil, changes.clash(of: alias, with: change.key) == nil {
-          // That the peer calls another key so the verdict has told, or tells.
+          // If the alias is another key's, the verdict on this change handles that.
           changes.set(alias, ofKey: change.key)
         }
       case .put:
@@ -89,7 +91,7 @@ extension SyncSession {
         }
         changes.set(alias, ofKey: entry.key)
       case .delete, .left:
-        // A key that had the id before this one was created anew has nothing left to forget.
+        // The delete of an earlier record of the key must not remove the alias of the current one.
         guard alias == nil || alias == changes.alias(ofKey: entry.key) else { continue }
         changes.remove(ofKey: entry.key)
       }
@@ -97,22 +99,21 @@ extension SyncSession {
     return changes
   }
 
-  /// The aliases in an answer about keys, of which some are known to hold nothing there.
-  /// - Throws: ``PeerError`` when the peer calls two keys the same.
+  /// The aliases in an answer to a values request.
+  /// - Throws: ``PeerError`` when the peer gives two keys the same alias.
   func aliasChanges(of answer: ValuesAnswer, absent keys: [[UInt8]]) throws -> AliasChanges {
     var changes = try aliasChanges(ofAbsent: keys)
-    for (index, alias) in answer.aliases.sorted(by: { $0.key < $1.key })
-    where answer.entries.indices.contains(index) && answer.entries[index].kind == .put {
-      let key = answer.entries[index].key
-      if let fault = alias.fault ?? changes.clash(of: alias, with: key) {
+    for entry in answer.entries where entry.kind == .put {
+      guard let alias = entry.alias else { continue }
+      if let fault = alias.fault ?? changes.clash(of: alias, with: entry.key) {
         throw PeerError(.malformed, fault)
       }
-      changes.set(alias, ofKey: key)
+      changes.set(alias, ofKey: entry.key)
     }
     return changes
   }
 
-  /// The keys that the peer has said to hold nothing: whatever it called them is gone there.
+  /// Removes the aliases of keys that the peer has found absent: their records are gone.
   func aliasChanges(ofAbsent keys: [[UInt8]]) throws(TidemarkError) -> AliasChanges {
     var changes = AliasChanges(upon: try knownAliases())
     for key in keys { changes.remove(ofKey: key) }
@@ -121,7 +122,7 @@ extension SyncSession {
 }
 
 extension PeerView {
-  /// Whether an own change that has come back was refused for its alias, and there still is none.
+  /// Whether an own change in a page was refused for its alias, and still has none.
   func staysRefused(_ sequence: UInt64, _ changes: AliasChanges) throws(TidemarkError) -> Bool {
     guard case .parked(let rejection) = outbox.waiting[sequence], rejection.code == Alias.refusal,
       let change = try log.change(at: sequence), change.kind == .put
@@ -130,8 +131,8 @@ extension PeerView {
   }
 }
 
-/// The verdicts on a batch and the aliases that they give; by change, the newest version of another
-/// key that stands for the same record and goes.
+/// The verdicts on a batch, the aliases that they give, and by change the newest version of another
+/// key that has the same record, and is evicted.
 typealias JudgedAliases = (verdicts: [Verdict], changes: AliasChanges, doubles: [Int: LoggedChange])
 
 extension AliasChanges {

@@ -2,10 +2,10 @@ internal import Tidemark
 internal import TidemarkEngine
 internal import TidemarkSyncProtocol
 
-/// Content on its way to the peer: in parts, between other calls and after them, and before the
-/// batch that has the change that names it.
+/// The upload of attachments' content: in parts, when nothing else can be sent, and always before
+/// the batch with the change that refers to it.
 extension SyncSession {
-  /// Most bytes of a part that is sent; see ``SyncLimits``.
+  /// The most bytes of a part of an upload; see ``SyncLimits``.
   private static let partBytes = 768 << 10
 
   func nextPush() throws -> WireMessage? {
@@ -29,8 +29,8 @@ extension SyncSession {
     return nil
   }
 
-  /// The next part of what the batch under way names and the peer lacks, since it was restored, or
-  /// ended before the batch had come.
+  /// The next part of content that the batch in flight refers to and the peer lacks: the peer was
+  /// restored or restarted before the batch arrived.
   func nextPartOfBatch() throws(TidemarkError) -> AttachRequest? {
     guard let inFlight, !inFlight.isGivenUp, !inFlight.lacksContent else { return nil }
     for (change, id) in try attachments(of: inFlight) {
@@ -40,7 +40,7 @@ extension SyncSession {
           return nil
         }
         outgoing.add(change, id)
-        // There may be too many on their way; they have gone before the next try.
+        // Too many uploads are open: one of them goes on, and this one starts when they end.
         guard let row = outgoing.rows[id] else { return try nextPart() }
         if let part = try part(of: row) { return part }
       }
@@ -63,21 +63,21 @@ extension SyncSession {
     return found
   }
 
-  /// Whether a change that names it is still to be sent.
+  /// Whether a change that refers to the content is still to be sent.
   private func isWanted(_ row: OutgoingAttachments.Row) throws(TidemarkError) -> Bool {
     for sequence in row.sequences.sequences {
       guard let change = try log.change(at: sequence), isPending(change),
         outbox.waiting[sequence] == nil
       else { continue }
-      // A later change of its key may go in its place.
+      // A later change of its key may be sent instead.
       if change.attributes.atomicGroup != 0 { return true }
       if try BatchBuilder(self).newest(inPlaceOf: change)?.sequence == sequence { return true }
     }
     return false
   }
 
-  /// The next part of a content, or the question for what the peer has of it.
-  /// - Returns: nil when it cannot be sent: its changes go to the user then.
+  /// The next part of a content; an empty one asks how many bytes the peer has.
+  /// - Returns: nil when it cannot be sent: the changes that refer to it are parked.
   private func part(of row: OutgoingAttachments.Row) throws(TidemarkError) -> AttachRequest? {
     let length = Int(clamping: row.id.length)
     if length > attachmentBytes ?? 0 {
@@ -114,7 +114,7 @@ extension SyncSession {
     message: "neither this store nor the peer has the content of the attachment; attach it again "
       + "and retry, or put the entry without it")
 
-  /// For a peer that carries none: the entry without its content would be another one.
+  /// Parks entries for a peer that accepts no attachments: sent without, they would differ.
   static let noAttachments = Rejection(
     code: "attachment", message: "the peer takes no attachments; put the entry without one")
 
@@ -127,7 +127,7 @@ extension SyncSession {
     }
     guard answer.received <= length,
       answer.received == length || answer.received % AttachRequest.partBytes == 0
-    else { throw PeerError(.malformed, "the peer has more of an attachment than there is") }
+    else { throw PeerError(.malformed, "the peer reports more bytes of an attachment than it has") }
     if asked.count > 0 {
       totals.attachmentBytesSent += min(max(0, answer.received - asked.offset), asked.count)
     }
@@ -137,13 +137,14 @@ extension SyncSession {
     }
     outgoing.there.insert(asked.id)
     outgoing.release(asked.id)
+    // A fault that only tests switch on.
     if PlantedSyncBug.isOn(.releasedEarly) { try log.releaseContent(asked.id) }
   }
 
   // MARK: After the verdict
 
-  /// Lets go of content that the peer has acknowledged with the changes that name it, where that is
-  /// wanted, and no other peer is to get it from here.
+  /// Deletes local content that the peer has accepted with its change, if the policy is `release`
+  /// and no other peer still needs it from this store.
   func releaseContent(of batch: OutgoingBatch, _ verdicts: [Verdict]) throws(TidemarkError) {
     for (item, verdict) in zip(batch.items, verdicts) where verdict.isTaken {
       guard let change = try log.change(at: item.sequence), change.kind == .put,
@@ -152,13 +153,13 @@ extension SyncSession {
       outgoing.there.remove(id)
       guard attachmentPolicy.afterUpload == .release, outgoing.rows[id] == nil else { continue }
       let others = try log.pins(besides: records.pinKey)
-      // One that cannot be read keeps everything.
+      // An unreadable pin counts as pending.
       let isKept = others.contains { $0?.isPending(item.sequence) ?? true }
       if !isKept { try log.releaseContent(id) }
     }
   }
 
-  /// Changes that waited for a peer that carries attachments are to be sent.
+  /// Sends changes that were parked while the peer accepted no attachments, if it does now.
   func resendWithAttachments() throws {
     let waiting = outbox.waiting.filter { $0.value == .parked(Self.noAttachments) }
     guard attachmentBytes != nil, !waiting.isEmpty else { return }
@@ -171,8 +172,8 @@ extension SyncSession {
 }
 
 extension BatchBuilder {
-  /// Whether a change waits for the content of its attachment to be at the peer, or goes to the
-  /// user since it cannot be there.
+  /// Whether a change waits until the peer has its attachment's content, or is parked since it
+  /// never will.
   mutating func waitsForContent(_ change: LoggedChange) -> Bool {
     guard change.kind == .put, let id = change.attributes.attachment else { return false }
     let hasNone = session.attachmentBytes == nil
@@ -187,45 +188,45 @@ extension BatchBuilder {
   }
 }
 
-/// The attachments that changes wait for on their way to the peer. Nothing of it is kept: the peer
-/// says again how much it has.
+/// The uploads that changes wait for, in memory only: after a restart the peer says how many bytes
+/// of each it has.
 struct OutgoingAttachments {
-  /// An attachment whose content is to be sent.
+  /// An upload of one content.
   struct Row {
     var id: AttachmentID
-    /// The key and the sequence of the first change that names it.
+    /// The key and the sequence of the first change that refers to it.
     var key: [UInt8]
     var sequence: UInt64
     var priority: Int64
-    /// Bytes that the peer has; nil when it was not asked yet.
+    /// The bytes that the peer has; nil before it was asked.
     var offset: Int?
     /// The changes that wait for it.
     var sequences = SequenceSet()
   }
 
-  /// So many are looked after at a time; the others wait until these have gone.
+  /// The most uploads in the table; further ones are added when it is empty.
   private static let mostRows = 1_024
 
   var rows: [AttachmentID: Row] = [:]
-  /// Contents that are whole at the peer, until the changes that name them are there, too: it is
-  /// asked again for the next one.
+  /// Contents that are complete at the peer, until a change that refers to them has its verdict.
+  /// For the next change the peer is asked again.
   var there: Set<AttachmentID> = []
-  /// Contents that cannot be there: the changes that name them go to the user.
+  /// Contents that the peer can never have: the changes that refer to them are parked.
   private(set) var refused: [AttachmentID: Rejection] = [:]
-  /// Changes whose attachments wait until there is room for them here.
+  /// Changes whose uploads wait for room in the table.
   private var later = SequenceSet()
-  /// All changes that wait for content.
+  /// All changes that wait for an upload.
   private(set) var sequences = SequenceSet()
-  /// Whether changes have ceased to wait since a batch was last looked for in vain.
+  /// Whether changes have stopped waiting since no batch could be formed.
   var hasReleased = false
-  /// A part that was sent, or a question for what is there.
+  /// The request in flight: a part, or with count 0 the question for the peer's offset.
   var asked: (id: AttachmentID, offset: Int, count: Int)?
   private var reader: AttachmentFileReader?
 
-  /// Whether nothing is to be sent, nor was since changes have ceased to wait for it.
+  /// Whether there is no upload, and no change that has stopped waiting for one.
   var isAtRest: Bool { rows.isEmpty && !hasReleased }
 
-  /// The peer may have less than it had.
+  /// Drops what is known of the peer's bytes: it may have been restored.
   mutating func forgetPeer() {
     there = []
     refused = [:]
@@ -248,18 +249,18 @@ struct OutgoingAttachments {
     rows[id] = row
   }
 
-  /// The next content to send: the most urgent one, of these the first in the log.
+  /// The next upload: the one of the highest priority, of these the first in the log.
   var next: Row? {
     rows.values.max { ($0.priority, $1.sequence) < ($1.priority, $0.sequence) }
   }
 
-  /// Changes that name it go to the user.
+  /// Ends an upload that cannot succeed: the changes that refer to it are parked.
   mutating func refuse(_ id: AttachmentID, _ rejection: Rejection) {
     refused[id] = rejection
     release(id)
   }
 
-  /// Nobody waits for its content any more.
+  /// Ends an upload; the changes that waited for it can be sent.
   mutating func release(_ id: AttachmentID) {
     if reader?.header.id == id { reader = nil }
     guard let row = rows.removeValue(forKey: id) else { return }
@@ -270,7 +271,7 @@ struct OutgoingAttachments {
     later = SequenceSet()
   }
 
-  /// The content of an attachment; nil when it is not here.
+  /// The content of an attachment; nil if this store does not have it.
   mutating func content(
     of id: AttachmentID, in log: ReplicationLog
   ) throws(TidemarkError) -> AttachmentFileReader? {

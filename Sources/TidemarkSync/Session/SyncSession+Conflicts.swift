@@ -6,7 +6,8 @@ extension SyncSession {
   /// How often the resolver runs on one key before the user is asked.
   static let mostRounds = 5
 
-  /// Keys in conflict whose remote state has to be asked for: the feed was read past it.
+  /// Keys in conflict whose remote state must be requested: no pull sends what is before the
+  /// cursor.
   func keysToFetch() throws(TidemarkError) -> [[UInt8]] {
     var keys: [[UInt8]] = []
     for entry in outbox.waiting.conflicts {
@@ -15,7 +16,7 @@ extension SyncSession {
       {
         continue
       }
-      // Where not everything may go, others can wait.
+      // If the budget allows only urgent calls, keys of lower priority wait.
       if gate.isNarrow, let least = gate.leastPriority,
         let change = try log.change(at: entry.sequence),
         change.attributes.priority < Int64(least)
@@ -23,18 +24,18 @@ extension SyncSession {
         continue
       }
       keys.append(entry.key)
-      // One of those that were asked for together may be to blame for a failure.
+      // After a failure keys are requested singly, to find the one on which the peer fails.
       if keys.count == limits.changes || failuresToTell > 0 { break }
     }
     return keys
   }
 
-  /// Handles the remote states of keys that were asked for.
+  /// Handles the answer with remote states of keys in conflict.
   func handle(_ answer: ValuesAnswer) throws {
     guard answer.answered > 0 else { throw PeerError(.malformed, "no key was answered") }
     let found = Dictionary(answer.entries.map { ($0.key, $0) }) { $1 }
-    // A change that waits may be something else by now: of what nobody has asked for, nothing is
-    // known.
+    // Only requested keys: a key in conflict since then was not answered, and does not count as
+    // absent.
     let asked = keysAsked.prefix(answer.answered)
     keysAsked = []
     failuresToTell = 0
@@ -45,15 +46,15 @@ extension SyncSession {
         if let waiting = tx.outbox.waiting.entry(ofKey: key),
           let wanted = waiting.reason.position, let change = try log.change(at: waiting.sequence)
         {
-          // The state that a change clashes with may be out of reach by now: to take it for deleted
-          // could cost the change.
+          // The authorization may no longer cover the conflicting version; to take it for deleted
+          // could lose the local change.
           if found[key] == nil, tx.progress.reach != 0, wanted != .beginning {
-            let why = "the authorization does not reach what stands there"
+            let why = "the authorization does not cover the peer's version of the key"
             tx.outbox.wait(change, for: .parked(.outOfScope(why)))
             continue
           }
-          // The version that stands there may be older than the conflict said, after a restored
-          // backup, or as the verdict knew of nothing there: it is all there is to decide upon.
+          // The feed's version may be older than the conflict's position, after a restore or if the
+          // verdict found the key absent; the resolver then decides on this version.
           if state.position.offset < wanted.offset {
             tx.outbox.wait(change, for: waiting.reason.at(state.position))
           }
@@ -66,8 +67,8 @@ extension SyncSession {
 }
 
 extension PeerView {
-  /// The state that an entry gives its key, with how often the resolver has run on the key since a
-  /// version of it was in the feed here.
+  /// The state that an entry gives its key, with the number of the resolver's rounds on the key so
+  /// far.
   func remoteState(_ entry: FeedEntry) throws(TidemarkError) -> RemoteState {
     let newest = try log.newestChange(ofKey: entry.key)
     guard case .conflicting(let state) = try knownRemote(ofKey: entry.key, from: newest) else {
@@ -76,8 +77,8 @@ extension PeerView {
     return RemoteState(entry, rounds: state.rounds)
   }
 
-  /// Decides on a key with a change that is not decided; the second part is the resolver's own
-  /// word, nil where it was not asked.
+  /// Decides a key with an undecided local change. The second part is the resolver's decision; nil
+  /// if it was not called, since only one side has changed.
   fileprivate func resolution(
     on newest: LoggedChange, _ local: SyncContent?, _ remote: RemoteState, isLost: Bool
   ) throws -> (Resolution, ConflictResolver.Decision?) {
@@ -88,12 +89,12 @@ extension PeerView {
       let base = try baseContent(of: newest)
       let isBase = try isMade(newest, upon: remote) || isDecidedUpon(remote, ofKey: newest.key)
       if isBase || there != nil && there == base {
-        // Nobody has changed anything there since.
+        // The remote version is the one that the local change was made upon.
         resolution = .local
       } else if newest.isBroughtBack {
-        // It must not win over what others have made of it since the peer was restored. Nobody here
-        // has written it, and another may have brought back a later one. A time from a clock that
-        // goes ahead does not make it later than what another clock has told.
+        // An adopted entry must not win over later versions: others have edited the key since the
+        // restore, or adopted a later version. A commit time in the future counts as older than one
+        // that is not.
         let now = log.now
         let isAhead = [newest.commitTime, remote.commitTime].map { HybridTime($0).timestamp > now }
         let isOlder =
@@ -107,13 +108,13 @@ extension PeerView {
       resolution = decision?.resolution ?? resolution
     }
     if case .merged(let content) = resolution {
-      // A value that no store takes would fail again and again.
+      // A value above the limits would fail to commit in every round.
       if !content.fitsEntry { resolution = .ask }
       if content == there, try pendingMembers(upTo: newest).isEmpty { resolution = .remote }
       if content == local { resolution = .local }
     }
-    // A change that another has made alike is sent all the same: it is a duplicate there, and lets
-    // the others of its group go, or of one that goes before it.
+    // A member of an atomic group is sent even if the feed has the same content: its verdict is
+    // `duplicate`, and the other members, or an earlier group, can only be sent with it.
     if !isLost, local == there, outbox.waiting[newest.sequence]?.isParked != true,
       try !pendingMembers(upTo: newest).isEmpty
     {
@@ -123,8 +124,8 @@ extension PeerView {
     return (resolution, decision)
   }
 
-  /// A change that meets another version. Times count by the peer's clock, where this store's or a
-  /// writer's is ahead of it: a change was not made later than it is now, or than the peer took it.
+  /// The resolver's input. Where this store's or the writer's clock is ahead, times are corrected
+  /// by the peer's: no change is later than now, or than the peer received it.
   func conflict(
     _ newest: LoggedChange, _ base: SyncContent?, _ local: SyncContent?, _ remote: RemoteState?
   ) -> Conflict {
@@ -138,8 +139,8 @@ extension PeerView {
       policy: session.policies.policy(for: newest.key))
   }
 
-  /// Whether a change of the key is under way: what becomes of it is not known yet, nor of a later
-  /// one, before which a batch that is prepared ends.
+  /// Whether a change of the key is in flight. Until its verdict the key is not decided, and no
+  /// later change of it joins the prepared batch.
   func isInFlight(_ key: [UInt8]) throws(TidemarkError) -> Bool {
     guard let inFlight else { return false }
     return try inFlight.keys(in: log).sends(key)
@@ -147,8 +148,7 @@ extension PeerView {
 }
 
 extension SyncTransaction {
-  /// Merges a remote state into its key: adopts it, or has the resolver decide where a local change
-  /// is pending.
+  /// Merges a remote state into its key: writes it, or calls the resolver if a change is pending.
   /// - Parameter isAlone: whether the commit merges no other key.
   mutating func merge(
     _ key: [UInt8], _ remote: RemoteState, isLost: Bool = false, isAlone: Bool = false
@@ -156,7 +156,7 @@ extension SyncTransaction {
     let slot = try log.slot(ofKey: key)
     let newest = try log.newestChange(ofKey: key)
     guard let newest, try isPending(newest) || isAtStake(newest, remote) else {
-      // A version that was read earlier must not replace a later one.
+      // An older version, of a page pulled again, must not replace a newer one.
       if let newest, newest.kind != .evict, let known = position(of: newest),
         known.offset > remote.position.offset
       {
@@ -169,18 +169,18 @@ extension SyncTransaction {
     }
     let local = newest.kind == .put ? try log.content(of: newest) : nil
     let (resolution, decision) = try self.resolution(on: newest, local, remote, isLost: isLost)
-    // A conflict that is merged alone was counted when it was found.
+    // A waiting conflict was counted at its verdict or page.
     if decision != nil, !isAlone { totals.conflicts += 1 }
     let isLater =
       try operations.arena.count > session.bytesTogether || !pendingMembers(upTo: newest).isEmpty
     if !isAlone, resolution.writes, isLater {
-      // The decision concerns other keys, or there is much of it: the resolver is asked again.
+      // The decision writes other keys too, or the commit is full: the resolver runs again, later.
       try writeRemote(remote, ofKey: key)
       return outbox.wait(newest, for: .conflict(remote.position))
     }
     if let decision { totals.count(decision) }
     var remote = remote
-    // Only clashes of what was sent count: several versions in the feed are no new round.
+    // A round is a conflict of a change that was sent; several versions in the feed are one.
     if isAlone || outbox.waiting[newest.sequence]?.position != nil { remote.rounds += 1 }
     try apply(resolution, newest, local, remote, slot)
   }
@@ -191,7 +191,7 @@ extension SyncTransaction {
   ) throws {
     let key = newest.key
     let sequence = newest.sequence
-    // The newest change speaks for the key: an older one waits no more.
+    // The newest change stands for the key: an older one stops waiting.
     outbox.supersede(key, by: sequence)
     var resolution = resolution
     var free: [UInt8]?
@@ -211,7 +211,7 @@ extension SyncTransaction {
     case .remote:
       outbox.decide(sequence)
       if try local == nil && remote.isAbsent && baseContent(of: newest) == nil {
-        // A copy of this store may bring later what the delete was made upon.
+        // The own delete stays the newest entry: a copy of this store may send its base later.
         try forgetRemote(ofKey: key)
       } else {
         try acceptRemote(remote, ofKey: key, upon: slot)
@@ -235,9 +235,9 @@ extension SyncTransaction {
     try rewrite(companions, group: group)
   }
 
-  /// Where a local state is laid beside its key: nothing that stands there, or comes in the same
-  /// commit, is written over.
-  /// - Returns: nil when no name that is free is short enough.
+  /// The key for the local state of `both`: no existing key, nor one that the same commit writes,
+  /// may be overwritten.
+  /// - Returns: nil if no free key is short enough.
   private func freeKey(_ wanted: [UInt8], beside key: [UInt8]) throws(TidemarkError) -> [UInt8]? {
     let suffix =
       wanted.starts(with: key) && wanted.count > key.count
@@ -251,7 +251,7 @@ extension SyncTransaction {
     return nil
   }
 
-  /// Replaces the local value by the remote state, which is not kept beside the key any more.
+  /// Writes the remote state as the key's value and removes the record that held it.
   mutating func acceptRemote(
     _ remote: RemoteState, ofKey key: [UInt8], upon slot: Slot?
   ) throws(TidemarkError) {
@@ -259,7 +259,7 @@ extension SyncTransaction {
     try forgetRemote(ofKey: key)
   }
 
-  /// Writes an entry that came from the feed.
+  /// Writes a remote state as an entry from the feed: with its position, so that it is not pending.
   mutating func add(
     _ remote: RemoteState, ofKey key: [UInt8], upon slot: Slot?
   ) throws(TidemarkError) {
@@ -273,7 +273,7 @@ extension SyncTransaction {
     try operations.add(remote.isDeleted ? nil : remote.content, ofKey: key, attributes, upon: slot)
   }
 
-  /// Writes a resolver's result as an own change, with the priority of the one that it replaces.
+  /// Writes a resolver's result as an own change, with the priority of the change that it replaces.
   fileprivate mutating func put(
     _ content: SyncContent, of change: LoggedChange, key: [UInt8], upon slot: Slot?,
     group: UInt64
@@ -286,16 +286,16 @@ extension SyncTransaction {
 }
 
 extension SyncSession {
-  /// So many keys are decided in one commit, which other writers of the store wait for.
+  /// The most keys decided in one commit, which other writers of the store wait for.
   private static let decidedPerCommit = 256
 
-  /// An entry that waits for its key's remote state, and that, which is there.
-  private typealias Met = (entry: WaitingEntries.Entry, state: RemoteState)
+  /// An entry that waits for its key's remote state, and that state.
+  private typealias Decidable = (entry: WaitingEntries.Entry, state: RemoteState)
 
-  /// Runs the resolver on keys whose remote state is there.
+  /// Runs the resolver on waiting keys whose remote state is known.
   func resolveWaiting() throws {
-    var together: [Met] = []
-    var alone: [Met] = []
+    var together: [Decidable] = []
+    var alone: [Decidable] = []
     var bytes = 0
     for entry in outbox.waiting.conflicts {
       guard outbox.waiting[entry.sequence] == entry.reason, let position = entry.reason.position,
@@ -314,11 +314,11 @@ extension SyncSession {
     for met in alone { _ = try resolve([met]) }
   }
 
-  /// Runs the resolver on keys, all in one commit.
-  /// - Returns: those that have to be decided alone, since others go with them.
-  private func resolve(_ keys: [Met]) throws -> [Met] {
+  /// Runs the resolver on keys in one commit.
+  /// - Returns: those that need a commit each, since their atomic groups concern other keys.
+  private func resolve(_ keys: [Decidable]) throws -> [Decidable] {
     guard !keys.isEmpty else { return [] }
-    var left: [Met] = []
+    var left: [Decidable] = []
     try commit(arriving: Set(keys.map(\.entry.key))) { tx in
       left = []
       for (entry, state) in keys {
@@ -330,8 +330,8 @@ extension SyncSession {
           continue
         }
         if PlantedSyncBug.isOn(.conflictForgotten) { tx.outbox.decide(sequence) }
-        // The change is pending until the resolver has decided. A policy decides on this change
-        // only: one made since is judged by itself.
+        // The change is pending until the resolver has decided. A policy's loss is that of one
+        // change: a later one gets its own verdict.
         if !reason.isLost || newest?.sequence == sequence
           || PlantedSyncBug.isOn(.lossDropsLaterEdit)
         {

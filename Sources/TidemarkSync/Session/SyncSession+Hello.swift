@@ -3,7 +3,8 @@ internal import TidemarkEngine
 internal import TidemarkSyncProtocol
 
 extension SyncSession {
-  /// Handles a hello: compares the peer's feed, mark and reach with what this store knows.
+  /// Handles the answer to a hello, and finds out what has changed since the last: another feed,
+  /// one restored from a backup, a copy of this store, another scope or authorization.
   func handle(_ answer: HelloAnswer) throws {
     limits = SyncLimits(
       changes: max(1, min(answer.limits.changes, SyncLimits().changes)),
@@ -27,15 +28,15 @@ extension SyncSession {
 
   private func compare(_ answer: HelloAnswer, _ hasCompared: Bool) throws {
     if progress.feed != answer.feed {
-      let isElsewhere = progress.cursor != .beginning
-      // A late batch to the old feed may fit the numbers of this one, so this store takes a new
-      // replica id, and does so first: a crash in between must not lose it.
-      let wasHeard = progress.feed != nil && (progress.number > 0 || batchInFlight != nil)
-      if wasHeard { try log.changeReplica() }
+      let hadPulled = progress.cursor != .beginning
+      // A delayed batch for the old feed may match the numbers of this one, so this store takes a
+      // new replica id, and does so first: a crash in between must not lose it.
+      let hadSent = progress.feed != nil && (progress.number > 0 || batchInFlight != nil)
+      if hadSent { try log.changeReplica() }
       try beginAnew(with: answer)
-      // The peer takes a cursor of another feed for one of its own that was left alone for long. As
-      // a newcomer we read what it holds from the beginning, deletes included.
-      if isElsewhere || wasHeard { return disconnect() }
+      // The peer takes a cursor of another feed for an expired one of its own. After another hello
+      // all is pulled from the beginning, deletes included.
+      if hadPulled || hadSent { return disconnect() }
     } else if !holdsWhatIsKnown(answer.range) {
       try rewind(to: answer)
       // A hello under the new replica id follows.
@@ -54,8 +55,8 @@ extension SyncSession {
     try pruneSettled()
   }
 
-  /// Forgets the positions of own changes that compaction has dropped: nothing is based upon them.
-  /// Those behind the cursor stay, since the feed will echo them.
+  /// Drops the positions of own changes that compaction has dropped: no change is based upon them.
+  /// Positions after the cursor stay, since the feed will echo these changes.
   private func pruneSettled() throws {
     let history = try log.historyStart()
     guard history > prunedHistory, progress.resync == nil else { return }
@@ -64,7 +65,7 @@ extension SyncSession {
     // Two versions of a live key are asked for: its newest, and the base of a pending one.
     let least = 2 * log.liveKeys + Self.runsUnpruned
     let kept = try settled.pruned(above: least) { run in
-      // A long run takes no more than a short one, and more to look through.
+      // A long run takes no more bytes than a short one, and more time to search.
       try run.last >= min(history, unread) || run.count > Self.mostInShortRun
         || run.sequences.contains { try log.change(at: $0) != nil }
     }
@@ -75,7 +76,7 @@ extension SyncSession {
   private static let mostInShortRun: UInt64 = 64
   private static let runsUnpruned = 64
 
-  /// Begins with a new or recreated feed: all owned entries are pending, and nothing is purged.
+  /// Begins with a first or recreated feed: all owned entries are pending, and nothing is purged.
   private func beginAnew(with answer: HelloAnswer) throws {
     let hadPeer = progress.feed != nil
     comparing = nil
@@ -89,14 +90,14 @@ extension SyncSession {
       next.renamedThrough = progress.renamedThrough
       next.name = replica
       next.feed = answer.feed
-      if PlantedSyncBug.isOn(.markOfAnotherTaken) {
+      if PlantedSyncBug.isOn(.markOfAnotherTaken) {  // A fault that only tests switch on.
         next.count(answer.mark.number, answer.mark.batchID)
       }
       // If the feed has batches under this replica id, `compareMarks` takes another one.
       next.scope = Self.fingerprint(of: scope)
       next.reach = answer.reach ?? 0
-      // This store brings entries of the old feed to the new one. Only a comparison tells them
-      // apart where a recreated feed was restored, and has the same positions.
+      // Entries of the old feed are adopted: sent to the new one. A comparison is needed as well,
+      // since a feed recreated from a backup lists positions of the old one.
       if hadPeer {
         next.heardThrough = progress.lastSent
         next.resync = Resync(
@@ -107,16 +108,16 @@ extension SyncSession {
     }
   }
 
-  /// Rewinds to the last common position with a feed that was restored from a backup: own changes
-  /// behind it are pending again, and this store brings back those of others.
+  /// Rewinds to the last position in common with a feed that was restored from a backup: own
+  /// changes after it are pending again, and those of other replicas are adopted and sent.
   private func rewind(to answer: HelloAnswer) throws {
     let common = min(
       progress.cursor.offset,
       answer.range.lastCommonOffset(with: progress.knownRange)
         ?? answer.range.lastCommonOffset(with: progress.cursor) ?? 0)
-    // A late batch may fit the numbers of the restored feed, so this store takes a new replica id;
-    // what the backup has of the batch is pulled. The id comes first: after a crash in between
-    // the next hello still finds the feed restored.
+    // A delayed batch may match the numbers of the restored feed, so this store takes a new replica
+    // id; what the backup has of the batch is pulled. The id changes first: after a crash in
+    // between the next hello still finds the feed restored.
     if !PlantedSyncBug.isOn(.lateBatchForgotten) { try log.changeReplica() }
     comparing = nil
     try commit { tx in
@@ -130,20 +131,20 @@ extension SyncSession {
         tx.resendBatch()
         tx.progress.count(answer.mark.number, answer.mark.batchID)
       }
-      let former = tx.settled
-      // A delete of what the feed did not have got no position; a later copy may have the key.
+      let before = tx.settled
+      // A delete of an absent key got the position `beginning`; a later backup may have the key.
       for sequence in tx.settled.removeLost({ $0 != .beginning && answer.range.contains($0) }) {
         if PlantedSyncBug.isOn(.lostNotSentAgain) { continue }
         tx.outbox.resend(sequence)
-        // Compaction does not keep its base where it replaced a change that was never sent.
+        // If it replaced a change that was never sent, compaction may have dropped its base.
         if let change = try log.change(at: sequence),
           let below = try log.change(at: change.previous), below.isOwn,
-          former.position(of: below.sequence) == nil
+          before.position(of: below.sequence) == nil
         {
           try tx.keepBase(of: change)
         }
       }
-      // The feed may have lost the versions that these are in conflict with.
+      // The feed may have lost the versions that these conflict with.
       for (sequence, reason) in tx.outbox.waiting where reason.position != nil {
         tx.outbox.resend(sequence)
       }
@@ -151,23 +152,23 @@ extension SyncSession {
         adopts: true, compares: capabilities.hasDigest, seenThrough: common,
         keepsCursor: true, evicts: tx.progress.resync?.evicts ?? false)
     }
-    // Urgent changes that are pending again have to be found again.
+    // The table of urgent changes lacks those that are pending again; it is built anew.
     deferred = DeferredChanges()
     // The next call is a hello under the new replica id.
     disconnect()
   }
 
-  /// Whether the authorization reaches other entries than when the cursor was written down.
+  /// Whether the authorization covers other entries than when the cursor was saved.
   private func isOfAnotherReach(_ answer: HelloAnswer) -> Bool {
     if PlantedSyncBug.isOn(.reachIgnored) { return false }
     return answer.reach.map { $0 != progress.reach } ?? false
   }
 
-  /// Adopts another scope or reach: entries that are new within it may lie before the cursor, and
-  /// the feed does not tell of those that it lacks, so everything is compared.
+  /// Switches to another scope or reach: entries that come into it may be earlier in the feed than
+  /// the cursor, and a pull does not show what the feed lacks, so everything is compared.
   private func changeScope(_ answer: HelloAnswer) throws {
     let isOfAnotherReach = isOfAnotherReach(answer)
-    // Own changes may be in the feed although nothing of it was read yet.
+    // Own changes may be in the feed although nothing was pulled yet.
     let isFirst = progress.cursor == .beginning && (!isOfAnotherReach || settled.isEmpty)
     if !isFirst { try beginResync(seenThrough: 0) }
     let passed = try passedOver()
@@ -175,9 +176,9 @@ extension SyncSession {
     try commit { tx in
       tx.progress.scope = Self.fingerprint(of: scope)
       tx.progress.reach = answer.reach ?? tx.progress.reach
-      // Keys that lie within it now were not compared.
+      // Keys that came into the scope were not compared.
       tx.progress.comparedThrough = .beginning
-      // Keys that lay outside may have been lost there meanwhile, by a peer that was restored.
+      // The peer may have lost keys outside the scope in a restore meanwhile.
       tx.progress.resync = tx.progress.resync ?? Resync()
       tx.progress.resync?.adopts = true
       if isOfAnotherReach || tx.progress.reach != 0 { tx.progress.resync?.evict() }
@@ -185,8 +186,8 @@ extension SyncSession {
     }
   }
 
-  /// Changes that were refused since the authorization did not reach them, with what was given up
-  /// since it was to apply together with them: another reach may be the right one.
+  /// Changes that were refused for lack of authorization, with the members of their atomic groups
+  /// that were given up with them: the changed authorization may cover them.
   private func refusedForReach() throws(TidemarkError) -> [UInt64] {
     var found: [UInt64] = []
     for entry in outbox.waiting.entries.values where entry.reason.code == Rejection.outOfReach {
@@ -200,7 +201,7 @@ extension SyncSession {
     return found
   }
 
-  /// Own changes that were not sent since they were out of the scope, and are within it now.
+  /// Own changes that were not sent since they were out of the scope and are within it now.
   private func passedOver() throws(TidemarkError) -> [UInt64] {
     if PlantedSyncBug.isOn(.outsideForgotten) { return [] }
     var passed: [UInt64] = []
@@ -208,7 +209,7 @@ extension SyncSession {
     while let entry = try cursor.next() {
       guard entry.head.kind == .put else { continue }
       let change = try LoggedChange(entry)
-      // Where a pending one was made upon it, what both were made upon stays for that.
+      // One below a pending change counts as well, so that the pin keeps the base of both.
       guard isUnheard(change), !isPending(change),
         let newest = try log.newestChange(ofKey: change.key),
         newest.sequence == change.sequence || isPending(newest), try isWithin(newest)
@@ -218,35 +219,34 @@ extension SyncSession {
     return passed
   }
 
-  /// Stands for a scope; 0 for everything.
+  /// A number that identifies a scope; 0 for everything.
   static func fingerprint(of scope: SyncScope) -> UInt64 {
     scope.isEverything ? 0 : scope.hash(seed: 1)
   }
 
-  /// Handles a mark that is not that of the last batch.
+  /// Handles a mark that is neither that of the last batch nor of the one in flight.
   private func compareMarks(_ mark: ReplicaMark) throws {
     if mark.number == progress.number, mark.batchID == progress.batchID { return }
     if PlantedSyncBug.isOn(.cloneNotNoticed) {
       return try commit { $0.progress.count(mark.number, mark.batchID) }
     }
-    // The peer has lost its mark and kept the entries.
+    // The peer has dropped this replica's mark and kept its entries.
     if mark.number == 0 {
       return try commit { tx in
         tx.resendBatch()
         tx.progress.count(0, .none)
       }
     }
-    // Batches under our name that are not ours: this store is a copy of another, or was restored
-    // from a backup. It goes on under a new name; what the other one sent comes as somebody
-    // else's.
+    // The peer has batches with this replica id that this store did not send: it is a copy of
+    // another store, or was restored. Under a new id the pull gives it their entries.
     try rename()
   }
 
-  /// Takes a new replica id: entries that a copy wrote under the old one are those of another.
+  /// Takes a new replica id: what a copy of this store wrote under the old one is another's.
   func rename() throws {
     try log.changeReplica()
     try commit { tx in tx.adoptName() }
-    // The peer takes a store that has read nothing for an empty one, and keeps no deletes for it.
+    // The peer takes a store that has pulled nothing for an empty one and keeps no deletes for it.
     if progress.cursor == .beginning, !settled.isEmpty { try beginResync(seenThrough: 0) }
     // The next call is a hello under the new replica id.
     disconnect()
@@ -254,7 +254,7 @@ extension SyncSession {
 }
 
 extension PeerView {
-  /// Whether a batch is the one under way, or the last of this store that the peer has answered.
+  /// Whether a batch is the one in flight, or the last one that the peer has answered.
   func isOurs(_ number: UInt64, _ id: BatchID) -> Bool {
     if number == progress.number { return number > 0 && id == progress.batchID }
     guard let batch = batchInFlight, number == batch.number else { return false }
@@ -264,7 +264,7 @@ extension PeerView {
 
 extension SyncTransaction {
   /// Numbers batches from 1 if the store's replica id has changed since the last commit for this
-  /// peer: before a crash, or for the sake of another peer.
+  /// peer: before a crash, or in a session with another peer.
   mutating func adoptName() {
     guard progress.name != replica else { return }
     let isFirst = progress.name == .none
@@ -272,7 +272,7 @@ extension SyncTransaction {
     if isFirst { return }
     progress.count(0, .none)
     progress.renamedThrough = log.head
-    // The feed may hold changes under the former name whose verdicts are not known here.
+    // The feed may have changes under the previous id whose verdicts did not arrive.
     progress.heardThrough = progress.lastSent
     if PlantedSyncBug.isOn(.batchLostByRename) { inFlight = nil }
     resendBatch()

@@ -3,8 +3,9 @@ internal import TidemarkEngine
 internal import TidemarkSyncProtocol
 
 extension SyncSession {
-  /// Builds the next batch, and commits it before it is sent: a crash sends the same batch again.
-  /// - Returns: false when nothing that is pending may be sent now.
+  /// Builds the next batch and commits it before it is sent, so that a crash resends the same
+  /// batch.
+  /// - Returns: false if no pending change may be sent now.
   func startNextBatch() throws -> Bool {
     let (draft, id) = try draftOfNextBatch()
     guard draft.items.isEmpty || draft.outbox.waiting.count < mostWaiting else {
@@ -14,7 +15,7 @@ extension SyncSession {
     }
     deferred = draft.deferred
     guard !draft.items.isEmpty else {
-      // Entries that are nothing to send are not read again; the next commit writes this.
+      // Keeps the frontier past entries with nothing to send; the next commit saves it.
       update { $0.outbox = draft.outbox }
       if outbox.frontier &- (pin?.frontier ?? 0) >= Self.entriesToPass { try writeDown() }
       return false
@@ -26,16 +27,17 @@ extension SyncSession {
       tx.progress.seed = self.naming.seed
       tx.inFlight = BatchInFlight(batch, draft)
     }
+    // A fault that only tests switch on.
     if PlantedSyncBug.isOn(.formedNotKept) { update(send) } else { try commit { tx in send(&tx) } }
     return true
   }
 
-  /// After so many entries that are nothing to send the frontier is written.
+  /// The number of entries with nothing to send after which the frontier is saved.
   private static let entriesToPass: UInt64 = 1_024
 
-  /// The request for the batch in flight, the same each time. Where compaction has dropped one of
-  /// its entries, which a newer one has replaced, an empty batch with another id takes its place:
-  /// the peer's mark tells which of both it has applied.
+  /// The request for the batch in flight, the same at each retry. If it is given up, or compaction
+  /// has dropped one of its entries, an empty batch of the same number and another id is sent
+  /// instead: the peer's mark has the id of the one that it applied.
   func nextRequest() throws(TidemarkError) -> PushRequest? {
     guard let inFlight else { return nil }
     let batch = inFlight.batch
@@ -64,10 +66,10 @@ extension SyncSession {
 }
 
 extension PeerView {
-  /// Whether an own change waits for a verdict, or for the user.
+  /// Whether a change is an own one that has no verdict yet, or waits for a decision.
   func isPending(_ change: LoggedChange) -> Bool { change.isOwn && isPending(change.sequence) }
 
-  /// Whether the change at a sequence does, if it is an own one.
+  /// Whether the change at a sequence is pending, if it is an own one.
   package func isPending(_ sequence: UInt64) -> Bool {
     outbox.waiting[sequence] != nil || outbox.isUnsent(sequence)
       || sequencesInFlight.contains(sequence)
@@ -75,7 +77,7 @@ extension PeerView {
 }
 
 extension LoggedChange {
-  /// The position of an entry that came from the feed.
+  /// The feed's position of a pulled entry; nil for an own one.
   var position: Position? {
     guard attributes.origin != nil, case .position(let epoch, let offset) = attributes.base
     else { return nil }
@@ -84,18 +86,17 @@ extension LoggedChange {
 }
 
 /// The result of a batch builder. The session keeps this and not the builder, which refers to the
-/// session, so that neither would ever be freed.
+/// session: that would be a retain cycle.
 struct BatchDraft {
-  /// The outbox and what is known of deferred changes, as they are once the batch is sent.
+  /// The outbox and the deferred changes as they will be once the batch is sent.
   var outbox: Outbox
   var deferred: DeferredChanges
   var items: [OutgoingBatch.Item]
   var changes: [PushedChange]
   var taken: KeyTable
-  /// The feed's known end when the batch was built: a request that is sent again must not change.
+  /// The feed's end as known when the batch was built, since a retry sends the same request.
   var knownHead: Position
-  /// What the batch was built from: the outbox, what the budget left for it, and the log. A
-  /// compaction since may have dropped changes of it that newer ones have replaced.
+  /// What the batch was built from. After a compaction the log may lack changes of it.
   private let basis: (outbox: Outbox, room: SyncGate, generation: LogGeneration)
 
   init(_ session: SyncSession) throws(TidemarkError) {
@@ -107,7 +108,7 @@ struct BatchDraft {
     knownHead = session.knownHead
   }
 
-  /// Whether it would be built alike now.
+  /// Whether a batch built now would be the same.
   func isCurrent(_ session: SyncSession) -> Bool {
     session.progress.resync == nil && basis.outbox == session.outbox && basis.room == session.room
       && basis.generation == session.log.generation
@@ -115,9 +116,9 @@ struct BatchDraft {
 }
 
 extension SyncSession {
-  /// Builds what is likely to be the next batch while another one is in flight. It is sent only if
-  /// all of that one applies, as most batches do.
-  /// - Returns: the request that is sent then; nil when there is nothing to send.
+  /// Builds the next batch while another one is in flight, which saves time. It is sent only if all
+  /// of the one in flight applies, as with most batches.
+  /// - Returns: the request that is sent then; nil if there is nothing to send.
   @discardableResult
   package func prepareBatch() throws -> PushRequest? {
     guard let inFlight, nextBatch == nil, progress.resync == nil, inFlight.failures == 0 else {
@@ -129,7 +130,7 @@ extension SyncSession {
     var request = PushRequest(
       replica: replica, number: last.number + 1, batchID: newBatchID(last.number + 1),
       previousBatchID: last.batchID, knownHead: knownHead, reach: reach, changes: draft.changes)
-    // The peer may have encoded this request already, so it is what is sent later.
+    // The peer may encode this request ahead, so exactly this one is sent later.
     request.aliases = try knownAliases()
     nextBatch = (draft, request)
     return request
@@ -146,7 +147,7 @@ extension SyncSession {
     return (try BatchDraft(self), nil)
   }
 
-  /// What the budget leaves for a batch.
+  /// The priorities and bytes that the budget allows for a batch.
   fileprivate var room: SyncGate {
     SyncGate(isNarrow: gate.isNarrow, leastPriority: gate.leastPriority, bytes: batchBytes)
   }
@@ -154,22 +155,22 @@ extension SyncSession {
   func newBatchID(_ number: UInt64) -> BatchID { naming.next(number) { log.random() } }
 }
 
-/// The batch in flight, with what is cached for as long as it is.
+/// The batch in flight, with caches and counts that last as long as it.
 package final class BatchInFlight {
   let batch: OutgoingBatch
   let sequences: SequenceSet
-  /// The changes as they are sent; nil when the batch was read from the log.
+  /// The changes as sent; nil if the batch was read from the log, after a restart.
   var content: (changes: [PushedChange], knownHead: Position)?
   private var knownKeys: KeyTable?
-  /// The changes that name attachments; nil until somebody asks.
+  /// The changes that refer to attachments; nil until they are computed.
   var attachments: [(LoggedChange, AttachmentID)]?
-  /// Whether neither this store nor the peer has the content of an attachment that is named.
+  /// Whether neither this store nor the peer has the content of one of the batch's attachments.
   var lacksContent = false
-  /// How often the peer has failed on this batch, and its last failure.
+  /// How often the peer has failed on this batch, and the last failure.
   var failures = 0
   var lastFailure: PeerError?
 
-  /// After so many failures the batch is at fault, and not the peer.
+  /// The number of failures after which the batch is taken to be at fault, and not the peer.
   static let mostFailures = 8
 
   var isGivenUp: Bool { failures >= Self.mostFailures }
@@ -181,7 +182,6 @@ package final class BatchInFlight {
     knownKeys = draft?.taken
   }
 
-  /// The keys of its changes.
   func keys(in log: ReplicationLog) throws(TidemarkError) -> KeyTable {
     if let knownKeys { return knownKeys }
     var keys = KeyTable(seed: log.hashSeed)
@@ -197,8 +197,8 @@ package final class BatchInFlight {
 
 /// The keys of a batch, each with the sequence of its last change in it.
 ///
-/// It looks them up by a hash that is much faster than that of an array, and like that seeded, so
-/// that whoever chooses the keys cannot make them collide.
+/// It uses a hash that is much faster than Swift's for an array, and seeded like that, so that
+/// chosen keys cannot be made to collide.
 struct KeyTable {
   private struct HashedKey: Hashable {
     let keyHash: UInt64
@@ -210,7 +210,7 @@ struct KeyTable {
   private let seed: UInt64
   private var rows: [HashedKey: (sequence: UInt64, isSent: Bool)] = [:]
 
-  /// - Parameter seed: a number that those who choose the keys do not know.
+  /// - Parameter seed: a secret number.
   init(seed: UInt64) { self.seed = seed }
 
   private func hashed(_ key: [UInt8]) -> HashedKey {
@@ -223,12 +223,12 @@ struct KeyTable {
   /// Whether a change of the key is sent.
   func sends(_ key: [UInt8]) -> Bool { rows[hashed(key)]?.isSent ?? false }
 
-  /// Takes note of a key's change.
-  /// - Parameter isSent: whether the change goes; it stays so for the key.
+  /// Adds a key's change.
+  /// - Parameter isSent: whether the change is sent; once true it stays so for the key.
   mutating func note(_ key: [UInt8], _ sequence: UInt64, isSent: Bool) {
     let key = hashed(key)
-    let former = rows.updateValue((sequence, isSent), forKey: key)
-    if !isSent, former?.isSent ?? false { rows[key] = (sequence, true) }
+    let previous = rows.updateValue((sequence, isSent), forKey: key)
+    if !isSent, previous?.isSent ?? false { rows[key] = (sequence, true) }
   }
 
   mutating func removeAll() { rows = [:] }

@@ -2,10 +2,9 @@ internal import Tidemark
 package import TidemarkEngine
 internal import TidemarkSyncProtocol
 
-/// The user's decisions about entries that wait for somebody.
+/// The user's decisions: retry or discard a parked entry, or decide on a conflict.
 extension SyncSession {
-  /// The entries that wait for the user and are still their keys' newest, in the order of their
-  /// sequences.
+  /// The entries that wait for the user and are still the newest of their keys, by sequence.
   package func waitingForUser() throws(TidemarkError) -> [(
     change: LoggedChange, reason: PendingState
   )] {
@@ -19,11 +18,12 @@ extension SyncSession {
 
   static func waitsNoMore(_ sequence: UInt64) -> TidemarkError {
     TidemarkError(
-      .invalidArgument, "the entry does not wait for anybody any more",
+      .invalidArgument, "the entry does not wait for a decision any more",
       sequences: sequence...sequence)
   }
 
-  /// Refused changes, in parts that one commit each takes, so that none holds up other writers.
+  /// Handles parked changes in parts of one commit each, so that none blocks other writers for
+  /// long.
   private func inParts(_ sequences: [UInt64], _ body: ([LoggedChange]) throws -> Void) throws {
     var part: [LoggedChange] = []
     var bytes = 0
@@ -42,8 +42,8 @@ extension SyncSession {
   private static let mostAtOnce = 256
   private static let mostBytesAtOnce = 8 << 20
 
-  /// Sends what was refused once more, as new entries with the same content. What does not wait any
-  /// more is passed over.
+  /// Sends parked changes again, as new entries with the same content. Sequences that are not
+  /// parked any more are skipped.
   /// - Returns: the sequences of the new entries.
   package func retry(_ sequences: [UInt64]) throws -> [UInt64] {
     var again: [UInt64] = []
@@ -51,7 +51,7 @@ extension SyncSession {
       var keys: [[UInt8]] = []
       try commit { tx in
         keys = []
-        // Somebody may have written in between.
+        // After a write since then the change is not parked any more.
         for change in changes where try tx.isParked(change.sequence) {
           tx.outbox.decide(change.sequence)
           var attributes = EntryAttributes()
@@ -68,10 +68,9 @@ extension SyncSession {
     return again
   }
 
-  /// Gives changes up: each key gets back what the peer has. Where the log does not say what that
-  /// is, the key keeps its value until the peer has been asked. What does not wait any more is
-  /// passed over.
-  /// - Returns: how many were given up, and the pending entries that were to come after them.
+  /// Gives parked changes up: each key gets the peer's version back. If the log does not have that,
+  /// the key keeps its value until the peer has sent it. Sequences not parked any more are skipped.
+  /// - Returns: how many were given up, and the pending entries that name them in `after`.
   func discard(
     _ sequences: [UInt64], _ table: PendingTable
   ) throws -> (count: Int, dependents: [LoggedChange]) {
@@ -83,7 +82,7 @@ extension SyncSession {
         for change in changes where try tx.isParked(change.sequence) {
           part.append(change.sequence)
           guard let known = try tx.remoteState(before: change) else {
-            // As if a policy had decided for whatever the peer has.
+            // As after a verdict `lost`: the values request brings the peer's version.
             tx.outbox.wait(change, for: .lost(.beginning))
             continue
           }
@@ -105,7 +104,7 @@ extension SyncSession {
     return (given.count, dependents)
   }
 
-  /// Both sides and their base, of an entry that the user is to decide.
+  /// The three states of a key that the user is to decide.
   func conflict(_ change: LoggedChange) throws(TidemarkError) -> Conflict {
     conflict(
       change, try baseContent(of: change),
@@ -113,7 +112,7 @@ extension SyncSession {
       try records.remote(ofKey: change.key)?.state)
   }
 
-  /// Carries out what the user has decided on a key.
+  /// Carries out the user's decision on a key.
   func decide(_ key: [UInt8], _ resolution: Resolution) throws {
     guard let sequence = try log.newestChange(ofKey: key)?.sequence else {
       throw TidemarkError(.invalidArgument, "there is nothing to decide on the key")
@@ -124,7 +123,7 @@ extension SyncSession {
     guard var remote = try records.remote(ofKey: key)?.state, resolution != .ask else {
       throw TidemarkError(.invalidArgument, "give a decision other than to ask")
     }
-    // The resolver may run again from here.
+    // The user's decision restarts the count of the resolver's rounds.
     remote.rounds = 0
     let local = change.kind == .put ? try log.content(of: change) : nil
     try commit { tx in
@@ -138,8 +137,7 @@ extension SyncSession {
 }
 
 extension PeerView {
-  /// The state that the peer has at the key of a change that it does not have; nil when only the
-  /// peer can say.
+  /// The peer's version of the key of a change that it refused; nil if this log does not have it.
   fileprivate func remoteState(before change: LoggedChange) throws(TidemarkError) -> RemoteState? {
     if let conflicting = try records.remote(ofKey: change.key) { return conflicting.state }
     var previous = change.previous
@@ -158,7 +156,7 @@ extension PeerView {
         operation: OperationID(replica: replica, sequence: change.sequence), key: change.key))
   }
 
-  /// An entry that waits as is wanted, and is still its key's newest.
+  /// An entry that waits for such a reason and is still its key's newest; else nil.
   fileprivate func change(
     at sequence: UInt64, waiting isWanted: (WaitReason) -> Bool
   ) throws(TidemarkError) -> LoggedChange? {

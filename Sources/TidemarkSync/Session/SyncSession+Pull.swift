@@ -3,7 +3,7 @@ internal import TidemarkEngine
 internal import TidemarkSyncProtocol
 
 extension SyncSession {
-  /// Handles a page of the feed: commits its entries, conflicts and the new cursor together.
+  /// Handles a page of the feed: commits its entries, conflicts and the new cursor in one batch.
   func handle(_ page: PullAnswer) throws {
     guard page.cursor.offset >= progress.cursor.offset else {
       throw PeerError(.malformed, "the feed's cursor went back")
@@ -11,7 +11,7 @@ extension SyncSession {
     guard page.cursor != progress.cursor || !page.entries.isEmpty else { return }
     lastMark = (page.mark.number, page.mark.batchID, page.range.head)
     if page.entries.contains(where: isForeign) {
-      // A copy of this store writes under the same replica id.
+      // A copy of this store has written under the same replica id.
       return try rename()
     }
     // Only the last of several entries of a key in one page is the key's state.
@@ -20,14 +20,14 @@ extension SyncSession {
       page.entries.indices.filter { page.entries[$0].kind != .own || own[$0] != nil }
         .map { (own[$0]?.change.key ?? page.entries[$0].key, $0) }
     ) { $1 }
-    if PlantedSyncBug.isOn(.cursorBeforeData) {
+    if PlantedSyncBug.isOn(.cursorBeforeData) {  // A fault that only tests switch on.
       try commit { tx in tx.progress.cursor = page.cursor }
     }
     let named = try aliasChanges(of: page)
     try commit(aliases: named, arriving: Set(last.keys)) { tx in
       tx.progress.cursor = page.cursor
       tx.progress.resumption = page.resumption
-      // Echoes come first: the resolver must not see a change as pending that the feed has.
+      // Own entries first: the resolver must not see a change as pending that the feed has.
       for entry in page.entries {
         guard let sequence = try tx.ownSequence(of: entry), try !tx.staysRefused(sequence, named)
         else { continue }
@@ -39,7 +39,7 @@ extension SyncSession {
       for (index, entry) in page.entries.enumerated() where entry.kind != .own {
         guard last[entry.key] == index, try !tx.isKnown(entry) else { continue }
         if entry.kind == .left {
-          // The conflict is now with the version that is out of the scope.
+          // A waiting conflict is now with this later version, which is out of the scope.
           if let waiting = tx.outbox.waiting.entry(ofKey: entry.key),
             let position = waiting.reason.position, position.offset < entry.position.offset,
             let change = try log.change(at: waiting.sequence)
@@ -58,11 +58,11 @@ extension SyncSession {
 }
 
 extension PeerView {
-  /// An echo of an own change, and whether its verdict was known before.
+  /// An own change that the feed returns, and whether its verdict was known before.
   fileprivate typealias Returned = (change: LoggedChange, hadVerdict: Bool)
 
-  /// The echoes of a page by their index, at peers whose feed gives them other positions than the
-  /// verdicts did: changes of other replicas may lie between.
+  /// The own changes that a page returns, by index, at peers without numbered batches: positions in
+  /// the feed may be later than those of verdicts, after changes of other replicas.
   fileprivate func ownChanges(of page: PullAnswer) throws(TidemarkError) -> [Int: Returned] {
     guard !capabilities.isNumbered else { return [:] }
     var changes: [Int: Returned] = [:]
@@ -73,13 +73,13 @@ extension PeerView {
     return changes
   }
 
-  /// Whether this store has the entry already, or a later one of its key.
+  /// Whether this store has already applied the entry, or a later one of its key.
   fileprivate func isKnown(_ entry: FeedEntry) throws(TidemarkError) -> Bool {
     guard let newest = try log.newestChange(ofKey: entry.key) else {
-      // An own delete may be gone from this log; only the comparison has seen that the key is.
+      // Compaction may have dropped an own delete; the comparison saw that the key is gone.
       return entry.position.offset <= progress.comparedThrough.offset
     }
-    // A change that was never sent hides an own change below it that the feed has.
+    // A put that was never sent may hide an earlier own version of the key that the feed has.
     let known =
       isUnheard(newest)
       ? try knownRemote(ofKey: entry.key, from: newest)
@@ -90,8 +90,8 @@ extension PeerView {
   /// Whether an entry has this store's replica id, and is neither acknowledged nor in flight: a
   /// copy of the store wrote it.
   ///
-  /// Entries up to a mark that is known are this store's: it takes a new id before it sends to a
-  /// feed that has another store's batch under the old one.
+  /// Entries up to a mark of one of its own batches are this store's: it takes a new id before it
+  /// sends to a feed whose mark under the old id is another store's.
   func isForeign(_ entry: FeedEntry) -> Bool {
     guard capabilities.isNumbered, entry.operation.replica == replica else { return false }
     let mark = session.lastMark
@@ -101,20 +101,19 @@ extension PeerView {
       && !sequencesInFlight.contains(sequence)
   }
 
-  /// The sequence of the own change that an entry echoes, also under a former replica id; nil for
-  /// changes of others.
+  /// The own change that an entry returns, also under a previous replica id; nil for another's.
   func ownSequence(of entry: FeedEntry) throws(TidemarkError) -> UInt64? {
     if entry.kind == .own || entry.operation.replica == replica {
       return entry.operation.sequence
     }
-    // Only a change that the feed had lost can be there under another replica id.
+    // Only after a restore or a change of id can an own change be there under another replica id.
     guard progress.heardThrough > 0, entry.kind != .left else { return nil }
     return try pending(in: entry)
   }
 
-  /// The pending change that equals an entry of another replica: this store sent it under a former
-  /// id, or the feed had lost it and another replica brought it back. Later versions in the feed
-  /// are based upon it. Its commit time tells it from others with the same content.
+  /// The pending change that equals an entry of another replica: this store sent it under a
+  /// previous id, or the feed had lost it and another replica sent it again. Later versions in the
+  /// feed are based upon it. The commit time tells it from others of same content.
   fileprivate func pending(in entry: FeedEntry) throws(TidemarkError) -> UInt64? {
     var version = try log.newestChange(ofKey: entry.key)
     while let change = version, position(of: change) == nil {
@@ -130,7 +129,7 @@ extension PeerView {
     return nil
   }
 
-  /// Whether changes that a restored feed had lost are pending or in flight: a later copy of the
+  /// Whether changes that a restored feed had lost are pending or in flight: a later backup of the
   /// feed may have them, and changes based upon them.
   var bringsBackLost: Bool {
     outbox.pending.first.map { $0 <= progress.heardThrough } ?? false
@@ -139,8 +138,8 @@ extension PeerView {
 }
 
 extension SyncTransaction {
-  /// Restores the value of an own change that the feed has behind a change of another replica, or
-  /// behind a later own one: a copy of this store has sent it.
+  /// Restores the value of an own change that the feed has after a newer version of the key here: a
+  /// copy of this store has sent it.
   fileprivate mutating func restoreOwn(_ own: Returned, at place: Position) throws {
     let change = own.change
     guard let newest = try log.newestChange(ofKey: change.key), newest.sequence > change.sequence,
@@ -150,18 +149,17 @@ extension SyncTransaction {
     try merge(change.key, remoteState(of: change, at: place))
   }
 
-  /// An echo acknowledges an own change, also if the answer to its batch was lost with the mark.
+  /// Counts an own change as applied since the feed returned it: its verdict may be lost.
   mutating func acknowledge(_ sequence: UInt64, at position: Position) throws(TidemarkError) {
     guard !sequencesInFlight.contains(sequence) else { return }
-    // A conflict or rejection of it is over: this feed has applied it.
+    // A conflict or rejection of the change is over: this feed has applied it.
     let hasWaited = outbox.waiting[sequence] != nil
     let wasPending = outbox.pending.contains(sequence)
-    // A copy of this store may have sent what is not in this log.
+    // Above the head: a copy of this store has sent it.
     if sequence <= log.head { outbox.decide(sequence) }
     if hasWaited || wasPending && sequence <= progress.heardThrough { compareReach() }
     settled.add(sequence, at: position)
-    // A newer delete, or put out of scope, was not worth sending while the feed did not have this
-    // change. Now it is.
+    // A newer delete, or put out of scope, was not needed while the feed lacked this change.
     guard progress.heardThrough > 0 || !capabilities.isNumbered,
       let change = try log.change(at: sequence),
       let newest = try log.newestChange(ofKey: change.key), newest.sequence > sequence,
@@ -170,8 +168,8 @@ extension SyncTransaction {
     outbox.resend(newest.sequence)
   }
 
-  /// Asks for a comparison: a change that the feed has again was pending during the last one, which
-  /// therefore kept it even if it is out of the authorization's reach.
+  /// Asks for a comparison by digest: the last one kept this change since it was pending then; the
+  /// authorization may not cover it, and the feed has it again.
   mutating func compareReach() {
     guard capabilities.hasDigest, progress.reach != 0, progress.resync?.compares != true else {
       return
@@ -184,7 +182,7 @@ extension SyncTransaction {
     progress.resync = resync
   }
 
-  /// Evicts a key that has left the scope, unless a change of it is pending or a cache owns it.
+  /// Evicts a key that has left the scope, unless it is cached or a change of it is pending.
   mutating func purge(_ entry: FeedEntry) throws(TidemarkError) {
     guard let slot = try log.slot(ofKey: entry.key), !slot.isDeleted,
       let newest = try log.newestChange(ofKey: entry.key), !isPending(newest),

@@ -2,17 +2,18 @@ internal import Tidemark
 internal import TidemarkEngine
 internal import TidemarkSyncProtocol
 
-/// The resolver's answer to a change that was written to apply together with others.
+/// The resolver's decision on a member of an atomic group, whose changes apply together or not at
+/// all.
 ///
-/// A group is sent as it was written, or not at all. A merged value, or a local one that gets
-/// another key, goes in a new group, with the other members as they are here now.
+/// A group is sent as it was written, or not at all. If the decision writes a value (merged, or
+/// local under another key), a new group has this and the other members with their present values.
 extension PeerView {
   /// The pending changes of a key that belong to atomic groups.
   func pendingMembers(upTo newest: LoggedChange) throws(TidemarkError) -> [LoggedChange] {
     try unsent(upTo: newest).filter { $0.attributes.atomicGroup != 0 && isPending($0) }
   }
 
-  /// The own changes of a key that the feed does not have, the newest first.
+  /// The own changes of a key since its last version in the feed, the newest first.
   fileprivate func unsent(upTo newest: LoggedChange) throws(TidemarkError) -> [LoggedChange] {
     var found: [LoggedChange] = []
     var version: LoggedChange? = newest
@@ -26,13 +27,13 @@ extension PeerView {
     return found
   }
 
-  /// The changes of other keys that belong to the groups of a key's changes.
-  /// - Returns: nil when one of them was given up, so that none may apply.
+  /// The companions: the changes of other keys in the groups of a key's changes.
+  /// - Returns: nil if one of them was given up, so that the group cannot apply.
   fileprivate func companions(of members: [LoggedChange]) throws(TidemarkError) -> [LoggedChange]? {
     var found: [LoggedChange] = []
     for member in members {
       var seen: Set<[UInt8]> = [member.key]
-      // The last of several changes of a key counts.
+      // Of several changes of a key the last counts.
       for other in try log.atomicGroup(of: member).reversed()
       where other.isOwn && seen.insert(other.key).inserted {
         if isPending(other) {
@@ -48,11 +49,11 @@ extension PeerView {
 }
 
 extension SyncTransaction {
-  /// Ends the pending changes of a key, as far as something else takes their place: with those
-  /// that belong to groups, and what was written before these.
-  /// - Parameter isForUser: whether the user has decided so, of this key alone if need be.
-  /// - Returns: what is to be written together with the result; nil when the resolver's may not go,
-  ///   since another of the group was given up: then the user is to decide.
+  /// Marks the pending changes of a key as decided if the decision replaces them, with their
+  /// companions and the earlier pending changes of these keys.
+  /// - Parameter isForUser: whether the user has decided: then a broken group does not stop it.
+  /// - Returns: the companions, to be written again with the result; nil if the resolver's result
+  ///   cannot be sent, since another member was given up: then the user is to decide.
   mutating func endPending(
     upTo newest: LoggedChange, for resolution: Resolution, isForUser: Bool
   ) throws(TidemarkError) -> [LoggedChange]? {
@@ -63,19 +64,18 @@ extension SyncTransaction {
     if found == nil, newest.attributes.atomicGroup != 0, !isForUser { return nil }
     for change in pending { outbox.decide(change.sequence) }
     let companions = found ?? []
-    // The companions are decided as they were, since they are written once more.
+    // The companions' old changes are decided, since `rewrite` writes them again.
     for companion in companions {
-      // A question that is open on it, to the peer or to the user, is put again when the new one
-      // meets the peer.
+      // Its open conflict or question to the user arises again at the verdict on the new change.
       if outbox.waiting.entry(ofKey: companion.key) != nil {
-        // That of yet another group goes with that.
+        // A change of yet another group is resent with that group.
         outbox.supersede(companion.key, by: .max)
         try forgetRemote(ofKey: companion.key)
       }
       guard let newest = try log.newestChange(ofKey: companion.key) else { continue }
       for change in try unsent(upTo: newest) where change.sequence >= companion.sequence {
         let group = change.attributes.atomicGroup
-        // A change that belongs to yet another group goes with that, before.
+        // A change of yet another group is sent earlier, with that group.
         if group == 0 || group == companion.attributes.atomicGroup {
           outbox.decide(change.sequence)
         }
@@ -84,8 +84,7 @@ extension SyncTransaction {
     return companions
   }
 
-  /// Writes the companions of a result once more, behind it and with its group: with the values
-  /// that their keys have now.
+  /// Writes the companions again, in the result's group, with the present values of their keys.
   mutating func rewrite(_ companions: [LoggedChange], group: UInt64) throws(TidemarkError) {
     var written: Set<[UInt8]> = []
     for companion in companions where written.insert(companion.key).inserted {
@@ -102,7 +101,7 @@ extension SyncTransaction {
 }
 
 extension Resolution {
-  /// Whether it makes a new change.
+  /// Whether it writes a new own change.
   var writes: Bool {
     switch self {
     case .merged, .both: true

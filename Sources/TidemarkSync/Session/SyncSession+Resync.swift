@@ -2,27 +2,26 @@ internal import Tidemark
 internal import TidemarkEngine
 internal import TidemarkSyncProtocol
 
-/// A comparison that is under way. It is not kept: after a crash it begins anew.
+/// The state of a comparison by digest with the peer, in memory only: a crash restarts it.
 struct Comparing {
   var walk = DigestWalk()
-  /// The sums of what the feed is known to hold; the rows have the sequences of the keys' newest
-  /// versions.
+  /// The digests of what the feed is known to hold; a row's offset is its key's newest sequence.
   var table: DigestTable
-  /// Keys that were found to differ; their values are asked for once they fill a call.
+  /// Keys that differ; their values are requested when they fill a call.
   var differing: [DigestWalk.Difference] = []
-  /// Keys that the feed has lost, with what was known of them.
+  /// Keys that the feed does not have any more.
   var purged: [[UInt8]] = []
-  /// Whether the feed has said to hold nothing at all.
+  /// Whether the feed has reported no keys at all.
   var isEmptyThere = false
 }
 
 extension SyncSession {
-  /// So many keys may go in one resynchronisation without a question, or a twentieth of all.
+  /// How many keys one resync may delete without asking the user, or a twentieth of all.
   static let purgedUnasked = 100
-  /// About how many bytes of keys are asked for at once.
+  /// About how many bytes of keys one values request has.
   private static let keyBytesPerCall = 64 << 10
 
-  /// The next call that puts things right; nil when all is done, or the user must decide.
+  /// The next call of the resync; nil when it is done, or the user must decide.
   func nextOfResync() throws -> WireMessage? {
     guard let resync = progress.resync, resync.purge != .undecided else { return nil }
     if resync.adopts { try adoptLost() }
@@ -48,12 +47,12 @@ extension SyncSession {
     }
     guard try purge(now.purged) else { return nil }
     try finishResync(at: now.walk.position)
-    // The hello tells that everything was compared, which renews the lease.
+    // The hello reports the comparison to the peer, which renews the lease.
     range = nil
     return .helloRequest(hello())
   }
 
-  /// Handles the digests of parts.
+  /// Handles the peer's digests of the requested parts of the key hashes.
   func handle(_ answer: DigestAnswer) throws {
     guard var now = comparing, let first = now.walk.next.first else { return }
     if !now.table.answers(first) { now.table = try knownTable(now.walk.next) }
@@ -66,12 +65,12 @@ extension SyncSession {
     comparing = now
   }
 
-  /// Handles the remote states of differing keys.
+  /// Handles the values of keys that differ.
   func reconcile(_ answer: ValuesAnswer) throws {
     guard var now = comparing, !now.differing.isEmpty else { return }
     guard answer.answered > 0 else { throw PeerError(.malformed, "no key was answered") }
     if answer.entries.contains(where: isForeign) { return try rename() }
-    // Keys that nobody has asked for are not known.
+    // Only requested keys count: the absence of others means nothing.
     let keys = Array(keysAsked.prefix(answer.answered))
     keysAsked = []
     guard now.differing.prefix(keys.count).map(\.key) == keys else { return }
@@ -94,15 +93,15 @@ extension SyncSession {
 
   // MARK: Purging
 
-  /// Lets keys go that were deleted in the feed, unless they are suspiciously many.
+  /// Deletes or evicts keys that the feed does not have any more, unless they are too many.
   /// - Returns: false when the user must decide first.
   private func purge(_ keys: [[UInt8]]) throws -> Bool {
     let resync = progress.resync ?? Resync()
     let isRefused = resync.purge == .refused
-    // As many go as were agreed to, and what goes unasked anyway; all of them where the
+    // The number that the user has allowed, and those that need no question; all if the
     // authorization has changed.
     let agreed = resync.purge == .allowed ? min(resync.lostKeys, Slot.maxSequence) : 0
-    // An empty list may come from something on the way, so no delete goes without a question.
+    // An empty list may be a proxy's or a back end's fault, so then every delete needs a question.
     let isSuspicious = !capabilities.isNumbered && comparing?.isEmptyThere ?? false
     let unasked = isSuspicious ? 0 : max(Self.purgedUnasked, log.liveKeys / 20)
     let mayPurge = resync.evicts ? .max : unasked + Int(clamping: agreed)
@@ -120,7 +119,7 @@ extension SyncSession {
           guard let newest = try log.newestChange(ofKey: key) else { continue }
           let entry = tx.gone(newest)
           if isRefused {
-            // The key goes back into the feed, which has lost it.
+            // The user wants the key back in the feed.
             guard newest.kind == .put, let slot = try log.slot(ofKey: key), !tx.isPending(newest)
             else { continue }
             if let entry { try tx.writeRemote(RemoteState(entry), ofKey: key) }
@@ -136,14 +135,14 @@ extension SyncSession {
     return true
   }
 
-  /// How many keys the feed has lost, if the user must decide what becomes of them.
+  /// How many keys the feed does not have any more, if the user must decide about them; else nil.
   var undecidedDeletions: Int? {
     guard let resync = progress.resync, resync.purge == .undecided else { return nil }
     return Int(clamping: resync.lostKeys)
   }
 
-  /// The user's word on keys that the feed has lost in great number.
-  /// - Parameter isAllowed: whether they go here, too; else they go back into the feed.
+  /// Records the user's decision on many keys that the feed does not have any more.
+  /// - Parameter isAllowed: whether they are deleted here; if not, they are sent to the feed again.
   package func decidePurge(_ isAllowed: Bool) throws {
     guard progress.resync?.purge == .undecided else { return }
     try commit { tx in tx.progress.resync?.purge = isAllowed ? .allowed : .refused }
@@ -151,15 +150,15 @@ extension SyncSession {
 
   // MARK: Beginning and end
 
-  /// Compares everything before anything else goes on.
+  /// Starts a comparison of everything, before which nothing is pushed or pulled.
   /// - Parameters:
-  ///   - seenThrough: what stands in the feed up to here was taken from it before.
-  ///   - canRead: whether the feed can still be read from the cursor on.
+  ///   - seenThrough: entries of the feed up to this offset were pulled before.
+  ///   - canRead: whether a pull from the cursor is still possible.
   func beginResync(seenThrough: UInt64, canRead: Bool = true) throws {
     comparing = nil
     try commit { tx in
       guard capabilities.hasDigest else {
-        // Nothing can be compared: everything is fetched again.
+        // The peer gives no digests: everything is pulled again.
         tx.settled.findUnread(after: 0)
         tx.progress.cursor = .beginning
         tx.progress.resumption = []
@@ -168,7 +167,7 @@ extension SyncSession {
       guard tx.progress.resync?.compares != true else { return }
       var resync = tx.progress.resync ?? Resync()
       resync.compares = true
-      // Changes of this store that it may have must be found before anything is sent.
+      // Own changes that the feed may have must be pulled before anything is sent.
       if canRead, tx.progress.readsAgain || bringsBackLost { resync.keepsCursor = true }
       resync.seenThrough = min(seenThrough, tx.progress.resync?.seenThrough ?? seenThrough)
       tx.progress.resync = resync
@@ -187,8 +186,7 @@ extension SyncSession {
     hasCompared = position != nil
   }
 
-  /// The table of what the feed is known to hold: the fingerprints of all keys of parts, of the
-  /// first at least.
+  /// The digests of what the feed is known to hold, for all parts that fit, at least the first.
   func knownTable(_ paths: [[UInt8]]) throws -> DigestTable {
     var table = DigestTable(paths: paths)
     var cursor = log.entries(from: 1, through: log.head)
@@ -207,7 +205,7 @@ extension SyncSession {
     return table
   }
 
-  /// - Returns: nil for what is deleted or out of scope.
+  /// - Returns: nil for a key that is deleted or out of scope.
   private func fingerprint(
     of known: KnownRemote, _ key: [UInt8]
   ) throws(TidemarkError) -> ContentFingerprint? {
@@ -229,14 +227,15 @@ extension SyncSession {
 }
 
 extension SyncTransaction {
-  /// - Returns: whether the key is to go here.
+  /// - Returns: whether the key is to be deleted here.
   fileprivate mutating func reconcile(_ key: [UInt8], _ remote: RemoteState?) throws -> Bool {
     let newest = try log.newestChange(ofKey: key)
     let known = try reflectedRemote(ofKey: key, newest: newest)
     let isUnsettled = newest.map { isPending($0) } ?? false
     guard let remote else {
       guard known != nil else { return false }
-      // The verdict on a change will say whether the key is gone there or only out of reach.
+      // A pending change keeps the key: its verdict shows whether the key is deleted or not
+      // covered.
       return !isUnsettled && newest?.kind == .put
     }
     if let known, !known.isEvicted, known.position.offset >= remote.position.offset {
@@ -245,7 +244,7 @@ extension SyncTransaction {
     if isUnsettled, progress.resync?.keepsCursor ?? false,
       remote.position.offset > progress.cursor.offset
     {
-      // The feed is read again from the cursor, and may echo the local change as well.
+      // The feed is pulled again from the cursor, and may return the local change as well.
       return false
     }
     let wasSeen = remote.position.offset <= (progress.resync?.seenThrough ?? 0)
@@ -258,8 +257,8 @@ extension SyncTransaction {
     return false
   }
 
-  /// A key's version in a feed that was restored, and is read once more, may be an own change:
-  /// those made upon it are at odds with nothing that stands before it.
+  /// Counts an own change as applied that the comparison finds in a restored feed before a pull
+  /// returns it: changes made upon it do not conflict with earlier versions.
   fileprivate mutating func acknowledgeAhead(_ entry: FeedEntry) throws -> Bool {
     guard progress.resync?.keepsCursor ?? false, entry.position.offset > progress.cursor.offset
     else { return false }
@@ -272,14 +271,14 @@ extension SyncTransaction {
       return true
     }
     try acknowledge(sequence, at: entry.position)
-    // One that is not in the log, nor anything made upon it, is as good as somebody else's.
+    // One that is not in the log any more counts as another replica's.
     return try log.change(at: sequence) != nil
   }
 }
 
 extension PeerView {
-  /// A delete, or eviction, for a key that the feed does not show. If the key may only be out of
-  /// reach, the entry has its last known position: should it come back, it must not seem older.
+  /// A delete or eviction for a key that the feed does not have. If the authorization may not cover
+  /// the key, the entry has its last known position: a later version must not count as older.
   fileprivate func gone(_ newest: LoggedChange) -> FeedEntry? {
     guard progress.reach != 0 || progress.resync?.evicts ?? false else {
       return .nothing(newest.key, at: session.comparing?.walk.position ?? .beginning)

@@ -2,42 +2,42 @@ internal import Tidemark
 internal import TidemarkEngine
 internal import TidemarkSyncProtocol
 
-/// Own changes that the feed does not have, and their bases.
+/// The state of a key's versions in the feed: which own changes it lacks, what it is known to hold,
+/// and the bases of pending changes.
 extension PeerView {
-  /// Whether a change is to be sent: its key is within the scope, or was in the feed as far as is
-  /// known. So the peer also learns that a local change has moved a key out of the scope.
+  /// Whether a change is to be sent: it is within the scope, or the version that the feed has is.
+  /// So the peer also gets a change that moves a key out of the scope.
   func isWithin(_ change: LoggedChange) throws(TidemarkError) -> Bool {
     if change.kind == .delete || scope.contains(key: change.key, labels: change.labels) {
       return true
     }
-    let former = try log.change(at: change.previous)
-    let there = try knownRemote(ofKey: change.key, from: former)
+    let previous = try log.change(at: change.previous)
+    let there = try knownRemote(ofKey: change.key, from: previous)
     return there?.labels.map { scope.contains(key: change.key, labels: $0) } ?? false
   }
 
-  /// Whether an own put is not in the feed: it is pending, or out of scope.
+  /// Whether a change is an own put that the feed does not have: pending, or out of scope.
   func isUnheard(_ change: LoggedChange) -> Bool {
     change.isOwn && change.kind == .put && position(of: change) == nil
   }
 
-  /// Whether an own change that is not pending would be lost to what came from the feed although
-  /// nobody has heard of it: a put that was out of scope until the feed had something within at
-  /// its key; a delete that was not worth sending until somebody brought back what it was made
-  /// upon.
+  /// Whether a remote state would overwrite an own change that was never sent and is not pending: a
+  /// put out of scope whose key now has a version within it, or a delete that had nothing to delete
+  /// until another replica sent its base again.
   func isAtStake(_ newest: LoggedChange, _ remote: RemoteState) throws(TidemarkError) -> Bool {
     guard newest.isOwn, position(of: newest) == nil else { return false }
     if newest.kind == .put { return true }
     return try isMade(newest, upon: remote)
   }
 
-  /// Whether a change was made upon what came from the feed, which did not stand there then: upon
-  /// an own change that a former life of this store, or a copy of it, has sent, or upon what the
-  /// peer had lost and somebody has brought back.
+  /// Whether a change was made upon a version that the feed got again later: an own change that
+  /// this store sent before it was restored, or a copy of it sent, or one that the peer had lost
+  /// and another replica sent again.
   func isMade(_ change: LoggedChange, upon remote: RemoteState) throws(TidemarkError) -> Bool {
     guard !remote.isDeleted else { return false }
     var previous = change.previous
     while let version = try log.change(at: previous) {
-      // A peer that brings a change back keeps the time at which it was made.
+      // A replica that sends a lost change again keeps its commit time.
       let mayBeIts =
         version.attributes.origin != nil || version.sequence <= progress.heardThrough
         || version.sequence == remote.operation.sequence
@@ -51,9 +51,8 @@ extension PeerView {
     return false
   }
 
-  /// Whether the peer may know the key of a change that nothing known there stands below: what it
-  /// was made upon went with the history, or was written before this store took another name,
-  /// under which it may have been sent.
+  /// Whether the peer may have the key of a change without a known base: compaction has dropped
+  /// older versions, or they were written, and perhaps sent, under an earlier replica id.
   func mayBeThere(_ change: LoggedChange) throws(TidemarkError) -> Bool {
     var previous = change.previous
     while previous > 0 {
@@ -65,8 +64,8 @@ extension PeerView {
     return false
   }
 
-  /// Whether a pending change was made upon a remote state, or was decided against it, when that
-  /// stood at another place: the peer was restored since.
+  /// Whether the key's remote state from before a restore of the peer is the same version, at a
+  /// position that is void now: the pending change was made upon it or decided against it.
   func isDecidedUpon(_ remote: RemoteState, ofKey key: [UInt8]) throws(TidemarkError) -> Bool {
     guard let found = try records.remote(ofKey: key)?.state,
       !(range?.contains(found.position) ?? true)
@@ -75,7 +74,7 @@ extension PeerView {
       && found.content == remote.content
   }
 
-  /// The state that a version gives its key here, where the feed holds the same.
+  /// A version here as the remote state, if the feed holds the same.
   func remoteState(
     of version: LoggedChange, at position: Position
   ) throws(TidemarkError) -> RemoteState {
@@ -90,7 +89,8 @@ extension PeerView {
 }
 
 extension SyncTransaction {
-  /// Writes a version of a key once more, as a change of our own.
+  /// Adopts a version: writes it again as an own change, so that it is sent to the feed, which lost
+  /// it.
   mutating func adopt(_ version: LoggedChange, upon slot: Slot) throws(TidemarkError) {
     var attributes = version.attributes
     attributes.origin = nil
@@ -100,11 +100,11 @@ extension SyncTransaction {
     try operations.add(content, ofKey: version.key, attributes, upon: slot)
   }
 
-  /// Lays beside a key what a change was made upon, when the peer will not have the change: a
-  /// later one is made upon that still, and the history between them need not be kept for it.
+  /// Saves the base of a refused change as the key's remote state: later changes of the key have
+  /// the same base, and compaction may drop the history between.
   mutating func keepBase(of change: LoggedChange) throws(TidemarkError) {
-    guard let former = try log.change(at: change.previous),
-      case .version(let version, let position)? = try knownRemote(ofKey: change.key, from: former),
+    guard let below = try log.change(at: change.previous),
+      case .version(let version, let position)? = try knownRemote(ofKey: change.key, from: below),
       version.kind == .put
     else { return }
     try writeRemote(remoteState(of: version, at: position), ofKey: change.key)
@@ -114,8 +114,8 @@ extension SyncTransaction {
 extension SyncSession {
   private static let adoptedPerCommit = 256
 
-  /// Makes changes of our own of what came from the feed and is not in it any more, so that others
-  /// get it back: the peer was restored from a backup or made anew. A delete counts, too.
+  /// Adopts all pulled entries that a restored or recreated feed does not have any more, deletes
+  /// too: they become own changes, which are sent, so that other replicas get them again.
   func adoptLost() throws {
     var cursor = log.entries(from: 1, through: log.head)
     var lost: [(key: [UInt8], sequence: UInt64)] = []
@@ -148,7 +148,7 @@ extension SyncSession {
 }
 
 extension PeerView {
-  /// Whether an entry came from the feed, which has it no more.
+  /// Whether a pulled entry is not in the feed any more.
   fileprivate func isLost(_ change: LoggedChange) throws(TidemarkError) -> Bool {
     guard change.attributes.origin != nil, change.attributes.entryClass == .owned,
       position(of: change) == nil
@@ -157,16 +157,16 @@ extension PeerView {
     let labels =
       change.kind == .delete
       ? try log.change(at: change.previous)?.labels ?? [] : change.labels
-    // A change out of scope came from another peer.
+    // A pulled change out of scope came from another peer.
     return scope.contains(key: change.key, labels: labels)
   }
 }
 
-/// The version that a feed holds at a key, as far as this store knows.
+/// The version of a key in the feed, as far as this store knows.
 enum KnownRemote {
-  /// The same as a version of the key here, which stands there at a position.
+  /// The feed has a version that is in this log, at this position.
   case version(LoggedChange, Position)
-  /// Something that was laid beside the value here.
+  /// The feed has another version than the log, saved as the key's remote state.
   case conflicting(RemoteState)
 
   var position: Position {
@@ -176,7 +176,7 @@ enum KnownRemote {
     }
   }
 
-  /// The labels of the value there; nil where there is none, or it is not known.
+  /// The labels of the feed's value; nil if there is none, or it is not known.
   var labels: [EntryLabel]? {
     switch self {
     case .version(let version, _): version.kind == .put ? version.labels : nil
@@ -184,12 +184,12 @@ enum KnownRemote {
     }
   }
 
-  /// Whether the key was out of scope when this was learnt, and its value did not come.
+  /// Whether the key was evicted: out of scope, so that its value was not pulled.
   var isEvicted: Bool {
     if case .version(let version, _) = self { version.kind == .evict } else { false }
   }
 
-  /// Whether the feed has nothing at the key, not even a delete that a change could be made upon.
+  /// Whether the feed has no entry of the key, not even a delete as a base.
   var isAbsent: Bool {
     switch self {
     case .version(let version, _):
@@ -200,9 +200,9 @@ enum KnownRemote {
 }
 
 extension PeerView {
-  /// The version that the feed holds at a key.
-  /// - Parameter newest: the key's newest version to look at, which may count itself.
-  /// - Returns: nil when the key is not known to be there, nor to have been there.
+  /// The version that the feed is known to hold at a key.
+  /// - Parameter newest: the version to start from, going back; it may be the result itself.
+  /// - Returns: nil if the feed is not known to have, or to have had, the key.
   func knownRemote(
     ofKey key: [UInt8], from newest: LoggedChange?
   ) throws(TidemarkError) -> KnownRemote? {
@@ -210,7 +210,7 @@ extension PeerView {
     var version = newest
     while let candidate = version {
       if let position = position(of: candidate) {
-        // A version laid beside an own change while it was under way may stand before it there.
+        // A remote state saved while an own change was in flight may be earlier in the feed.
         if let conflicting, conflicting.sequence > candidate.sequence,
           conflicting.state.position.offset >= position.offset
         {
@@ -223,8 +223,8 @@ extension PeerView {
     return conflicting.map { .conflicting($0.state) }
   }
 
-  /// The version that the feed is known to hold at a key, as far as it shows here: a change that is
-  /// neither pending nor in the feed hides what lies below.
+  /// The same, as far as local state reflects it: nil if the newest change is neither pending nor
+  /// in the feed, since it hides older versions.
   func reflectedRemote(
     ofKey key: [UInt8], newest: LoggedChange?
   ) throws(TidemarkError) -> KnownRemote? {
@@ -233,8 +233,8 @@ extension PeerView {
     return position(of: newest).map { .version(newest, $0) }
   }
 
-  /// The state that was laid beside a key's value, with the sequence of its record.
-  /// - Returns: nil when there is nothing, or what was there is not in the feed any more.
+  /// The key's remote state, saved beside a local value, with the sequence of its record.
+  /// - Returns: nil if there is none, or the feed does not have it any more.
   func conflicting(
     ofKey key: [UInt8]
   ) throws(TidemarkError) -> (sequence: UInt64, state: RemoteState)? {
@@ -244,7 +244,7 @@ extension PeerView {
     return found
   }
 
-  /// Where a version of a key stands in the feed; nil when it is not there, or not any more.
+  /// The position of a version in the feed; nil if the feed does not have it (any more).
   func position(of version: LoggedChange) -> Position? {
     let position =
       version.attributes.origin == nil
@@ -253,17 +253,17 @@ extension PeerView {
     return nil
   }
 
-  /// The version that a key's change was made upon, as far as this peer's feed is concerned: the
-  /// last version before it that stands in the feed, or the remote state that was laid beside it.
+  /// The base that a push states for a change: the last version before it that this peer's feed
+  /// has, or the key's remote state.
   func base(of change: LoggedChange) throws(TidemarkError) -> ChangeBase {
-    let former = try log.change(at: change.previous)
-    guard let known = try knownRemote(ofKey: change.key, from: former) else { return .absent }
-    // At the beginning there was nothing.
+    let previous = try log.change(at: change.previous)
+    guard let known = try knownRemote(ofKey: change.key, from: previous) else { return .absent }
+    // The position `beginning` means that the feed had nothing.
     let isAbsent = known.isAbsent || known.position == .beginning
     return isAbsent ? .absent : .position(known.position)
   }
 
-  /// The version that a change was made upon, for a three-way merge.
+  /// The content that a change was made upon, the common ancestor of a three-way merge.
   func baseContent(of change: LoggedChange) throws(TidemarkError) -> SyncContent? {
     var previous = change.previous
     while previous > 0, let version = try log.change(at: previous) {
@@ -277,8 +277,8 @@ extension PeerView {
 }
 
 extension FeedEntry {
-  /// An entry that nobody has written: the feed has nothing at the key, not even a delete, or
-  /// nothing that it shows.
+  /// A synthetic entry, of no replica, for a key without any entry in the feed, or none that the
+  /// authorization covers.
   static func nothing(_ key: [UInt8], at position: Position, _ kind: Kind = .delete) -> FeedEntry {
     FeedEntry(
       position: position, kind: kind, operation: OperationID(replica: .none, sequence: 0),

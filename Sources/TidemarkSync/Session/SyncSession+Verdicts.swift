@@ -3,10 +3,11 @@ internal import TidemarkEngine
 internal import TidemarkSyncProtocol
 
 extension SyncSession {
-  /// Handles the peer's verdicts on the batch in flight.
-  /// - Parameter current: the feed's versions at keys with a conflict, as far as they are small.
+  /// Handles a mark, which has the peer's verdicts on the batch in flight if it is that batch's.
+  /// - Parameter current: the feed's versions of keys in conflict, if they are small enough for the
+  ///   answer.
   func settle(_ mark: ReplicaMark, _ current: [FeedEntry] = []) throws {
-    // A mark of another batch is left to the next hello.
+    // The next hello handles a mark of another batch.
     guard let inFlight, mark.number == inFlight.batch.number else { return }
     let batch = inFlight.batch
     if mark.batchID == batch.batchID.ofEmpty { return try settleEmpty(inFlight) }
@@ -16,25 +17,31 @@ extension SyncSession {
     }
     let sent = inFlight.content?.changes
     let judged = try judgeAliases(batch, mark, sent)
-    let (verdicts, named) = (judged.verdicts, judged.changes)
+    let verdicts = judged.verdicts
     let end = endOfBatch(verdicts)
-    if try named.isEmpty && areExpected(verdicts, of: batch) {
-      // No commit is needed: until the next batch, which is durable with all before it, the peer
-      // tells the same verdicts again.
-      update { tx in
-        tx.pass(batch, end)
-        for (item, verdict) in zip(batch.items, verdicts) {
-          guard case .applied(let position) = verdict else { continue }
-          tx.settled.add(item.sequence, at: position)
-          if position.offset > tx.progress.furthest.offset { tx.progress.furthest = position }
+    let there = Dictionary(current.map { ($0.key, $0) }) { $1 }
+    // A peer that numbers batches repeats the verdicts until the next batch, whose durable commit
+    // saves them too.
+    let isRepeated = capabilities.isNumbered
+    try commit(
+      isRepeated ? .buffered : .durable, keepsNextBatch: true, mayWait: isRepeated,
+      aliases: judged.changes
+    ) { tx in
+      tx.pass(batch, end)
+      for (item, (index, verdict)) in zip(batch.items, verdicts.enumerated()) {
+        if PlantedSyncBug.isOn(.refusedForgotten), case .rejected = verdict { continue }
+        let change = try tx.needsChange(verdict) ? log.change(at: item.sequence) : nil
+        if PlantedSyncBug.isOn(.ackDropsLaterEdit), let change,
+          let newest = try log.newestChange(ofKey: change.key),
+          newest.sequence > tx.outbox.frontier
+        {
+          tx.outbox.decide(newest.sequence)
         }
+        try tx.apply(verdict, to: item.sequence, change, there)
+        if let double = judged.doubles[index] { try tx.unite(double, with: change, verdict) }
       }
-      settledThrough = newPin(unread: nil).settledThrough
-      hasUnwritten = true
-    } else {
-      try settle(batch, judged, end, current)
     }
-    // Changes that come after those of this batch may be sent now.
+    // Changes that waited for these verdicts may be sent now.
     deferred.blocked = SequenceSet()
     totals.count(verdicts)
     let namesContent = sent?.contains { $0.content.attachment != nil } ?? true
@@ -42,32 +49,7 @@ extension SyncSession {
     try resolveWaiting()
   }
 
-  private func settle(
-    _ batch: OutgoingBatch, _ judged: JudgedAliases, _ end: Position?, _ current: [FeedEntry]
-  ) throws {
-    let there = Dictionary(current.map { ($0.key, $0) }) { $1 }
-    // A peer that numbers batches tells the same verdicts again until the next batch, which is
-    // durable with all before it.
-    let durability: Durability = capabilities.isNumbered ? .buffered : .durable
-    try commit(durability, keepsNextBatch: true, aliases: judged.changes) { tx in
-      tx.pass(batch, end)
-      for (index, item) in batch.items.enumerated() {
-        let verdict = judged.verdicts[index]
-        let change = try log.change(at: item.sequence)
-        if PlantedSyncBug.isOn(.ackDropsLaterEdit), let change,
-          let newest = try log.newestChange(ofKey: change.key),
-          newest.sequence > tx.outbox.frontier
-        {
-          tx.outbox.decide(newest.sequence)
-        }
-        if PlantedSyncBug.isOn(.refusedForgotten), case .rejected = verdict { continue }
-        try tx.apply(verdict, to: item.sequence, change, there)
-        if let double = judged.doubles[index] { try tx.unite(double, with: change, verdict) }
-      }
-    }
-  }
-
-  /// The peer has applied the empty batch in place of the one in flight: its changes are pending.
+  /// The peer has applied the empty batch instead: the changes of the one in flight are pending.
   private func settleEmpty(_ inFlight: BatchInFlight) throws {
     try commit { tx in
       tx.resendBatch()
@@ -79,29 +61,20 @@ extension SyncSession {
 
 extension PeerView {
   /// Whether a batch has changes that a restored peer had lost. If it has them again, their
-  /// verdicts may be of a time when the authorization reached further.
+  /// verdicts may date from a wider authorization.
   func isHeardOf(_ batch: OutgoingBatch) -> Bool {
     batch.items.contains { $0.sequence <= progress.heardThrough }
   }
 
-  /// Whether all of a batch applied, and no remote state is beside one of its keys.
-  fileprivate func areExpected(
-    _ verdicts: [Verdict], of batch: OutgoingBatch
-  ) throws(TidemarkError) -> Bool {
-    if PlantedSyncBug.isOn(.ackDropsLaterEdit) { return false }
-    guard capabilities.isNumbered,
-      verdicts.allSatisfy({ if case .applied = $0 { true } else { false } })
-    else { return false }
-    guard records.hasRemoteStates else { return true }
-    for item in batch.items {
-      if let change = try log.change(at: item.sequence), records.hasRemote(ofKey: change.key) {
-        return false
-      }
-    }
-    return true
+  /// Whether a verdict cannot be handled without its change, which most batches need not read: all
+  /// of their changes are applied, and no key has a remote state or an entry that waits.
+  fileprivate func needsChange(_ verdict: Verdict) -> Bool {
+    guard case .applied = verdict, !PlantedSyncBug.isOn(.ackDropsLaterEdit) else { return true }
+    return records.hasRemoteStates || !outbox.waiting.isEmpty
   }
 
-  /// The feed's end, when nothing but the batch under way lies between it and the cursor.
+  /// The feed's end, if only the batch in flight lies between the cursor and the end: then the
+  /// cursor can skip the batch; else nil.
   fileprivate func endOfBatch(_ verdicts: [Verdict]) -> Position? {
     guard capabilities.hasMarkBehindBatch, let range, range.contains(progress.cursor),
       range.head == progress.cursor.offset + UInt64(verdicts.count) + 1
@@ -116,10 +89,10 @@ extension PeerView {
 }
 
 extension SyncTransaction {
-  /// Applies the verdict on one change.
+  /// Changes the outbox and the records by the verdict on one change.
   /// - Parameters:
-  ///   - change: nil for one that compaction has dropped: a newer one of its key has replaced it.
-  ///   - there: the feed's versions at keys with a conflict.
+  ///   - change: nil if compaction has dropped it, since a newer one of its key has replaced it.
+  ///   - there: the feed's versions of keys in conflict.
   fileprivate mutating func apply(
     _ verdict: Verdict, to sequence: UInt64, _ change: LoggedChange?, _ there: [[UInt8]: FeedEntry]
   ) throws {
@@ -127,7 +100,7 @@ extension SyncTransaction {
     switch verdict {
     case .applied(let position), .duplicate(let position):
       settled.add(sequence, at: position)
-      // A delete of what the feed does not have gets no position.
+      // A delete of an absent key gets the position `beginning`.
       if let change, position != .beginning, let found = try conflicting(ofKey: change.key) {
         if found.state.position.offset > position.offset {
           // Another replica has changed the key after this change was applied.
@@ -138,7 +111,7 @@ extension SyncTransaction {
         }
       }
     case .conflict(let position):
-      // A conflict without a position: the feed has nothing at the key, not even a delete.
+      // A conflict at `beginning`: the feed has no entry of the key, not even a delete.
       reason = .conflict(position == .beginning ? range?.headPosition ?? position : position)
     case .lost(let position): reason = .lost(position)
     case .rejected(let rejection): reason = .parked(rejection)
@@ -146,7 +119,7 @@ extension SyncTransaction {
     }
     guard let change else { return }
     guard let reason else {
-      // What waited on an older change of the key is superseded.
+      // An older change of the key that waits is superseded.
       outbox.supersede(change.key, by: sequence)
       return
     }
@@ -155,7 +128,7 @@ extension SyncTransaction {
       try keepBase(of: change)
     } else if let entry = there[change.key], range?.contains(entry.position) ?? false {
       let state = try remoteState(entry)
-      // A later version may have come meanwhile.
+      // A pull may have saved a later version meanwhile.
       let known = try conflicting(ofKey: entry.key)?.state.position.offset
       if known.map({ $0 < entry.position.offset }) ?? true {
         try writeRemote(state, ofKey: entry.key)
@@ -163,20 +136,20 @@ extension SyncTransaction {
     }
   }
 
-  /// The batch has all its verdicts.
+  /// Ends a batch that has all its verdicts.
   fileprivate mutating func pass(_ batch: OutgoingBatch, _ end: Position?) {
     inFlight = nil
     progress.count(batch.number, batch.batchID)
-    // The batch is all that is behind the cursor, so it need not be pulled.
+    // The feed has only this batch after the cursor, so nothing need be pulled.
     if let end, progress.resync == nil { progress.cursor = end }
-    // After a batch that was halved passes, the next one may be larger.
+    // A halved batch has passed, so the next one may be twice as large.
     outbox.batchLimit =
       outbox.batchLimit > UInt64(session.limits.changes) ? 0 : outbox.batchLimit * 2
     if isHeardOf(batch) { compareReach() }
   }
 
-  /// Ends a key whose record is the one that a change of another key has created.
-  /// - Parameter change: nil for one that a newer one has replaced, and compaction dropped.
+  /// Evicts a key that has the same record at the back end as another key's change.
+  /// - Parameter change: nil if compaction has dropped it, since a newer one has replaced it.
   fileprivate mutating func unite(
     _ double: LoggedChange, with change: LoggedChange?, _ verdict: Verdict
   ) throws {
@@ -214,12 +187,12 @@ extension SyncSession {
     }
   }
 
-  /// A peer that fails again and again on what a key holds keeps one change waiting, and not all
-  /// others: they are asked for alone, and what still cannot be told is parked.
+  /// After a failed values request keys are requested singly, and a change is parked if the peer
+  /// keeps failing on its key: it must not hold up all others.
   private func failedToTell(_ keys: [[UInt8]], _ error: PeerError) throws {
     failuresToTell += 1
     guard keys.count == 1, failuresToTell >= BatchInFlight.mostFailures else { return }
-    // The next one need not fail as often.
+    // The next key is parked after one failure.
     failuresToTell -= 1
     try commit { tx in
       guard let waiting = tx.outbox.waiting.entry(ofKey: keys[0]), waiting.reason.position != nil,
@@ -231,7 +204,7 @@ extension SyncSession {
 }
 
 extension SyncTransaction {
-  /// Halves the batch that the peer has failed on, or parks its only change or group.
+  /// After `mostFailures`: halves the next batches, or parks the batch's only change or group.
   mutating func giveUp(_ inFlight: BatchInFlight) throws {
     guard inFlight.isGivenUp else { return }
     let changes = try inFlight.batch.items.map { try log.change(at: $0.sequence) }
@@ -242,7 +215,7 @@ extension SyncTransaction {
     }
     for (item, change) in zip(inFlight.batch.items, changes) {
       outbox.decide(item.sequence)
-      // One that compaction has dropped was replaced by a newer one of its key.
+      // Compaction drops only changes that a newer one has replaced.
       guard let change else { continue }
       let message = inFlight.lastFailure?.message ?? "the peer fails on it"
       outbox.wait(change, for: .parked(Rejection(code: "failed", message: message)))

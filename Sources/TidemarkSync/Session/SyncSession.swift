@@ -5,11 +5,12 @@ package import TidemarkSyncProtocol
 /// The state machine that replicates a store with one peer: `next` gives the next request, and
 /// `receive` handles the answer to it.
 ///
-/// It waits for nothing and knows no network, so that a program's replicator and a simulation
-/// run the same. Everything that must outlive the process is in the store's log, in the same
-/// batch as the entries it speaks of.
+/// It never blocks and makes no network call, so that a program's replicator and a simulation run
+/// the same code. What must outlive the process is in records of the store's log, committed in one
+/// batch with the entries that it describes.
 package final class SyncSession {
   package let log: ReplicationLog
+  /// The name by which the store knows the peer; its records are kept under it.
   let name: [UInt8]
   package let scope: SyncScope
   let capabilities: PeerCapabilities
@@ -18,56 +19,55 @@ package final class SyncSession {
   package internal(set) var progress: PeerProgress
   package internal(set) var inFlight: BatchInFlight?
   package internal(set) var settled: SettledRuns
-  /// The range of the peer's feed, as its last answer told it; nil before the session's hello.
+  /// The epochs and end of the peer's feed, from its last answer; nil before the session's hello.
   package internal(set) var range: FeedRange?
-  /// The reach of the authorization, as the hello told it; nil when the peer does not tell it.
+  /// Fingerprint of the entries that the authorization covers, from the hello; nil if not given.
   package internal(set) var reach: UInt64?
   var limits = SyncLimits()
   /// Most bytes of an attachment that the peer accepts; nil where it accepts no attachments.
   var attachmentBytes: Int?
-  /// The peer's conflict policies, as the hello told them.
+  /// The peer's conflict policies, from the last hello.
   private(set) var policies: [CollectionPolicy] = []
-  /// Milliseconds by which this store's clock is ahead of the peer's; 0 up to a minute.
+  /// Milliseconds by which this store's clock is ahead of the peer's; 0 for up to a minute.
   private(set) var clockLead: UInt64 = 0
   package var attachmentPolicy = AttachmentPolicy()
   var outgoing = OutgoingAttachments()
   var incoming = IncomingAttachments()
-  /// Most entries that wait for the user or for a remote state; beyond that nothing is sent.
+  /// The most entries that may wait for the user or for a remote state before sending stops.
   var mostWaiting = 65_536
   /// About how many bytes of resolved conflicts one commit may write.
   var bytesTogether = 4 << 20
   var gate = SyncGate()
-  /// Whether the session pulls entries of other replicas, as of the last call.
+  /// Whether the session pulls entries of other replicas: the direction of the last `next`.
   var reads = true
-  /// The cursor's offset at the last pull for own entries alone, which need not be repeated there.
+  /// The cursor's offset at the last pull for own entries alone; it is not repeated at this offset.
   var ownAskedAt: UInt64?
-  /// The keys of the last values request, until its answer has come.
+  /// The keys of the last values request, until its answer arrives.
   var keysAsked: [[UInt8]] = []
-  /// The number of waiting entries, if it stops the session from sending more.
+  /// The number of waiting entries, if it is at `mostWaiting`, so that nothing more is sent.
   var tooManyWaiting: Int?
   package internal(set) var totals = SyncTotals()
-  /// The last batch of this replica that the peer has answered with, and the feed's end then.
+  /// Number and id of the peer's last mark for this replica, with the feed's end at that time.
   var lastMark: (number: UInt64, batch: BatchID, head: UInt64) = (0, .none, 0)
   var naming = BatchNaming()
-  /// Whether verdicts count in memory only: after a crash the peer tells them again.
+  /// Whether verdicts are in memory only: after a crash the peer's mark delivers them again.
   package internal(set) var hasUnwritten = false
-  /// Own entries up to here that are decided are in the feed. The pin says the same, but for
-  /// verdicts that are not written.
+  /// Every decided own entry up to here is in the feed. The saved pin lags by unwritten verdicts.
   var settledThrough: UInt64 = 0
   var deferred = DeferredChanges()
   var delayed = DelayedChanges()
-  /// The batch that was built while another one is in flight; nil once it may be out of date.
+  /// The batch built while another one is in flight; nil once it may be stale.
   var nextBatch: (draft: BatchDraft, request: PushRequest)?
-  /// The start of the log's history when `pruneSettled` last looked.
+  /// The start of the log's history at the last `pruneSettled`.
   var prunedHistory: UInt64 = 0
   /// The log's head after the last commit in which a resolver decided.
   var resolvedThrough: UInt64 = 0
-  /// The peer's names for keys; nil until they are read from the log.
+  /// The ids that the peer's back end gave to keys; nil until they are read from the log.
   var aliases: KnownAliases?
   var comparing: Comparing?
-  /// Whether everything was compared since the last hello.
+  /// Whether a comparison by digest has ended since the last hello, which reports it to the peer.
   var hasCompared = false
-  /// How many values requests have failed in a row.
+  /// How many values requests have failed in a row; from the first on keys are requested singly.
   var failuresToTell = 0
   /// The retention pin that was written last.
   package internal(set) var pin: RetentionPin?
@@ -102,9 +102,9 @@ package final class SyncSession {
 
   // MARK: What next
 
-  /// The next request; nil when there is nothing to do until somebody writes, here or there.
+  /// The next request; nil when there is nothing to do until a write, here or in the feed.
   /// - Parameters:
-  ///   - direction: which way entries go.
+  ///   - direction: push, pull or both.
   ///   - gate: the calls that the budget allows.
   package func next(
     _ direction: SyncDirection = .both, through gate: SyncGate = SyncGate()
@@ -112,34 +112,34 @@ package final class SyncSession {
     self.gate = gate
     reads = direction.pulls
     keysAsked = []
-    // The user may have decided since the last batch was built.
+    // Entries that waited for the user may have been decided since the last call.
     tooManyWaiting = nil
     guard range != nil else {
       update { $0.adoptName() }
       return .helloRequest(hello())
     }
     if gate.isNarrow {
-      // A comparison may need many calls.
+      // A resync may need many calls, so it waits until the budget allows all.
       guard progress.resync == nil, direction.pushes, let least = gate.leastPriority else {
         return nil
       }
       if batchInFlight != nil, try !isUrgent(least) { return nil }
     } else if progress.resync != nil {
-      // Nothing is pushed or pulled before a comparison has ended.
+      // Pushing or pulling before a resync ends could bring back deleted keys.
       if let call = try nextOfResync() { return call }
-      // The user must decide.
+      // A resync that is left waits for the user's decision on deletions.
       guard progress.resync == nil else { return nil }
     }
     guard let range else { return .helloRequest(hello()) }
     // The batch in flight is finished in any direction: the peer may have applied it already.
     if inFlight != nil {
-      // Attachments that the batch names and the peer lacks go first.
+      // Content of attachments must be at the peer before the batch that refers to it.
       if let part = try nextPartOfBatch() { return .attachRequest(part) }
       if let push = try nextRequest() { return .pushRequest(push) }
     }
     if !direction.pushes { try passForeign() }
     if !gate.isNarrow, let pull = try nextPull(range) { return .pullRequest(pull) }
-    // Conflicts that were found before a crash are decided first.
+    // A crash may have come between a conflict's commit and the resolver's.
     try resolveWaiting()
     let keys = try keysToFetch()
     if !keys.isEmpty { return .valuesRequest(try valuesRequest(keys)) }
@@ -147,10 +147,10 @@ package final class SyncSession {
     return direction.pulls ? try nextFetch().map { .fetchRequest($0) } : nil
   }
 
-  /// How many entries of the feed are still to be read.
+  /// How many entries of the feed are not pulled yet.
   var entriesToTake: UInt64 { range.map { $0.head - min($0.head, progress.cursor.offset) } ?? 0 }
 
-  /// Whether nothing is in flight, nothing can be sent, and the feed is read to its end.
+  /// Whether nothing is in flight, nothing can be sent, and the feed is pulled to its known end.
   package var isAtRest: Bool {
     guard let range, batchInFlight == nil, progress.resync == nil,
       progress.cursor.offset >= range.head
@@ -159,7 +159,6 @@ package final class SyncSession {
       && outbox.pending.subtracting(deferred.blocked).isEmpty
   }
 
-  /// The request for the entries behind the cursor.
   package func pullRequest(waitMilliseconds: UInt32 = 0) throws(TidemarkError) -> PullRequest {
     var request = PullRequest(
       replica: replica, after: progress.cursor, scope: scope,
@@ -179,13 +178,13 @@ package final class SyncSession {
   /// Handles the answer to the last request.
   /// - Throws: ``PeerError`` when the answer makes no sense; `TidemarkError` when the store fails.
   package func receive(_ answer: WireMessage) throws {
-    // A peer in this process does not pass the decoder, which checks messages.
+    // The messages of a peer in this process skip the decoder and its checks.
     do { try answer.check(normalizes: true) } catch {
       throw PeerError(.malformed, error.reason)
     }
-    // The transport replaces large values by their content before the answer gets here.
+    // A transport has replaced hashes of large values by the values before this call.
     guard answer.entries.allSatisfy({ $0.content.blob == nil }) else {
-      throw PeerError(.malformed, "a large value came by name only, which nobody has asked for")
+      throw PeerError(.malformed, "a large value came as a hash only, which was not requested")
     }
     try renewPin()
     switch answer {
@@ -199,7 +198,7 @@ package final class SyncSession {
         throw PeerError(.unavailable, failure)
       }
       if batchInFlight != nil {
-        // The peer's mark is of another batch; the next hello finds out why.
+        // The answer's mark is for another batch; the next hello finds out why.
         disconnect()
       }
     case .pullAnswer(let page):
@@ -208,7 +207,7 @@ package final class SyncSession {
       try accept(page.range, reach: page.reach)
       try handle(page)
     case .valuesAnswer(let values):
-      // The answer may name entries behind the feed's end as it was known.
+      // The answer may contain entries later than the feed's end as known so far.
       try accept(values.range, reach: values.reach)
       if progress.resync == nil { try handle(values) } else { try reconcile(values) }
     case .digestAnswer(let digest):
@@ -218,16 +217,17 @@ package final class SyncSession {
       try accept(answer.range)
       try handle(answer)
     case .fetchAnswer(let answer): try handle(answer)
-    default: throw PeerError(.malformed, "the answer is none to any call")
+    default: throw PeerError(.malformed, "the message is not an answer")
     }
   }
 
-  /// Adopts the feed's range from an answer. Where the feed was restored from a backup since the
-  /// last call, or the authorization changed, the answer is refused: a hello has to find out what
-  /// the feed has lost, or a comparison what is within reach.
+  /// Adopts the feed's range from an answer. If the feed was restored from a backup since the last
+  /// call, or the authorization changed, the answer is refused: the next hello finds out what the
+  /// feed has lost, or starts a comparison of what the authorization covers.
   private func accept(_ range: FeedRange, reach now: UInt64? = nil) throws(PeerError) {
+    // `PlantedSyncBug.isOn`: whether a test has switched this fault on.
     guard holdsWhatIsKnown(range) || PlantedSyncBug.isOn(.restoreNotNoticed) else {
-      throw PeerError(.busy, "the feed was restored from an older copy meanwhile")
+      throw PeerError(.busy, "the feed was restored from a backup since the last call")
     }
     if let reach, let now, now != reach, !PlantedSyncBug.isOn(.reachIgnored) {
       throw PeerError(
@@ -239,21 +239,21 @@ package final class SyncSession {
   func usePolicies(of answer: HelloAnswer) {
     policies = answer.policies
     let now = log.now.sinceEpoch
-    // A peer that the program implements need not tell its time.
+    // A peer that the program implements may give no time.
     let lead = answer.time == 0 ? 0 : now - min(now, answer.time)
-    // A lead of less than the tolerance may just be the time that the answer took.
+    // A lead below the tolerance may be the answer's travel time.
     clockLead = lead > FeedEntry.clockTolerance >> 16 ? lead : 0
   }
 
-  /// Whether a feed still has all positions that this store has seen; else it was restored.
+  /// Whether a feed still has all positions that this store has seen; if not, it was restored.
   func holdsWhatIsKnown(_ range: FeedRange) -> Bool {
     range.contains(progress.furthest) && range.contains(progress.cursor)
       && (!progress.readsAgain || range.contains(progress.comparedThrough))
       && comparing?.walk.position.map(range.contains) ?? true
   }
 
-  /// Forgets the connection: the next request is a hello, and the mark in its answer tells the
-  /// outcome of the batch in flight.
+  /// Drops what is known of the connection: the next request is a hello, whose answer has the mark
+  /// with the outcome of the batch in flight.
   package func disconnect() {
     range = nil
     comparing = nil
@@ -263,8 +263,8 @@ package final class SyncSession {
   }
 
   func hello() -> HelloRequest {
-    // Where a feed is read once more, what was compared needs no deletes from before; but a store
-    // at the beginning would count as one that holds nothing.
+    // While a restored feed is pulled again, the compared position counts: deletes before it are
+    // not needed, and the beginning as cursor would mean a store that holds nothing.
     var request = HelloRequest(
       replica: replica, cursor: progress.readsAgain ? progress.comparedThrough : progress.cursor,
       scope: scope, hasResynced: hasCompared, resumption: progress.resumption, reads: reads)

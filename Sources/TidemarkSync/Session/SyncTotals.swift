@@ -1,34 +1,34 @@
 internal import TidemarkSyncProtocol
 
-/// Counts of what replication has done.
+/// Counters of a replicator's work, for status and reports.
 public struct SyncTotals: Sendable, Hashable {
-  /// Entries that were sent and on which the peer has decided.
+  /// Sent entries with a verdict of the peer.
   public var pushed = 0
-  /// Taken entries that count.
+  /// Sent entries that the peer has applied.
   public var applied = 0
-  /// Taken entries that the peer had already.
+  /// Sent entries whose content the peer had already.
   public var duplicates = 0
   /// Sent entries that the peer refused.
   public var parked = 0
-  /// Keys on which both sides had written, as pushes and pulls have shown.
+  /// Conflicts: keys that both sides had changed, found by pushes and pulls.
   public var conflicts = 0
-  /// Conflicts whose keys got a value that was made of both sides.
+  /// Conflicts that ended with a value merged from both sides.
   public var merged = 0
-  /// Fields that both sides had changed, each in its way; see ``FieldClashRule``.
+  /// Fields that both sides had changed to different values; see ``FieldClashRule``.
   public var clashes = 0
-  /// Values that ``ConflictResolver/mergeFields(clash:fallback:)`` could not merge by their fields,
-  /// or was told not to: they went by its fallback as a whole.
+  /// Values that ``ConflictResolver/mergeFields(clash:fallback:)`` did not merge by fields, so that
+  /// its fallback decided on the whole value.
   public var fellBack = 0
-  /// Entries of others that were taken.
+  /// Entries of other replicas that were pulled.
   public var pulled = 0
-  /// Batches that were sent.
+  /// Batches with verdicts.
   public var batches = 0
-  /// Bytes of attachments' contents that were sent; what the peer had already does not count.
+  /// Bytes of attachments that were uploaded, without those that the peer had already.
   public var attachmentBytesSent = 0
-  /// Bytes of attachments' contents that were taken without anybody asking; see
+  /// Bytes of attachments that were fetched without a request of the program; see
   /// ``AttachmentPolicy/Fetching/eager(upTo:)``.
   public var attachmentBytesTaken = 0
-  /// How often a key in conflict was decided.
+  /// Conflicts that a resolver has decided.
   package var resolved = 0
   package var comparisons = 0
   package var resyncs = 0
@@ -48,7 +48,7 @@ public struct SyncTotals: Sendable, Hashable {
     }
   }
 
-  /// Counts what has become of a conflict.
+  /// Counts a resolver's decision.
   mutating func count(_ decision: ConflictResolver.Decision) {
     resolved += 1
     if case .merged = decision.resolution { merged += 1 }

@@ -2,8 +2,8 @@ internal import Tidemark
 internal import TidemarkEngine
 internal import TidemarkSyncProtocol
 
-/// A state of the replication with one peer, which reads share: the session's, as of the last
-/// commit; a transaction's; and that of a batch that is being built.
+/// The state of replication with one peer: of the session (its last commit), of a transaction, or
+/// of a batch that is being built. Extensions share the reads of all three.
 package protocol PeerView {
   var session: SyncSession { get }
   var progress: PeerProgress { get }
@@ -23,8 +23,8 @@ extension PeerView {
   var sequencesInFlight: SequenceSet { inFlight?.sequences ?? SequenceSet() }
 }
 
-/// The value that a commit hands to its body: entries to write, and the session's state as it will
-/// be once they are written.
+/// What a commit's body changes: the entries to write, and the session's state as it will be once
+/// they are written.
 package struct SyncTransaction: PeerView {
   package let session: SyncSession
   package var progress: PeerProgress
@@ -32,7 +32,7 @@ package struct SyncTransaction: PeerView {
   package var inFlight: BatchInFlight?
   var totals: SyncTotals
   var operations = OperationBatch()
-  /// Keys that this commit writes to, which are not free for anything else.
+  /// Keys that this commit writes; ``Resolution/both(localKey:)`` must not choose one of them.
   var arriving: Set<[UInt8]>
 
   init(_ session: SyncSession, arriving: Set<[UInt8]> = []) {
@@ -48,7 +48,7 @@ package struct SyncTransaction: PeerView {
     _modify { yield &progress.outbox }
   }
 
-  /// Stores the remote state of a key beside its value.
+  /// Saves the feed's version of a key in a record, beside the key's local value.
   mutating func writeRemote(_ state: RemoteState, ofKey key: [UInt8]) throws(TidemarkError) {
     try records.write(state, ofKey: key, into: &operations)
   }
@@ -61,16 +61,18 @@ package struct SyncTransaction: PeerView {
 extension SyncSession: PeerView {
   package var session: SyncSession { self }
 
-  /// Commits entries together with what they change in the peer's records.
+  /// Commits entries and the peer's records in one atomic batch.
   ///
   /// - Parameters:
-  ///   - durability: `buffered` for what the peer would say again.
-  ///   - keepsNextBatch: whether the batch that was built ahead may still be the next one.
-  ///   - changes: those of the peer's names for keys.
-  ///   - arriving: the keys that get their remote states.
-  ///   - body: fills the transaction; it runs again when somebody else wrote one of the keys.
+  ///   - durability: `buffered` for what a later answer of the peer would repeat after a crash.
+  ///   - keepsNextBatch: whether the batch that was built ahead stays valid.
+  ///   - mayWait: whether to leave it to the next commit if only the progress changes, since the
+  ///     peer would repeat that after a crash.
+  ///   - changes: the changes of the peer's aliases.
+  ///   - arriving: the keys that the commit writes.
+  ///   - body: fills the transaction; it runs again if another writer has changed one of the keys.
   func commit(
-    _ durability: Durability = .durable, keepsNextBatch: Bool = false,
+    _ durability: Durability = .durable, keepsNextBatch: Bool = false, mayWait: Bool = false,
     aliases changes: AliasChanges? = nil, arriving: Set<[UInt8]> = [],
     _ body: (inout SyncTransaction) throws -> Void
   ) throws {
@@ -80,6 +82,11 @@ extension SyncSession: PeerView {
       do {
         try body(&transaction)
         if let changes { try records.write(changes, into: &transaction.operations) }
+        if mayWait, transaction.operations.isEmpty, transaction.outbox.waiting.changed.isEmpty {
+          adopt(transaction)
+          (settledThrough, hasUnwritten) = (newPin(unread: nil).settledThrough, true)
+          return
+        }
         try write(transaction, durability)
       } catch {
         guard (error as? TidemarkError)?.code == .conflict else { throw error }
@@ -89,7 +96,7 @@ extension SyncSession: PeerView {
       return
     }
     throw TidemarkError(
-      .conflict, "others write the same keys all the time; the replicator tries again later")
+      .conflict, "the same keys are written all the time; the replicator tries again later")
   }
 
   private static let attempts = 64
@@ -102,7 +109,7 @@ extension SyncSession: PeerView {
       transaction.progress, &transaction.settled, transaction.batchInFlight, pin,
       into: &transaction.operations)
     let result = try log.commit(transaction.operations, durability: durability)
-    // From here on the commit counts, even if listing the records fails.
+    // From here on the commit is done, even if the checkpoint of the records fails.
     transaction.outbox.wereWritten()
     if transaction.totals.resolved > totals.resolved { resolvedThrough = log.head }
     adopt(transaction)
@@ -116,26 +123,26 @@ extension SyncSession: PeerView {
     (inFlight, totals) = (transaction.inFlight, transaction.totals)
   }
 
-  /// Changes the state in memory only. The next commit writes it, and after a crash the peer tells
-  /// the same again.
+  /// Changes the state in memory only. The next commit saves it, and after a crash the peer's
+  /// answers bring it again.
   func update(_ body: (inout SyncTransaction) throws -> Void) rethrows {
     var transaction = SyncTransaction(self)
     try body(&transaction)
     adopt(transaction)
   }
 
-  /// Commits what `update` has changed, and a frontier that has moved: compaction need not keep
-  /// what lies before it.
+  /// Commits what `update` has changed, and a frontier that has moved, so that compaction can drop
+  /// replaced entries up to it.
   package func writeDown() throws {
     let hasPassed = progress.feed != nil && pin.map { $0.frontier < outbox.frontier } ?? false
     guard hasUnwritten || hasPassed else { return }
     try commit(.buffered, keepsNextBatch: true) { _ in }
   }
 
-  /// A pin of this age is written again before it expires.
+  /// The age at which a pin is renewed, long before it expires.
   fileprivate static let millisecondsToRenew: UInt64 = 86_400_000
 
-  /// Renews the pin of a peer that answers but gives no reason for a commit.
+  /// Renews the pin at an answer that needs no other commit.
   func renewPin() throws {
     let now = UInt64(clamping: max(0, log.now.milliseconds))
     guard let pin, now &- pin.renewed >= Self.millisecondsToRenew else { return }
@@ -144,18 +151,18 @@ extension SyncSession: PeerView {
 }
 
 extension PeerView {
-  /// The pin of what the peer has yet to hear of: pending deletes, and what pending changes were
-  /// made upon. And of deletes that stand in the feed, as long as what stands before own ones
-  /// there has yet to come; of all of them, while a restored feed is read once more: of a key
-  /// without any version it was compared that it is gone.
-  /// - Parameter unread: the first own change in the feed behind what was read of it.
-  /// - Returns: the pin, which counts once it is committed.
+  /// The retention pin: what compaction must keep for this peer. That is pending changes and their
+  /// bases; and deletes since the first own change that the feed has after the cursor, or all
+  /// deletes while a restored feed is pulled again, so that an older entry does not bring the key
+  /// back.
+  /// - Parameter unread: the first own change that the feed has after the cursor.
+  /// - Returns: the pin, in force once it is committed.
   func newPin(unread: UInt64?) -> RetentionPin {
     let now = UInt64(clamping: max(0, log.now.milliseconds))
     var pending = outbox.pending
     pending.formUnion(sequencesInFlight)
-    // The base of a refused change lies beside its key, and a put is its key's value. A change that
-    // lay outside of a scope is decided, too, and not in the feed.
+    // A parked put needs no pin: it is its key's value, and its base is the remote state. Changes
+    // out of scope are decided without being in the feed, so the pin may not say that they are.
     var isQuiet = pending.isEmpty && scope.isEverything && progress.scope == 0
     for entry in outbox.waiting.entries.values {
       if !entry.reason.isParked { isQuiet = false }

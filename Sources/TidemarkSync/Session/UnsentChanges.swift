@@ -1,8 +1,8 @@
 public import Tidemark
 
-/// Entries that would be lost by signing out, as nobody has them but this store. Nothing has
-/// changed: what is parked can be retried or discarded, a conflict be decided, and then the user
-/// signs out again. It is the cause of an error with the code `unsentChanges`.
+/// Entries that a sign-out would lose, since only this store has them. Nothing was changed: parked
+/// entries can be retried or discarded, conflicts decided, and then the user signs out again. It is
+/// the cause of an error with the code `unsentChanges`.
 public struct UnsentChanges: Error, Sendable, Hashable, CustomStringConvertible {
   /// How many entries.
   public var entries: Int

@@ -1,7 +1,7 @@
 package import TidemarkEngine
 
-/// 128 bits that stand for a key and what it holds: both sides of a comparison compute them on
-/// their own.
+/// A hash of 128 bits over a key and what it holds. Both sides of a comparison by digest compute it
+/// for each of their keys, and compare sums of them.
 ///
 /// Two XXH64 hashes with seeds of their own over
 /// ```
@@ -10,8 +10,8 @@ package import TidemarkEngine
 /// u8      class: 0 owned, 1 cache; plus 2 with an attachment
 /// 32      its SHA-256, and a varint of its length, where there is one
 /// ```
-/// and each of the two is the seed of another one over the value. Not for secrets, and no proof
-/// against somebody who makes collisions of his own data on purpose.
+/// and each of the two is the seed of another one over the value. It is not cryptographic: a writer
+/// can make collisions among its own values.
 package struct ContentFingerprint: Sendable, Hashable {
   package var low: UInt64
   package var high: UInt64
@@ -20,7 +20,7 @@ package struct ContentFingerprint: Sendable, Hashable {
   private static let highSeed: UInt64 = 0x4449_4745_5354_3132
   private static let keySeed: UInt64 = 0x4b45_5948_4153_4831
 
-  /// The fingerprint of a key with what it holds.
+  /// The fingerprint of a key and what it holds.
   /// - Parameter labels: in byte order, each once.
   package init(
     key: RawSpan, value: RawSpan, labels: [[UInt8]], attachment: AttachmentID? = nil,
@@ -48,6 +48,6 @@ package struct ContentFingerprint: Sendable, Hashable {
     self.high = high
   }
 
-  /// The hash whose bytes, highest first, say in which part of a digest a key lies.
+  /// The hash of a key, whose bytes, highest first, are the key's path in a digest.
   package static func keyHash(_ key: RawSpan) -> UInt64 { XXH64.hash(key, seed: keySeed) }
 }

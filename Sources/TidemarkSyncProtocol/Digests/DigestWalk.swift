@@ -1,47 +1,47 @@
 internal import TidemarkEngine
 
-/// Compares what two sides hold part by part, from the whole down to the keys of the parts that
-/// differ. The caller asks the other side; the walk says for what.
+/// The comparison by digest, as in a Merkle tree: of the sums of the whole, then of the 256 parts
+/// of each part that differs, down to keys. The caller makes the calls that the walk wants.
 package struct DigestWalk: Sendable {
-  /// A version that one side has at a key, and the other has not.
+  /// A key that the two sides do not hold with the same content.
   package struct Difference: Sendable, Hashable {
     package var key: [UInt8]
-    /// Here; nil where the key is absent.
+    /// This side's; nil where the key is absent.
     package var local: ContentFingerprint?
-    /// There; nil where the key is absent.
+    /// The other side's; nil where the key is absent.
     package var remote: ContentFingerprint?
   }
 
-  /// So many parts are asked for at once.
+  /// Most parts of one request.
   private static let partsPerCall = 1_024
-  /// So many are remembered: of each that is asked for there may be 256 more.
+  /// About how many parts are kept in `parts`: each that is requested may add 256.
   private static let mostParts = 1 << 18
 
-  /// Parts to be asked for, in order, the next one at the end.
+  /// The paths of parts still to be requested, in reverse order.
   private var parts: [[UInt8]] = [[]]
   /// How many parts were compared.
   package private(set) var comparisons = 0
-  /// Where the feed stood at the first comparison: nothing after it was compared.
+  /// The feed's position in the first answer, as of which the sides are compared.
   package private(set) var position: Position?
 
   package init() {}
 
-  /// How many parts are known that are to be asked for.
+  /// How many parts are known that are still to be requested.
   package var partsLeft: Int { parts.count }
 
-  /// The next parts to be asked for; empty at the end.
+  /// The paths of the next request; empty when the comparison is done.
   package var next: [[UInt8]] {
     let room = (Self.mostParts - parts.count) / 256
     return parts.suffix(max(1, min(room, Self.partsPerCall))).reversed()
   }
 
-  /// Takes the other side's answer about ``next``, or the first of them.
+  /// Compares the other side's answer for ``next``, or for the first of its paths.
   /// - Parameters:
-  ///   - answer: what the other side holds of those parts.
-  ///   - table: can tell of the first part. Those of which it cannot are asked for again.
-  ///   - key: the key of a row of the table.
-  /// - Returns: the keys that differ, as far as the answer came down to them.
-  /// - Throws: ``PeerError`` for an answer that makes no sense; what `key` throws.
+  ///   - answer: the other side's sums or keys of those parts.
+  ///   - table: this side's. Parts that it cannot answer are requested again; it must the first.
+  ///   - key: reads the key of a row of the table; nil leaves the row out.
+  /// - Returns: the keys that differ in the parts that were answered with keys.
+  /// - Throws: ``PeerError`` for an invalid answer; what `key` throws.
   package mutating func take(
     _ answer: DigestAnswer, _ table: DigestTable,
     key: (DigestTable.Row) throws -> [UInt8]?
@@ -69,7 +69,7 @@ package struct DigestWalk: Sendable {
         if table.isComplete {
           differences += try Self.differences(keys, table, path, key: key)
         } else {
-          // There they are few, and here more than fit into memory.
+          // The other side has few keys, and this one more than fit in memory: compare by parts.
           children += (0...255).map { path + [UInt8($0)] }
         }
       }

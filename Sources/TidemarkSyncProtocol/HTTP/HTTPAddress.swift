@@ -1,6 +1,6 @@
-/// An address of HTTP, as a person writes it or as a redirect gives it.
+/// An HTTP or HTTPS URL, as a person writes it or as a redirect gives it.
 package struct HTTPAddress: Sendable, Hashable, CustomStringConvertible {
-  /// Longest address that is looked at.
+  /// Most bytes of an address; longer ones are refused.
   package static let longest = 2_048
 
   /// `http` or `https`.
@@ -13,8 +13,8 @@ package struct HTTPAddress: Sendable, Hashable, CustomStringConvertible {
   /// Reads an absolute address.
   /// - Parameter longest: its most bytes.
   /// - Returns: nil for another scheme, for an address with a user or a password, and for anything
-  ///   that is no address. What follows `#` is left out. A path may have visible characters that
-  ///   none should have, as many do.
+  ///   that is no address. A fragment (`#`) is dropped. Visible characters that a path should have
+  ///   escaped are accepted, as many addresses have them.
   package init?(_ text: String, longest: Int = Self.longest) {
     let bytes = Array(text.utf8)
     guard bytes.count <= longest, bytes.allSatisfy({ $0 > 0x20 && $0 < 0x7f }) else { return nil }
@@ -70,10 +70,10 @@ package struct HTTPAddress: Sendable, Hashable, CustomStringConvertible {
   /// The address as text.
   package var description: String { "\(scheme)://\(authority)\(path)" }
 
-  /// Where a redirect leads, if it stays with the same server.
+  /// The target of a redirect to the same server.
   /// - Parameter location: the header `Location`: an absolute address, or one that is relative to
   ///   this one (RFC 3986, 5.2).
-  /// - Returns: nil when it leads elsewhere, or makes no sense.
+  /// - Returns: nil for another server, or for an invalid address.
   package func redirected(to location: String) -> HTTPAddress? {
     guard !location.isEmpty else { return nil }
     let end = location.firstIndex { ":/?#".contains($0) }
@@ -91,7 +91,7 @@ package struct HTTPAddress: Sendable, Hashable, CustomStringConvertible {
     return address
   }
 
-  /// A path that is relative to this one, without segments that are dots.
+  /// The path of a relative reference resolved against this one, without `.` and `..`.
   private func merged(with reference: String) -> String {
     let here = path.prefix { $0 != "?" }
     if reference.hasPrefix("#") { return path }

@@ -1,7 +1,7 @@
 internal import TidemarkEngine
 
-/// Dates in HTTP headers (RFC 9110, 5.6.7): the three forms that a reader must take, and nothing
-/// like them: a server that cannot write a date means none that could be guessed.
+/// Dates in HTTP headers (RFC 9110, 5.6.7), in the three forms that a recipient must accept.
+/// Nothing similar is accepted: a guess at a malformed date may be wrong.
 package enum HTTPDate {
   /// Seconds since 1970.
   /// - Parameter text: `Sun, 06 Nov 1994 08:49:37 GMT`, `Sunday, 06-Nov-94 08:49:37 GMT` or
@@ -19,7 +19,7 @@ package enum HTTPDate {
       return seconds(year: date[2], 2, month: date[1], day: date[0], time: words[2])
     case 5 where words[0].count == 3 && words[2].count == 2:
       return seconds(year: words[4], 4, month: words[1], day: words[2], time: words[3])
-    // A day of one digit stands behind two spaces.
+    // A day of one digit has two spaces before it.
     case 6 where words[0].count == 3 && words[2].isEmpty && words[3].count == 1:
       return seconds(year: words[5], 4, month: words[1], day: "0\(words[3])", time: words[4])
     default: return nil
@@ -29,7 +29,7 @@ package enum HTTPDate {
   private static let months =
     "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split(separator: " ")
 
-  /// - Parameter digits: those of the year.
+  /// - Parameter digits: how many digits the year must have.
   private static func seconds(
     year: Substring, _ digits: Int, month: Substring, day: Substring, time: Substring
   ) -> Int64? {
@@ -42,7 +42,7 @@ package enum HTTPDate {
       let minute = number(clock[1]), let second = number(clock[2]),
       hour < 24, minute < 60, second <= 60
     else { return nil }
-    // A year of two digits: 1970 to 2069, since years far ahead mean the past.
+    // A year of two digits means 1970 to 2069.
     if digits == 2 { year += year < 70 ? 2000 : 1900 }
     return CivilDate(year: year, month: month + 1, day: day).map { date in
       Int64(date.daysSince1970) * 86_400 + Int64(hour * 3_600 + minute * 60 + second)

@@ -1,8 +1,8 @@
-/// Reads and checks values of HTTP headers (RFC 9110), which may be anything.
+/// Parses and checks values of HTTP headers (RFC 9110) from untrusted servers.
 package enum HTTPHeaders {
-  /// Longest value that is looked at.
+  /// Most bytes of a value; longer ones are not parsed.
   package static let valueBytes = 1_024
-  /// Most seconds that `Retry-After` may ask for.
+  /// The longest `Retry-After` that is obeyed, in seconds.
   package static let retryAfterSeconds: UInt32 = 86_400
 
   /// The length in `Content-Length`.
@@ -38,7 +38,7 @@ package enum HTTPHeaders {
     guard value.utf8.count <= valueBytes else { return nil }
     let text = trimmed(value)
     if isDigits(text) {
-      // A number with more digits is longer than anybody waits.
+      // A number with too many digits is also more than the bound.
       return UInt32(min(number(text) ?? .max, Int(retryAfterSeconds)))
     }
     guard let date = HTTPDate.seconds(value) else { return nil }
@@ -47,8 +47,8 @@ package enum HTTPHeaders {
     return UInt32(min(left, Int64(retryAfterSeconds)))
   }
 
-  /// Whether a text can stand as a header's value without becoming anything else: visible ASCII
-  /// and single spaces or tabs, not at the ends.
+  /// Whether a text can be a header's value, and cannot inject other headers: visible ASCII, and
+  /// spaces or tabs that are not at its ends.
   package static func isValue(_ value: String) -> Bool {
     let bytes = value.utf8
     guard let first = bytes.first, let last = bytes.last, bytes.count <= 16_384 else {
@@ -84,8 +84,8 @@ package enum HTTPHeaders {
     !text.isEmpty && text.utf8.allSatisfy { $0 >= UInt8(ascii: "0") && $0 <= UInt8(ascii: "9") }
   }
 
-  /// The number that digits make, and nothing but digits.
-  /// - Parameter count: how many digits it has.
+  /// The number that a text of digits only means.
+  /// - Parameter count: how many digits it may have.
   package static func number(
     _ text: some StringProtocol, digits count: ClosedRange<Int> = 1...18
   ) -> Int? {

@@ -1,9 +1,9 @@
 internal import TidemarkEngine
 
-/// The remote end's name for a key: the id that a back end has given to what was created there.
+/// An alias of a key: the id that a back end gives to a record created from the key.
 ///
-/// The key stays what it is for ever; the alias comes with an answer and goes with the delete. It
-/// has 1 to 1,024 bytes and is compared byte by byte.
+/// The key never changes. The alias comes with the answer to the create and is removed with the
+/// record. It has 1 to 1,024 bytes and is compared byte by byte.
 ///
 /// ```swift
 /// case 201: return .appliedAs(Alias(response.id))
@@ -24,10 +24,10 @@ public struct Alias: Sendable, Hashable {
   /// The alias as text; bytes that are not UTF-8 show as U+FFFD.
   public var text: String { String(decoding: bytes, as: UTF8.self) }
 
-  /// The code with which a change is parked whose alias cannot be taken.
+  /// The rejection code of a change whose alias in the answer is not valid.
   package static let refusal = "alias"
 
-  /// The alias's fault; nil when nothing is.
+  /// What is wrong with the alias; nil if it is valid.
   package var fault: String? {
     if bytes.isEmpty { return "the alias is empty" }
     guard bytes.count > Limits.aliasBytes else { return nil }

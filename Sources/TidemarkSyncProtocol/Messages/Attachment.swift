@@ -1,20 +1,20 @@
 public import Tidemark
 
-/// A part of a content on its way to a peer, before the change that names it: an attachment's, or a
-/// value that is too large to travel with its change (``SyncContent/blob``).
+/// Uploads a part of a content before the push of the change that refers to it: of an attachment,
+/// or of a value too large for a push (``SyncContent/blob``).
 ///
-/// An upload that was cut off goes on where it was, whatever ended in between. The content counts
-/// as there once all of it has come, has the hash that it is named by, and is on the disk.
+/// An interrupted upload resumes, also after a restart of either side. The content counts as
+/// uploaded once it is complete, has the stated hash, and is durable.
 public struct AttachRequest: Sendable, Hashable {
-  /// The replica that sends it: parts are kept for its changes only.
+  /// The replica that sends it: only its changes can use the upload.
   public var replica: ReplicaID
-  /// The key whose entry is to name the attachment, or to have the value.
+  /// The key whose entry will refer to the attachment, or have the value.
   public var key: [UInt8]
-  /// Which content.
+  /// The hash and length of the content.
   public var attachment: AttachmentReference
   /// How many bytes of the content come before this part.
   public var offset: Int
-  /// The part: a multiple of ``partBytes``, unless it is the last. None asks how much is there.
+  /// The part: a multiple of ``partBytes``, unless it is the last. Empty to ask how much is stored.
   public var bytes: [UInt8]
 
   /// Parts are multiples of this, but for the last: pieces of an attachment's file.
@@ -35,14 +35,14 @@ public struct AttachRequest: Sendable, Hashable {
   }
 }
 
-/// How much of a content is there.
+/// How much of a content the peer has stored.
 public struct AttachAnswer: Sendable, Hashable {
-  /// So many bytes from the beginning; the next part begins there. It may be less than it was. All
-  /// of them means that the content is whole, compared with its hash, and on the disk.
+  /// The stored bytes from the beginning; the next part begins there. It may be less than before.
+  /// The content's length means that it is complete, has its hash, and is durable.
   public var received: Int
-  /// Why the content will never be taken; nil where it will.
+  /// Why the content is refused for good; nil where it is not.
   public var rejection: Rejection?
-  /// The range of the feed now: content may take hours, and its sender is to hear of others.
+  /// The range of the feed now: an upload may take hours, and shows its sender when to pull.
   public var range: FeedRange
 
   /// An answer.
@@ -53,13 +53,13 @@ public struct AttachAnswer: Sendable, Hashable {
   }
 }
 
-/// Asks for a part of the content of the attachment that a key's entry names now.
+/// Asks for a part of the content of the attachment that a key's entry refers to now.
 public struct ContentRequest: Sendable, Hashable {
   /// The replica that asks.
   public var replica: ReplicaID
   /// The key.
   public var key: [UInt8]
-  /// Which content.
+  /// The hash and length of the content.
   public var attachment: AttachmentReference
   /// How many bytes to leave out at the beginning.
   public var offset: Int
@@ -80,8 +80,8 @@ public struct ContentRequest: Sendable, Hashable {
 
 /// A part of the content of an attachment.
 public struct ContentAnswer: Sendable, Hashable {
-  /// The part; none only behind the content's end. Nil where there is nothing to be had: the key's
-  /// entry is out of reach or names another attachment by now, or the peer lacks the content.
+  /// The part; empty only at the content's end. Nil where the key's entry is out of reach or refers
+  /// to another attachment now, or the peer lacks the content.
   public var bytes: [UInt8]?
 
   /// A part.

@@ -1,11 +1,11 @@
 package import Tidemark
 internal import TidemarkEngine
 
-/// Asks for a part of a large value that stands in the feed.
+/// Asks for a part of the large value of an entry in the feed.
 public struct DownloadRequest: Sendable, Hashable {
   /// The replica that asks.
   public var replica: ReplicaID
-  /// Where the entry stands that has it.
+  /// The position of the entry.
   public var position: Position
   /// How many bytes to leave out at the beginning.
   public var offset: Int
@@ -14,7 +14,7 @@ public struct DownloadRequest: Sendable, Hashable {
 
   /// Most bytes of one part.
   public static let mostBytes = 4 << 20
-  /// A part has as many, unless it is the last, however few are wanted.
+  /// A part has at least as many, unless it is the last, even if fewer are wanted.
   package static let leastBytes = 64 << 10
 
   /// Asks for a part.
@@ -30,7 +30,7 @@ public struct DownloadRequest: Sendable, Hashable {
 public struct DownloadAnswer: Sendable, Hashable {
   /// The length of the value as a whole.
   public var length: Int
-  /// The part; none only behind the value's end.
+  /// The part; empty only at the value's end.
   public var bytes: [UInt8]
 
   /// A part.
@@ -40,29 +40,28 @@ public struct DownloadAnswer: Sendable, Hashable {
   }
 }
 
-/// Large values travel apart from their changes, in parts: an upload or a download that was cut off
-/// goes on where it was, so a value that takes minutes comes through where connections last for
-/// seconds.
+/// Large values are transferred separately from their changes, in parts: an interrupted transfer
+/// resumes, so a value that takes minutes arrives even if connections last for seconds.
 extension SyncContent {
-  /// Values of more bytes travel apart where the transport has it: they would not fit into a
-  /// message beside anything else.
+  /// Larger values are transferred separately where the transport supports it: in a batch or page
+  /// there would be no room for anything else.
   public static let mostInlineBytes = 256 << 10
 
-  /// Leaves a large value's name in its place.
+  /// Replaces a large value by a reference to it (``blob``).
   package mutating func moveApart() {
     guard value.count > Self.mostInlineBytes else { return }
     blob = Self.name(of: value)
     value = []
   }
 
-  /// The same with a large value's name in its place.
+  /// The same with a reference in place of a large value.
   package var movedApart: SyncContent {
     var content = self
     content.moveApart()
     return content
   }
 
-  /// The name of a value that travels apart: it has the form of an attachment's.
+  /// The reference to a large value: its hash and length, as for attachments.
   package static func name(of value: [UInt8]) -> AttachmentReference {
     AttachmentReference(sha256: SHA256.hash(value.rawSpan), length: value.count)
   }

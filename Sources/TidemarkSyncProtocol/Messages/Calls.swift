@@ -1,4 +1,4 @@
-/// The first call of a session: who asks, and where it stands.
+/// The first call of a session: presents a replica and its cursor.
 public struct HelloRequest: Sendable, Hashable {
   /// The replica that asks.
   public var replica: ReplicaID
@@ -8,16 +8,16 @@ public struct HelloRequest: Sendable, Hashable {
   public var scope: SyncScope
   /// Whether it has just compared everything by digest, which renews an expired lease.
   public var hasResynced: Bool
-  /// Whether it takes what others append. For one that only pushes no deletes are kept.
+  /// Whether it pulls. For a replica that only pushes, no tombstones are kept.
   public var reads: Bool
-  /// The bytes that the last page that was taken gave to go on with (``PullAnswer/resumption``). It
-  /// does not travel.
+  /// The ``PullAnswer/resumption`` of the last page that was stored, for peers in the same process.
+  /// Not sent.
   public var resumption: [UInt8]
-  /// The last batch of which the caller has the verdicts, for peers in the same process that keep
-  /// no marks of their own: without its verdicts. It does not travel.
+  /// The last batch whose verdicts the caller has, without these, for peers in the same process
+  /// that store no marks. Not sent.
   public var mark = ReplicaMark()
-  /// The furthest position that the caller has heard of, for the same peers: what they tell lies
-  /// behind it. It does not travel.
+  /// The latest position that the caller knows, for the same peers: their positions must be later.
+  /// Not sent.
   package var furthest = Position.beginning
 
   /// A hello.
@@ -34,29 +34,30 @@ public struct HelloRequest: Sendable, Hashable {
   }
 }
 
-/// The peer's description of itself and of the caller.
+/// The state of the feed, and of the caller at it.
 public struct HelloAnswer: Sendable, Hashable {
-  /// The feed's id: another one means that the remote was made anew.
+  /// The feed's id: another one than before means that the database was made anew.
   public var feed: ReplicaID
   /// The range of the feed.
   public var range: FeedRange
-  /// How far the caller's batches have come.
+  /// The caller's last batch, with verdicts.
   public var mark: ReplicaMark
   /// Milliseconds since 1970 by the peer's clock.
   public var time: UInt64
-  /// For how many seconds the caller's lease goes on; nil where the peer gives none.
+  /// In how many seconds the caller's lease expires; nil where the peer gives none. While it lives,
+  /// the peer keeps tombstones that the caller has not pulled.
   public var leaseSeconds: UInt32?
-  /// Whether the lease had expired: the caller must resynchronise before it may push.
+  /// Whether the lease has expired: the caller must compare by digest before it may push.
   public var isLeaseExpired: Bool
   /// Most changes in one batch, and most bytes of a message.
   public var limits: SyncLimits
-  /// Stands for how far the caller's authorization reaches: another one than before means that
-  /// other entries can be read. 0 is everything; nil where the peer does not tell.
+  /// A hash of what the caller's authorization reaches: another one than before means that other
+  /// entries can be read. 0 is everything; nil where the peer does not tell.
   public var reach: UInt64?
   /// Most bytes of an attachment's content; nil where the peer takes no attachments.
   public var attachmentBytes: Int?
-  /// The policies for conflicts, as far as they concern keys within the caller's reach: what its
-  /// resolver follows unless the program has given another one.
+  /// The policies for conflicts on keys within the caller's reach. The caller resolves conflicts by
+  /// them unless the program has given a resolver.
   public var policies: [CollectionPolicy]
 
   /// An answer.
@@ -85,8 +86,8 @@ public struct SyncLimits: Sendable, Hashable {
   /// About how many bytes of keys and values a batch or page may have; one entry may have more.
   public var bytes: Int
 
-  /// The limit that a store never goes beyond, whatever a peer allows: on Linux, URLSession waits
-  /// for a second before it sends more than 1 MiB.
+  /// Most bytes of a store's batches, whatever a peer allows: on Linux, URLSession waits for a
+  /// second before it sends more than 1 MiB.
   package static let mostBytes = 768 << 10
 
   /// Limits; the defaults are those of the protocol.
@@ -96,27 +97,26 @@ public struct SyncLimits: Sendable, Hashable {
   }
 }
 
-/// A numbered batch.
+/// Pushes a numbered batch of changes.
 public struct PushRequest: Sendable, Hashable {
-  /// Whose batch it is.
+  /// The replica that has made the changes.
   public var replica: ReplicaID
-  /// Counts that replica's batches at this peer from 1, without holes.
+  /// Counts the replica's batches at this peer from 1, without gaps.
   public var number: UInt64
-  /// Tells a batch that is sent again from another one.
+  /// Random: distinguishes a batch that is sent again from another one with its number.
   public var batchID: BatchID
-  /// The id of the batch before, as the caller knows it: none before the first. A feed that holds
-  /// another one there does not take this batch. Nil when the caller does not say.
+  /// The id of the previous batch as the caller knows it; `.none` for the first. A feed whose mark
+  /// has another id does not append this batch. Nil when the caller does not say.
   public var previousBatchID: BatchID?
-  /// The feed's end as the caller has heard of it. A feed that does not have it was restored from
-  /// an older copy since: what arrives late from before must not count there.
+  /// The feed's end as the caller knows it. A feed without that position was restored from an older
+  /// copy since: a late batch from before must not count there.
   public var knownHead: Position
-  /// How far the last hello's answer said that the authorization reaches, as
-  /// ``HelloAnswer/reach``: with another one the batch is not taken. Nil when it did not say.
+  /// The ``HelloAnswer/reach`` of the last hello: if the authorization reaches other entries now,
+  /// the batch is not appended. Nil when the hello did not tell.
   public var reach: UInt64?
-  /// The changes, in the order in which they are to be judged.
+  /// The changes, in the order in which they are judged.
   public var changes: [PushedChange]
-  /// The remote end's names for the caller's keys, for peers in the same process. It does not
-  /// travel.
+  /// The aliases of the caller's keys, for peers in the same process. Not sent.
   public var aliases: KnownAliases?
 
   /// A batch.
@@ -134,26 +134,25 @@ public struct PushRequest: Sendable, Hashable {
   }
 }
 
-/// The verdicts on a batch: the mark says how far the replica's batches have come now.
+/// The outcome of a push.
 ///
-/// The batch was taken if the mark has its number and its id. With its number and another id the
-/// peer holds another batch in its place; with a lower number there is a hole.
+/// The batch was appended, now or before, if the mark has its number and its id. With its number
+/// and another id the peer has another batch instead; with a lower number, batches are missing.
 public struct PushAnswer: Sendable, Hashable {
-  /// How far the replica's batches have come, with the verdicts of the last.
+  /// The replica's last batch at the peer, with its verdicts.
   public var mark: ReplicaMark
   /// The range of the feed now.
   public var range: FeedRange
-  /// The entries that stand at keys on whose changes the verdict is a conflict, or a loss, so that
-  /// they need not be asked for: as ``ValuesAnswer`` would have them, as far as they are small and
-  /// the peer tells them.
+  /// The current entries of keys with the verdict conflict or lost, so that the caller need not ask
+  /// for them: as in ``ValuesAnswer``, those that are small, if the peer sends them at all.
   public var current: [FeedEntry]
-  /// How long changes rest before they are sent again, by their indices: others go meanwhile. Their
-  /// verdict is ``Verdict/aborted``. For peers in the same process: it does not travel.
+  /// By index, how long changes wait before they are sent again, while others are sent. Their
+  /// verdict is ``Verdict/aborted``. For peers in the same process; not sent.
   public var later: [Int: Duration] = [:]
-  /// The changes among these on which the remote end has failed. It does not travel.
+  /// The changes in `later` on which the back end has failed. Not sent.
   package var faulty: Set<Int> = []
-  /// The last failure on one of them, for people. Where all of the batch rests, the caller takes
-  /// the answer, and then waits as after any failure. It does not travel.
+  /// The last failure on one of them, for people. If all changes of the batch wait, the caller
+  /// stores the verdicts and then backs off as after any failure. Not sent.
   package var failure: String?
 
   /// An answer.
@@ -164,28 +163,27 @@ public struct PushAnswer: Sendable, Hashable {
   }
 }
 
-/// Asks for what stands in the feed after a position.
+/// Asks for a page of the feed after a position.
 public struct PullRequest: Sendable, Hashable {
   /// The replica that asks.
   public var replica: ReplicaID
-  /// The position of the last entry that it has.
+  /// The cursor: the position through which it has pulled.
   public var after: Position
   /// Which entries it wants.
   public var scope: SyncScope
   /// Most entries and bytes of the answer.
   public var limits: SyncLimits
-  /// How long to wait for an entry when there is none.
+  /// How long to wait for an entry when there is none (long poll).
   public var waitMilliseconds: UInt32
-  /// Whether large values come apart, by name only; see ``SyncContent/blob``.
+  /// Whether large values are replaced by references, to be downloaded; see ``SyncContent/blob``.
   public var takesBlobs: Bool
-  /// Whether entries are to come, too, that a later entry of their key supersedes: for a reader
-  /// that looks for its own changes in a feed that was restored or made anew.
+  /// Whether the page includes entries that a later entry of their key supersedes, for a reader
+  /// that searches a restored feed for its own changes.
   public var everyVersion: Bool
-  /// Whether the page ends before the first entry of somebody else, for who takes nothing of others
-  /// and wants to know how far the feed holds nothing else than its own.
+  /// Whether the page ends before the first entry of another replica, for a caller that only
+  /// pushes: its cursor moves on only while the feed has nothing but its own changes.
   public var ownOnly: Bool
-  /// The remote end's names for the caller's keys, for peers in the same process. It does not
-  /// travel.
+  /// The aliases of the caller's keys, for peers in the same process. Not sent.
   public var aliases: KnownAliases?
 
   /// A pull.
@@ -209,19 +207,16 @@ public struct PullRequest: Sendable, Hashable {
 public struct PullAnswer: Sendable, Hashable {
   /// In the feed's order.
   public var entries: [FeedEntry]
-  /// Where to go on; further than the last entry where others were left out.
+  /// The cursor of the next pull; later than the last entry where others were left out.
   public var cursor: Position
   /// The range of the feed now.
   public var range: FeedRange
-  /// How far the caller's batches have come.
+  /// The caller's last batch, with verdicts.
   public var mark: ReplicaMark
-  /// For peers in the same process whose remote end has cursors of its own kind: kept with the
-  /// cursor, and given back with the next hello. It does not travel.
+  /// A back end's own cursor, for peers in the same process: stored with the cursor, and passed
+  /// with the next hello. Not sent.
   public var resumption: [UInt8]
-  /// The remote end's names for the keys of entries, by their indices; the caller notes it down
-  /// with them. For peers in the same process: it does not travel.
-  public var aliases: [Int: Alias] = [:]
-  /// As ``HelloAnswer/reach``: with another one than the hello's the answer is not to be taken.
+  /// As ``HelloAnswer/reach``: if it differs from the hello's, the caller must discard the answer.
   public var reach: UInt64?
 
   /// A page.

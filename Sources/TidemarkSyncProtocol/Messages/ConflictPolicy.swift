@@ -1,15 +1,15 @@
 public import Tidemark
 
-/// The fate of a change that was not made upon what its key holds now.
+/// How a conflict is decided: what becomes of a change whose base is not what its key holds now.
 public enum ConflictPolicy: UInt8, Sendable, Hashable, CaseIterable {
-  /// It is not applied; its writer is told, and resolves it. Nothing is lost unseen.
+  /// The change is not applied, and its writer must resolve the conflict. Nothing is lost silently.
   case detect = 1
-  /// The later of the two stays, by the time at which each was committed on its device, but no
-  /// later than the server received it. The other one is kept in the server's log.
+  /// The later of the two wins, by the times at which they were committed on their devices; a time
+  /// after the server received the change counts as that. The other is kept in the server's log.
   case lastWriterWins = 2
 }
 
-/// Which policy counts for the keys that begin with a prefix.
+/// The policy for the keys that begin with a prefix.
 public struct CollectionPolicy: Sendable, Hashable {
   /// The prefix of the keys; empty for all. The policy with the longest prefix counts.
   public var prefix: Key

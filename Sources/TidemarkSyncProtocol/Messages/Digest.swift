@@ -1,14 +1,14 @@
-/// Asks for the sums over parts of what a feed's keys held at one position.
+/// Asks for digests: sums of hashes over parts of the keys and what they held at one position. Both
+/// sides of a comparison compute them, and look only into parts whose sums differ.
 public struct DigestRequest: Sendable, Hashable {
   /// The replica that asks.
   public var replica: ReplicaID
   /// Which entries count.
   public var scope: SyncScope
-  /// The parts, each by the first bytes of the hashes of the keys in it; the empty path is all
-  /// keys. In byte order, and none within another.
+  /// The parts: a path selects the keys whose hashes begin with its bytes, the empty path all keys.
+  /// In byte order, and none within another.
   public var paths: [[UInt8]]
-  /// The remote end's names for the caller's keys, for peers in the same process. It does not
-  /// travel.
+  /// The aliases of the caller's keys, for peers in the same process. Not sent.
   public var aliases: KnownAliases?
 
   /// A question about parts.
@@ -19,7 +19,7 @@ public struct DigestRequest: Sendable, Hashable {
   }
 }
 
-/// Keys counted and summed: equal sums mean equal keys with equal contents.
+/// The digest of some keys: equal sums mean equal keys with equal contents.
 public struct DigestSum: Sendable, Hashable {
   /// How many keys.
   public var keys: UInt64
@@ -46,7 +46,7 @@ public struct DigestSum: Sendable, Hashable {
 public struct DigestKey: Sendable, Hashable {
   /// The key.
   public var key: [UInt8]
-  /// Where its state stands.
+  /// The position of the entry that gave it its state.
   public var position: Position
   /// The fingerprint of key and content.
   public var low: UInt64
@@ -61,17 +61,17 @@ public struct DigestKey: Sendable, Hashable {
   }
 }
 
-/// A part of what a feed's keys hold.
+/// The digest of one part of the keys.
 public struct DigestPart: Sendable, Hashable {
   /// The content of a part.
   public enum Content: Sendable, Hashable {
     /// The sums of its 256 parts, by the next byte of the keys' hashes.
     case sums([DigestSum])
-    /// All its keys, since they are few.
+    /// All its keys, where they are few.
     case keys([DigestKey])
   }
 
-  /// The part as a whole.
+  /// The sum of the whole part.
   public var total: DigestSum
   /// The content of the part.
   public var content: Content
@@ -83,14 +83,14 @@ public struct DigestPart: Sendable, Hashable {
   }
 }
 
-/// The sums over parts.
+/// The digests of the parts that were asked for.
 public struct DigestAnswer: Sendable, Hashable {
-  /// The position that the keys are summed at: the feed's head.
+  /// The position as of which the digests are: the feed's head.
   public var position: Position
   /// The range of the feed.
   public var range: FeedRange
-  /// The parts at the first paths that were asked for, at least at one: fewer where all would be
-  /// too much for one message.
+  /// The parts of the first paths of the request, at least one: fewer than asked for where all
+  /// would be too much for one message.
   public var parts: [DigestPart]
   /// As ``PullAnswer/reach``.
   public var reach: UInt64?
@@ -110,12 +110,11 @@ public struct DigestAnswer: Sendable, Hashable {
 public struct ValuesRequest: Sendable, Hashable {
   /// The replica that asks.
   public var replica: ReplicaID
-  /// Which keys.
+  /// The keys.
   public var keys: [[UInt8]]
-  /// Whether large values come apart, by name only; see ``SyncContent/blob``.
+  /// Whether large values are replaced by references, to be downloaded; see ``SyncContent/blob``.
   public var takesBlobs: Bool
-  /// The remote end's names for the caller's keys, for peers in the same process. It does not
-  /// travel.
+  /// The aliases of the caller's keys, for peers in the same process. Not sent.
   public var aliases: KnownAliases?
 
   /// A question for keys.
@@ -128,15 +127,12 @@ public struct ValuesRequest: Sendable, Hashable {
 
 /// The contents of keys.
 public struct ValuesAnswer: Sendable, Hashable {
-  /// One for every key that was ever there, deleted ones among them; absent ones are left out.
+  /// One for each key that has a value or a tombstone; absent keys are left out.
   public var entries: [FeedEntry]
-  /// How many of the keys, from the first on, this answers: fewer where they were too large.
+  /// How many of the request's keys, from the first on, are answered: fewer where values are large.
   public var answered: Int
   /// The range of the feed.
   public var range: FeedRange
-  /// The remote end's names for the keys of entries, as in ``PullAnswer/aliases``. It does not
-  /// travel.
-  public var aliases: [Int: Alias] = [:]
   /// As ``PullAnswer/reach``.
   public var reach: UInt64?
 

@@ -1,6 +1,6 @@
 internal import TidemarkEngine
 
-/// The writer's identity: 128 random bits, drawn by every store, and drawn anew by a copy of one.
+/// A writer's id: 128 random bits, drawn by every store, and again by a copy of one.
 public struct ReplicaID: Sendable, Hashable {
   /// Sixteen bytes.
   public let bytes: [UInt8]
@@ -15,12 +15,12 @@ public struct ReplicaID: Sendable, Hashable {
     self.bytes = bytes
   }
 
-  /// No replica's.
+  /// The id of no replica: zeros.
   package static let none = ReplicaID(padding: [])
 
   package init(unchecked bytes: [UInt8]) { self.bytes = bytes }
 
-  /// The replica of bytes that are sixteen anyway, being out of the log.
+  /// The replica of bytes from the log, which are sixteen; others are cut or padded with zeros.
   package init(padding bytes: [UInt8]) {
     let missing = max(0, Self.byteCount - bytes.count)
     self.bytes = bytes.prefix(Self.byteCount) + Array(repeating: 0, count: missing)
@@ -47,7 +47,7 @@ extension ReplicaID: LosslessStringConvertible {
   public var description: String { Hex.text(bytes) }
 }
 
-/// Which write: the replica that made it and its sequence there. Never given twice.
+/// Identifies a write for ever: the replica that made it, and its sequence in that replica's log.
 public struct OperationID: Sendable, Hashable {
   /// The replica that wrote.
   public var replica: ReplicaID
@@ -61,27 +61,27 @@ public struct OperationID: Sendable, Hashable {
   }
 }
 
-/// Where an entry stands in a feed: what a reader goes on from, and what a change is based on.
+/// The position of an entry in a feed: the cursor of readers, and the base of changes.
 ///
-/// Every opening of a feed for writing draws a new epoch, so that an offset which a crash or a
-/// backup took back is told from the one that was given out again.
+/// Every opening of a feed for writing draws a random epoch, so that an offset that a crash or a
+/// restored backup took back differs from the same offset assigned again.
 public struct Position: Sendable, Hashable {
-  /// The epoch in which the offset was given out.
+  /// The epoch in which the offset was assigned.
   public var epoch: UInt64
   /// Counts a feed's entries; 0 is before the first.
   public var offset: UInt64
 
-  /// A place in a feed.
+  /// A position.
   public init(epoch: UInt64, offset: UInt64) {
     self.epoch = epoch
     self.offset = offset
   }
 
-  /// Before the first entry of any feed.
+  /// The position before the first entry, in every feed.
   public static let beginning = Position(epoch: 0, offset: 0)
 }
 
-/// The offsets that an epoch of a feed has given out: from its first to before the next epoch's.
+/// An epoch of a feed: its offsets go from its first to the one before the next epoch's first.
 public struct FeedEpoch: Sendable, Hashable {
   /// The epoch.
   public var epoch: UInt64
@@ -95,13 +95,13 @@ public struct FeedEpoch: Sendable, Hashable {
   }
 }
 
-/// The epochs that a feed's owner still lists, and how far the feed goes.
+/// The extent of a feed: the epochs that it lists, its end, and up to where tombstones are dropped.
 public struct FeedRange: Sendable, Hashable {
   /// In the order of their offsets.
   public var epochs: [FeedEpoch]
   /// The last offset; 0 for an empty feed.
   public var head: UInt64
-  /// Readers before this offset must resynchronise: entries up to it may be gone.
+  /// A reader with an earlier cursor must compare by digest: tombstones up to here may be dropped.
   public var truncatedThrough: UInt64
 
   /// A range.
@@ -114,20 +114,21 @@ public struct FeedRange: Sendable, Hashable {
   /// The last position; the beginning for an empty feed.
   public var headPosition: Position { position(ofOffset: head) }
 
-  /// Where an offset stands.
+  /// The position of an offset; the beginning for one that is not in the range.
   public func position(ofOffset offset: UInt64) -> Position {
     guard offset > 0, offset <= head else { return .beginning }
     let end = epochs.partitioningIndex { $0.firstOffset > offset }
     return end == 0 ? .beginning : Position(epoch: epochs[end - 1].epoch, offset: offset)
   }
 
-  /// Whether the feed gave a position out and still knows it: its offset lies in its epoch.
+  /// Whether a position is in the feed: its offset is in its epoch, which the feed still lists.
   public func contains(_ position: Position) -> Bool {
     if position == .beginning { return true }
     return position.offset > 0 && self.position(ofOffset: position.offset) == position
   }
 
-  /// The last offset that this feed and a reader which stood at a position have in common.
+  /// The last offset up to which this feed is the one that a reader had pulled to a position. It is
+  /// before the position if the feed was restored from a backup.
   /// - Returns: nil when the feed does not list the position's epoch.
   public func lastCommonOffset(with position: Position) -> UInt64? {
     if position == .beginning { return 0 }
@@ -137,8 +138,7 @@ public struct FeedRange: Sendable, Hashable {
     return min(position.offset, lastOffset(at: index))
   }
 
-  /// The last offset that this feed has in common with another state of it, of which it need not
-  /// list all epochs.
+  /// The last offset up to which this feed is the same as in an earlier or later state of it.
   /// - Returns: nil when none of the other's epochs is among those that this feed lists.
   package func lastCommonOffset(with other: FeedRange) -> UInt64? {
     for (index, known) in other.epochs.enumerated().reversed() {

@@ -1,12 +1,12 @@
 public import Tidemark
 internal import TidemarkEngine
 
-/// The remote end's names for the keys of a store: each key has one alias at most, and each alias
-/// belongs to one key. Peers whose remote ends have ids of their own look here, and those whose
-/// remote ends do not tell whose changes they give.
+/// Aliases: the ids that a back end gives to records created from a store's keys. Each key has at
+/// most one alias, and each alias one key. A peer of such a back end uses them to address records
+/// and to find the keys of pulled changes; and ``change(ofOwn:)`` to recognise the store's own.
 ///
-/// It is made of the aliases' records in the store's log when somebody first asks, and is then in
-/// memory as a whole: some 300 bytes for each key that has an alias.
+/// They are read from the store's log at first use, and kept in memory: about 300 bytes for each
+/// key that has an alias.
 public final class KnownAliases: Sendable {
   private struct State {
     var keys: [Alias: [UInt8]] = [:]
@@ -17,10 +17,10 @@ public final class KnownAliases: Sendable {
 
   private let own: @Sendable (UInt64) -> PushedChange?
 
-  /// The id of the store, which its copies have as well; empty where nobody knows.
+  /// The id of the store, which its copies have as well; empty where it is not known.
   package let store: [UInt8]
 
-  /// - Parameter own: gives an own change, as ``change(ofOwn:)`` does.
+  /// - Parameter own: implements ``change(ofOwn:)``.
   package init(
     store: [UInt8] = [], own: @escaping @Sendable (UInt64) -> PushedChange? = { _ in nil }
   ) {
@@ -28,18 +28,18 @@ public final class KnownAliases: Sendable {
     self.own = own
   }
 
-  /// The remote end's name for a key; nil for one that it has given no id.
+  /// The alias of a key; nil where the back end has given none.
   public func alias(ofKey key: some BytesConvertible) -> Alias? { alias(ofKey: Key(key).bytes) }
 
   package func alias(ofKey key: [UInt8]) -> Alias? { state.withLock { $0.aliases[key] } }
 
-  /// The key that the remote end calls so; nil for none.
+  /// The key with an alias; nil for none.
   public func key(ofAlias alias: Alias) -> Key? {
     state.withLock { $0.keys[alias] }.map { Key($0) }
   }
 
-  /// A change of the store's own, as it is sent; nil for one that is not in its log, and for one
-  /// whose key has been given something else by the remote end since.
+  /// The store's own change with a sequence, as it is pushed; nil for one that is not in its log,
+  /// or whose key has got another content from the back end since.
   public func change(ofOwn sequence: UInt64) -> PushedChange? { own(sequence) }
 
   /// How many keys have an alias.
@@ -48,7 +48,7 @@ public final class KnownAliases: Sendable {
   /// All aliases, in no order.
   package var all: [Alias] { state.withLock { Array($0.keys.keys) } }
 
-  /// Takes over what is in the log now.
+  /// Applies changes that are committed.
   package func apply(_ changes: AliasChanges) {
     guard !changes.isEmpty else { return }
     state.withLock { state in
@@ -65,10 +65,10 @@ extension KnownAliases: Hashable {
   public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
 }
 
-/// Aliases that a commit gives and takes away.
+/// Aliases that a commit sets and removes, on top of those that are known.
 package struct AliasChanges {
   private let known: KnownAliases
-  /// Nil for what goes. Both speak of the same pairs.
+  /// Nil for what is removed. Both have the same pairs.
   package private(set) var keys: [Alias: [UInt8]?] = [:]
   package private(set) var aliases: [[UInt8]: Alias?] = [:]
 
@@ -86,7 +86,7 @@ package struct AliasChanges {
     return known.key(ofAlias: alias)?.bytes
   }
 
-  /// Gives a key an alias, in the place of the one that it had. Nobody else's may be taken.
+  /// Sets a key's alias, in place of the one that it had. It must not be that of another key.
   package mutating func set(_ alias: Alias, ofKey key: [UInt8]) {
     guard self.alias(ofKey: key) != alias else { return }
     remove(ofKey: key)
@@ -94,7 +94,7 @@ package struct AliasChanges {
     aliases[key] = .some(alias)
   }
 
-  /// Takes a key's alias away.
+  /// Removes a key's alias.
   package mutating func remove(ofKey key: [UInt8]) {
     guard let alias = alias(ofKey: key) else { return }
     keys[alias] = .some(nil)

@@ -1,6 +1,6 @@
 package import Tidemark
 
-/// Why a change will never be taken.
+/// Why a change is rejected for good.
 public struct Rejection: Sendable, Hashable, Error {
   /// A short name for programs, such as `invalid` or `outOfScope`.
   public var code: String
@@ -15,28 +15,28 @@ public struct Rejection: Sendable, Hashable, Error {
 }
 
 extension Rejection {
-  /// Longest code and longest message that are kept, in bytes.
+  /// Most bytes of a code and of a message that a feed stores; longer ones are cut.
   package static let codeBytes = 64
   package static let messageBytes = 512
 
-  /// For a change of what the authorization does not reach.
+  /// For a change of a key that the authorization does not reach.
   package static func outOfScope(_ message: String) -> Rejection {
     Rejection(code: outOfReach, message: message)
   }
 
-  /// The code of what lies out of the authorization's reach.
+  /// The code for a key out of the authorization's reach.
   package static let outOfReach = "outOfScope"
-  /// The code of what was to apply together with something that did not.
+  /// The code for a change whose atomic group has another one that did not apply.
   package static let ofGroup = "aborted"
 
-  /// For content that is larger than a peer takes.
+  /// For content that is larger than a peer accepts.
   package static func tooLarge(_ attachment: AttachmentReference, most: Int) -> Rejection {
     Rejection(
       code: "tooLarge",
       message: "the attachment has \(attachment.length) bytes; at most \(most) are taken")
   }
 
-  /// The rejection with texts that are not too long to be kept.
+  /// The rejection with its texts cut to what is stored.
   package var bounded: Rejection {
     var bounded = self
     bounded.code.cut(to: Self.codeBytes)
@@ -46,7 +46,7 @@ extension Rejection {
 }
 
 extension String {
-  /// Leaves out what does not fit, from a character's beginning on.
+  /// Cuts the text to at most `limit` bytes of UTF-8, at a Unicode scalar's boundary.
   mutating func cut(to limit: Int) {
     guard utf8.count > limit else { return }
     var end = utf8.index(utf8.startIndex, offsetBy: limit)

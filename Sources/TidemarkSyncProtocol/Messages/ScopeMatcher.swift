@@ -1,13 +1,13 @@
 internal import Tidemark
 internal import TidemarkEngine
 
-/// Labels and prefixes in an order in which they can be searched by halving: a scope may have
+/// Matches entries against the labels and prefixes of a scope by binary search: a scope may have
 /// thousands of them, and is matched against every entry of a feed.
-struct ScopeMatcher: Sendable {
+struct ScopeMatcher: Sendable, Hashable {
   /// In byte order.
   private let labels: [[UInt8]]
-  /// In byte order, and none of them begins with another. So the last one that does not come after
-  /// a key is the only one with which the key can begin.
+  /// In byte order, and none begins with another. So a key can only begin with the last one that is
+  /// not greater than it.
   private let prefixes: [[UInt8]]
 
   init(labels: [EntryLabel], prefixes: [[UInt8]]) {
@@ -27,7 +27,7 @@ struct ScopeMatcher: Sendable {
     return labels.contains { Self.last(of: self.labels, notAfter: $0) == $0 }
   }
 
-  /// They come in order over the wire.
+  /// Sorts, unless the rows are sorted already, as those from a message are.
   private static func sorted(_ rows: [[UInt8]]) -> [[UInt8]] {
     let isSorted = zip(rows, rows.dropFirst()).allSatisfy {
       $0.rawSpan.compare(to: $1.rawSpan) <= 0

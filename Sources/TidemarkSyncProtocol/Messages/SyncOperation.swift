@@ -3,25 +3,26 @@ package import TidemarkEngine
 
 /// The operation of a change.
 public enum ChangeKind: UInt8, Sendable, Hashable, CaseIterable {
-  /// Gives it a value.
+  /// Gives the key a value.
   case put = 1
-  /// Takes it away.
+  /// Deletes the key.
   case delete = 2
 }
 
-/// The content of a key, now or then, as it travels.
+/// The content that an entry gives its key, as in messages.
 public struct SyncContent: Sendable, Hashable {
-  /// The value; empty for a delete, and where it travels apart.
+  /// The value; empty for a delete, and where ``blob`` refers to it.
   public var value: [UInt8]
-  /// The value's name where it travels apart; a store never sees it so.
+  /// Hash and length of a large value that is transferred separately. Peers replace it by the value
+  /// before a store gets it.
   public var blob: AttachmentReference?
   /// In byte order, each once.
   public var labels: [EntryLabel]
-  /// The attachment that the entry names; its content travels by itself.
+  /// The attachment that the entry refers to; its content is transferred separately.
   public var attachment: AttachmentReference?
   /// The writer's validator hash.
   public var hash: [UInt8]?
-  /// For how long the value counts as valid, in whole seconds, rounded up.
+  /// For how long the value is valid, in whole seconds, rounded up.
   public var maxAge: Duration? {
     get { maxAgeSeconds.map { .seconds($0) } }
     set { maxAgeSeconds = newValue.map { UInt32(clamping: $0.wholeSeconds) } }
@@ -53,7 +54,7 @@ public struct SyncContent: Sendable, Hashable {
     self.maxAgeSeconds = maxAgeSeconds
   }
 
-  /// The content that a put of a store's log gave its key.
+  /// The content of a put in a store's log.
   package init(value: [UInt8], labels: [EntryLabel], _ attributes: EntryAttributes) {
     self.init(
       value: value, labels: labels, hash: attributes.hash, maxAgeSeconds: attributes.maxAge,
@@ -61,33 +62,33 @@ public struct SyncContent: Sendable, Hashable {
   }
 }
 
-/// The version that a change was made upon.
+/// The version of its key that a change is based on: the one that its writer saw.
 public enum ChangeBase: Sendable, Hashable {
-  /// On an absent key, as far as the writer knew.
+  /// An absent key, as far as the writer knew.
   case absent
-  /// On what stands at a position of the feed.
+  /// The entry at a position of the feed.
   case position(Position)
-  /// On an earlier operation of the same replica.
+  /// An earlier operation of the same replica.
   case operation(sequence: UInt64)
 }
 
-/// One change on its way to a peer.
+/// One change that is pushed to a peer.
 public struct PushedChange: Sendable, Hashable {
   /// The sequence in the sender's log: with its replica, the operation id.
   public var sequence: UInt64
   /// The operation of the change.
   public var kind: ChangeKind
-  /// To which key: 1 to 65,535 bytes.
+  /// The key: 1 to 65,535 bytes.
   public var key: [UInt8]
-  /// The content that the key gets; nothing for a delete.
+  /// The content that the key gets; empty for a delete.
   public var content: SyncContent
-  /// The version it was made upon.
+  /// The version that it is based on.
   public var base: ChangeBase
   /// When it was committed, hybrid logical clock: 48 bits of milliseconds since 1970, 16 of count.
   public var commitTime: UInt64
-  /// The caller's own time.
+  /// The time that the program gave the entry, if any.
   public var time: Timestamp?
-  /// Changes with the same number apply together or not at all; 0 for alone.
+  /// Changes with the same number apply together or not at all; 0 for a change alone.
   public var atomicGroup: UInt64
 
   /// A change.
@@ -107,39 +108,42 @@ public struct PushedChange: Sendable, Hashable {
   }
 }
 
-/// One change as a feed gives it to readers.
+/// An entry of a feed as a reader gets it.
 public struct FeedEntry: Sendable, Hashable {
-  /// The kinds of a feed's entries to a reader.
+  /// What an entry means to its reader.
   public enum Kind: UInt8, Sendable, Hashable, CaseIterable {
-    /// Somebody's put.
+    /// Another replica's put.
     case put = 1
-    /// Somebody's delete.
+    /// Another replica's delete.
     case delete = 2
-    /// An operation of the reader's own: key and value stay out, the reader has them.
+    /// A change of the reader itself: without key and value, which it has.
     case own = 3
     /// The key has left the reader's scope.
     case left = 4
   }
 
-  /// Where it stands.
+  /// Its position in the feed.
   public var position: Position
   /// The kind of the entry.
   public var kind: Kind
-  /// The operation of the replica that wrote it first.
+  /// The operation id that its writer gave it.
   public var operation: OperationID
-  /// The key; empty for one's own.
+  /// The key; empty for ``Kind/own``.
   public var key: [UInt8]
   /// The content that the key got.
   public var content: SyncContent
-  /// When the writer committed it, hybrid logical clock: as told, by which it is known again.
+  /// When the writer committed it, by its hybrid logical clock; kept unchanged by every feed.
   public var commitTime: UInt64
-  /// When the feed took it, where the writer's clock was ahead of the feed's by more than a minute:
-  /// then this is the time that counts. Else nil.
+  /// When the feed appended it, if the writer's clock was more than a minute ahead of the feed's:
+  /// then this time is compared in conflicts. Otherwise nil.
   public var received: UInt64?
-  /// The writer's own time.
+  /// The time that the writer's program gave the entry, if any.
   public var time: Timestamp?
+  /// The alias of the key, which the caller stores in the same commit. For peers in the same
+  /// process; not sent.
+  public var alias: Alias?
 
-  /// How far a commit time may lie ahead of the feed's clock and still count: a minute.
+  /// How far a commit time may be ahead of the feed's clock and still count: a minute.
   package static let clockTolerance: UInt64 = 60_000 << 16
 
   /// An entry.
@@ -160,7 +164,7 @@ public struct FeedEntry: Sendable, Hashable {
 }
 
 extension SyncContent {
-  /// The labels' bytes in byte order, each once, whatever the sender made of it.
+  /// The labels' bytes in byte order, each once, even if a sender did not keep to that.
   package var labelSet: [[UInt8]] {
     var set: [[UInt8]] = []
     for label in labels.sorted() where set.last != label.bytes { set.append(label.bytes) }

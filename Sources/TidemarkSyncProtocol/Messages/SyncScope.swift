@@ -1,18 +1,18 @@
 public import Tidemark
 
-/// Which entries a replicator sends and takes: those with any of the labels, or whose key begins
+/// Which entries a replicator pushes and pulls: those with any of the labels, or whose key begins
 /// with any of the prefixes.
 public struct SyncScope: Sendable, Hashable {
   /// An entry with one of these is within.
-  public var labels: [EntryLabel] { didSet { matcher = Self.matcher(labels, prefixBytes) } }
+  public var labels: [EntryLabel] { didSet { update() } }
   /// An entry whose key begins with one of these is within.
   public var keyPrefixes: [Key] {
     get { prefixBytes.map { Key($0) } }
     set { prefixBytes = newValue.map(\.bytes) }
   }
-  /// The prefixes as they travel.
-  package var prefixBytes: [[UInt8]] { didSet { matcher = Self.matcher(labels, prefixBytes) } }
-  /// Labels and prefixes, for looking up.
+  /// The prefixes' bytes.
+  package var prefixBytes: [[UInt8]] { didSet { update() } }
+  /// Labels and prefixes, for binary search.
   private var matcher: ScopeMatcher
 
   /// A scope; everything when both are empty.
@@ -30,12 +30,10 @@ public struct SyncScope: Sendable, Hashable {
   package init(labels: [EntryLabel] = [], prefixBytes: [[UInt8]]) {
     self.labels = labels
     self.prefixBytes = prefixBytes
-    matcher = Self.matcher(labels, prefixBytes)
+    matcher = ScopeMatcher(labels: labels, prefixes: prefixBytes)
   }
 
-  private static func matcher(_ labels: [EntryLabel], _ prefixes: [[UInt8]]) -> ScopeMatcher {
-    ScopeMatcher(labels: labels, prefixes: prefixes)
-  }
+  private mutating func update() { matcher = ScopeMatcher(labels: labels, prefixes: prefixBytes) }
 
   /// All entries.
   public static let everything = SyncScope()
@@ -55,19 +53,10 @@ public struct SyncScope: Sendable, Hashable {
   package func contains(key: [UInt8], labels: [[UInt8]]) -> Bool {
     isEverything || matcher.contains(key: key, labels: labels)
   }
-
-  public static func == (a: SyncScope, b: SyncScope) -> Bool {
-    a.labels == b.labels && a.prefixBytes == b.prefixBytes
-  }
-
-  public func hash(into hasher: inout Hasher) {
-    hasher.combine(labels)
-    hasher.combine(prefixBytes)
-  }
 }
 
 extension SyncScope {
-  /// Labels and prefixes, the same in whatever order and however often they stand there.
+  /// Labels and prefixes, sorted and without repetitions: equal for equal scopes.
   package var canonicalBytes: [UInt8] {
     var writer = ByteWriter()
     for part in [labels.map(\.bytes), prefixBytes] {

@@ -1,19 +1,19 @@
-/// The decision of a feed's owner about one change.
+/// The server's decision about one pushed change.
 public enum Verdict: Sendable, Hashable {
-  /// It is in the feed, there, and is the key's state.
+  /// It is in the feed, at this position, and was the key's state then.
   case applied(Position)
-  /// The key holds the same already, by what stands there.
+  /// The key held the same already, by the entry at this position.
   case duplicate(Position)
-  /// Something else is the key's state, by what stands there; the writer's resolver decides.
+  /// The key held something else, by the entry at this position; the writer's resolver decides.
   case conflict(Position)
-  /// The collection's policy decided for what stands there.
+  /// A conflict with the entry at this position, which won by the collection's policy.
   case lost(Position)
-  /// It will never be taken, for the reason given.
+  /// It is refused for good, for the reason given.
   case rejected(Rejection)
-  /// Another change of its atomic group did not apply.
+  /// It did not apply as another change of its atomic group did not.
   case aborted
 
-  /// Whether the feed has what was sent.
+  /// Whether the feed has the change's content as the key's state.
   package var isTaken: Bool {
     switch self {
     case .applied, .duplicate: true
@@ -22,16 +22,17 @@ public enum Verdict: Sendable, Hashable {
   }
 }
 
-/// How far a peer has come with a replica's numbered batches.
+/// The last numbered batch that a peer has of a replica, with its verdicts. It shows whether a
+/// batch whose answer was lost was appended.
 public struct ReplicaMark: Sendable, Hashable {
   /// The number of the last batch; 0 when there was none.
   public var number: UInt64
-  /// The id that this batch had.
+  /// The id of that batch.
   public var batchID: BatchID
   /// The verdicts on its changes, in their order.
   public var verdicts: [Verdict]
-  /// The remote end's names for the keys of changes that it has taken, by their indices; the sender
-  /// notes it down with the verdicts. For peers in the same process: it does not travel.
+  /// The aliases that a back end has given to keys of changes, by the changes' indices; the sender
+  /// stores them with the verdicts. For peers in the same process; not sent.
   public var aliases: [Int: Alias] = [:]
 
   /// A mark.
@@ -41,14 +42,14 @@ public struct ReplicaMark: Sendable, Hashable {
     self.verdicts = verdicts
   }
 
-  /// Whether a batch is the next one after what the mark tells of.
+  /// Whether a batch is the next one after the mark's. (`PlantedSyncBug`: a fault for tests only.)
   package func precedes(_ batch: PushRequest) -> Bool {
     if PlantedSyncBug.isOn(.lateBatchForgotten) { return number &+ 1 == batch.number }
     return number &+ 1 == batch.number && batch.previousBatchID.map { $0 == batchID } ?? true
   }
 }
 
-/// The random id of a batch: tells a batch sent again from another with its number.
+/// The random id of a batch: distinguishes a batch sent again from another one with its number.
 public struct BatchID: Sendable, Hashable {
   /// 64 random bits; 0 for no batch.
   public var bits: UInt64

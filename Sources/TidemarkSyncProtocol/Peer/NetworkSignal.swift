@@ -1,18 +1,18 @@
 internal import TidemarkEngine
 
-/// The condition of the way to a peer.
+/// The condition of the network; a program decides from it whether to replicate.
 public enum NetworkCondition: String, Sendable, Hashable, CaseIterable {
-  /// Nothing speaks against using it.
+  /// It can be used without restraint.
   case unrestricted
-  /// It costs, such as a cellular network or a personal hotspot.
+  /// It may cost money, such as a cellular network or a personal hotspot.
   case expensive
-  /// The user has asked to save data, or it is slow.
+  /// It is slow, or the user has asked to save data.
   case constrained
-  /// There is none.
+  /// There is no network.
   case offline
 }
 
-/// Tells replicators what the network is like, as the program hears of it. One serves any number.
+/// Tells any number of replicators the condition of the network, as the program observes it.
 ///
 /// ```swift
 /// let network = NetworkSignal()
@@ -28,13 +28,13 @@ public final class NetworkSignal: Sendable {
   private let observers = Observers()
 
   /// A signal.
-  /// - Parameter condition: what the network is like as long as nobody says otherwise.
+  /// - Parameter condition: the condition until the program sets another.
   public init(_ condition: NetworkCondition = .unrestricted) {
     state = Lock(condition)
   }
 
-  /// The condition of the network. Replicators that wait look again after a change, and one that
-  /// waits after a failure tries again at once.
+  /// The condition of the network. A change wakes replicators that wait for a better condition, and
+  /// ends the pause of one that waits after a failure.
   public var condition: NetworkCondition {
     get { state.withLock { $0 } }
     set {
@@ -46,7 +46,7 @@ public final class NetworkSignal: Sendable {
     }
   }
 
-  /// Sets the condition to what a sequence says, until it ends or throws.
+  /// Sets the condition to each element of a sequence, until it ends or throws.
   public func follow<Conditions: AsyncSequence>(
     _ conditions: Conditions
   ) async throws(Conditions.Failure) where Conditions.Element == NetworkCondition {

@@ -1,40 +1,40 @@
 internal import TidemarkEngine
 
-/// A remote end that a store replicates with.
+/// A peer that a store replicates with: another store, a sync server, or a program's back end.
 ///
-/// Every call may be cancelled; what became of a cancelled ``push(_:)`` is unknown until the next
-/// answer, whose mark says it. Calls throw ``PeerError``.
+/// Every call may be cancelled; the outcome of a cancelled ``push(_:)`` is unknown until the next
+/// answer with a mark tells it. Calls throw ``PeerError``.
 ///
 /// Requests and answers, and the ``PushedChange`` and ``FeedEntry`` in them, are the messages of
-/// the protocol and say things as it does: keys as bytes, commit times as readings of hybrid
-/// clocks (48 bits of milliseconds since 1970, 16 of count), times to wait as numbers of seconds
-/// or milliseconds. Everything else that programs see has `Key`, `Timestamp` and `Duration`.
+/// the protocol and use its units: keys as bytes, commit times as readings of hybrid clocks (48
+/// bits of milliseconds since 1970, 16 of count), waits as numbers of seconds or milliseconds. The
+/// rest of the API has `Key`, `Timestamp` and `Duration`.
 public protocol Peer: Sendable {
   /// The peer's capabilities.
   var capabilities: PeerCapabilities { get }
-  /// Says who asks and where it stands; the first call after opening and after every failure.
+  /// Presents the replica and its cursor, and learns the feed's state; the first call after opening
+  /// and after every failure.
   func hello(_ request: HelloRequest) async throws -> HelloAnswer
-  /// Hands a numbered batch over. The peer answers after a durable commit only.
+  /// Pushes a numbered batch. The peer answers only after a durable commit.
   func push(_ request: PushRequest) async throws -> PushAnswer
-  /// Tells what batch is likely to be handed over next, while another one is under way, so that
-  /// what it takes to send it can be done now. It may never come, and nothing must depend on this
-  /// call; the default does nothing.
+  /// Tells which batch is likely to be pushed next, while another one is in flight, so that it can
+  /// be encoded meanwhile. That push may never come, and none must depend on this call; the default
+  /// does nothing.
   func prepare(_ request: PushRequest)
   /// Reads the feed after a position.
   func pull(_ request: PullRequest) async throws -> PullAnswer
   /// Reads what keys hold now.
   func values(_ request: ValuesRequest) async throws -> ValuesAnswer
-  /// Reads sums over what keys hold.
+  /// Reads digests: sums of hashes over parts of the keys, to find keys that differ.
   func digest(_ request: DigestRequest) async throws -> DigestAnswer
-  /// Hands over a part of an attachment's content, or asks how much of it is there. Only a peer
-  /// whose hello says that it takes attachments is asked; see ``HelloAnswer/attachmentBytes``. It
-  /// may take less than all of a part: whole multiples of ``AttachRequest/partBytes`` from its
-  /// beginning.
+  /// Uploads a part of an attachment's content, or asks how many bytes the peer has. Only called if
+  /// the peer's hello says that it accepts attachments; see ``HelloAnswer/attachmentBytes``. It may
+  /// store only the beginning of a part, whole multiples of ``AttachRequest/partBytes``.
   func attach(_ request: AttachRequest) async throws -> AttachAnswer
-  /// Reads a part of an attachment's content, from a peer that takes attachments. A part is a
+  /// Reads a part of an attachment's content, from a peer that accepts attachments. A part is a
   /// multiple of ``AttachRequest/partBytes``, unless it reaches the content's end.
   func fetch(_ request: ContentRequest) async throws -> ContentAnswer
-  /// Lets go of connections.
+  /// Closes connections.
   func close() async
 }
 
@@ -53,14 +53,14 @@ extension Peer {
 public struct PeerCapabilities: Sendable, Hashable {
   /// The limits of a message.
   public var limits: SyncLimits
-  /// Whether a pull can wait for what comes.
+  /// Whether a pull can wait for entries (long poll).
   public var canWait: Bool
-  /// Whether batches are numbered, and so counted once.
+  /// Whether batches are numbered, so that a retried one counts once.
   public var isNumbered: Bool
-  /// Whether sums can be compared.
+  /// Whether ``Peer/digest(_:)`` is supported.
   public var hasDigest: Bool
-  /// Whether a batch takes places in a row in the feed: one for each change that applied, and one
-  /// behind them for its mark. Then who has sent it need not read it again.
+  /// Whether a batch gets consecutive offsets in the feed: one for each change that applied, and
+  /// the next for its mark. Then its sender can move its cursor past it without a pull.
   public var hasMarkBehindBatch: Bool
 
   /// Capabilities.
@@ -82,17 +82,17 @@ public struct PeerError: Error, Sendable, Hashable, CustomStringConvertible {
   public enum Kind: String, Sendable, Hashable {
     /// No connection, a timeout, a server that is starting: try again later. Never permanent.
     case unavailable
-    /// The peer asks for patience, perhaps until a time that it gives.
+    /// The peer cannot answer now: try again, after ``PeerError/retryAfter`` where given.
     case busy
-    /// The authorization is missing or has run out: ask for another.
+    /// The authorization is missing or has expired: get another.
     case unauthorized
-    /// The authorization does not reach so far.
+    /// The authorization does not allow the call.
     case forbidden
-    /// The cursor lies outside what the feed still lists: resynchronise.
+    /// The cursor is not in the feed, or tombstones after it were dropped: compare by digest.
     case cursorGone
-    /// The lease had expired: resynchronise before pushing.
+    /// The lease had expired: compare by digest before pushing.
     case leaseExpired
-    /// The message makes no sense: a broken or hostile message.
+    /// The message is invalid: broken or hostile.
     case malformed
     /// The peer failed in a way that its other answers do not explain.
     case failed
@@ -102,10 +102,9 @@ public struct PeerError: Error, Sendable, Hashable, CustomStringConvertible {
   public var kind: Kind
   /// The reason, for people.
   public var message: String
-  /// After which time to try again, if the peer said so. It travels as whole seconds, rounded up.
+  /// After which time to try again, if the peer said so. Sent as whole seconds, rounded up.
   public var retryAfter: Duration?
-  /// The cause as the failing side knows it, perhaps with paths: for its own log. It does not
-  /// travel.
+  /// The cause as the failing side knows it, perhaps with paths: for its own log. Not sent.
   public var detail: String?
 
   /// A failure.
@@ -122,6 +121,6 @@ public struct PeerError: Error, Sendable, Hashable, CustomStringConvertible {
 }
 
 extension PeerError {
-  /// ``retryAfter`` as it travels.
+  /// ``retryAfter`` as it is sent.
   var secondsToWait: UInt32? { retryAfter.map { UInt32(clamping: $0.wholeSeconds) } }
 }

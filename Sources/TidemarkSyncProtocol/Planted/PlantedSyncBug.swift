@@ -1,80 +1,80 @@
 internal import TidemarkEngine
 
-/// Mistakes of replication that can be switched on, one at a time, to see that the simulator
-/// notices them.
+/// Faults of replication that only tests switch on, one at a time, to prove that the simulator
+/// detects them (mutation testing).
 ///
-/// Only a build with `TIDEMARK_PLANTED=1` can make them: in others what asks for them is compiled
-/// and left out.
+/// Only a build with `TIDEMARK_PLANTED=1` contains them: in others `isOn` is constantly false, and
+/// the compiler removes them.
 package enum PlantedSyncBug: String, Sendable, CaseIterable {
-  /// The server takes a batch whose number it has had.
+  /// The server appends a batch whose number it has already.
   case markNotChecked
   /// The server appends a batch and its mark in two commits.
   case markApart
-  /// An answer goes out before what it tells of is on the disk.
+  /// An answer is sent before its entries are durable.
   case toldBeforeDurable
-  /// A server judges changes without a look at what they were made upon.
+  /// The server ignores the bases of changes.
   case baseIgnored
-  /// The verdict on a change counts for an edit of its key that was made meanwhile.
+  /// The verdict on a change counts also for an edit of its key that was made meanwhile.
   case ackDropsLaterEdit
-  /// The cursor is kept before what it stands for.
+  /// The cursor is stored before the entries up to it.
   case cursorBeforeData
-  /// A batch is sent without being written down.
+  /// A batch is sent before it is stored.
   case formedNotKept
-  /// A store whose mark at the peer is not its own goes on as if it was.
+  /// A copied store goes on although the peer's mark is of a batch of the other copy.
   case cloneNotNoticed
-  /// Leases that ran out are renewed, and nothing is said of deletes that are gone.
+  /// Expired leases are renewed without a comparison, and dropped tombstones are not reported.
   case leaseIgnored
-  /// Deletes are not kept for those who have not seen them, who are not told so either.
+  /// Tombstones are dropped that live leases need, and readers are not told.
   case deletesNotKept
-  /// The resolver runs for a change that is under way.
+  /// The resolver runs for a change that is in flight.
   case resolvedInFlight
-  /// A new name makes the batch under way forgotten.
+  /// A store that draws a new replica id forgets its batch in flight.
   case batchLostByRename
-  /// Entries that a restored server has lost are not sent again.
+  /// Own changes that a restored server has lost are not sent again.
   case lostNotSentAgain
-  /// Entries that came from others and that a restored server has lost are not brought back.
+  /// Entries of others that a restored server has lost are not brought back.
   case lostNotAdopted
-  /// A change that the server refuses counts as done.
+  /// A change that the server rejects counts as done.
   case refusedForgotten
 
-  /// A name goes on although a batch that was sent under it may yet arrive at a restored server.
+  /// A batch sent before a server was restored may still be appended, under the old replica id.
   case lateBatchForgotten
-  /// Entries that lay outside of the scope are not sent when the scope is widened.
+  /// Changes outside of the scope are not sent once the scope is widened to them.
   case outsideForgotten
-  /// A server that was restored between two calls is taken for the same.
+  /// A server that was restored between two calls is not noticed.
   case restoreNotNoticed
-  /// The resolver is not asked about a change on which the server told of a conflict.
+  /// The resolver does not run for a change with the verdict conflict.
   case conflictForgotten
-  /// A change that was made after one that lost is lost with it.
+  /// A change made after one that lost is dropped with it.
   case lossDropsLaterEdit
-  /// A change that waits goes on waiting when another has taken its place.
+  /// A change that waits in the outbox stays there after a later one superseded it.
   case olderWaitsForEver
-  /// A store that meets a feed for the first time takes what it has under its name for its own.
+  /// A store that meets a feed for the first time treats a mark with its replica id as its own.
   case markOfAnotherTaken
-  /// An authorization that reaches other entries than before is taken for the same.
+  /// A change of what the authorization reaches is not noticed.
   case reachIgnored
-  /// A superseded entry is left out although the reader does not hear of the later one.
+  /// A superseded entry is left out of a page although the reader does not get the later one.
   case supersededNeverTold
-  /// The pin of a peer does not follow what was settled: all since then counts as pending.
+  /// The pin of a peer does not advance with verdicts: all since then counts as pending.
   case pinNotMoved
-  /// An entry is acknowledged although the content of its attachment has not come.
+  /// An entry is appended although the content of its attachment is not uploaded.
   case attachmentNotAwaited
-  /// The content of an attachment is released when it has come, before its entry is acknowledged.
+  /// An attachment's content is released after its upload, before the verdict on its entry.
   case releasedEarly
-  /// Content that waits for its change is found by whoever names its sender and its hash.
+  /// Uploads can be used by callers with another scope that know the replica id and the hash.
   case waitingContentShared
-  /// An entry lends its attachment also to who does not reach it.
+  /// A caller may fetch the attachment of an entry out of its reach.
   case attachmentLent
 
-  /// A handler looks only once whether a batch was formed by what this feed had told.
+  /// A handler checks only at its first attempt that a batch fits the last hello's answer.
   case helloCheckedOnce
-  /// A page goes on where the feed has lost its end since it was begun.
+  /// A page mixes entries from before and after a feed lost its end.
   case pagesMixEpochs
-  /// Sums are given again of a feed that has lost its end since.
+  /// A digest is answered from before a feed lost its end.
   case digestsOverEpochs
-  /// A feed appends a batch without a look at the mark of its replica.
+  /// A feed appends a batch without comparing the mark of its replica.
   case markNotCompared
-  /// A feed appends a batch without a look at the revisions that it names.
+  /// A feed appends a batch without comparing the revisions of its keys.
   case revisionNotCompared
   /// A feed appends a batch that was judged by other policies.
   case policyNotCompared
@@ -82,41 +82,41 @@ package enum PlantedSyncBug: String, Sendable, CaseIterable {
   case epochNotCompared
   /// A feed that was restored begins no new epoch.
   case incarnationNotCompared
-  /// A connection goes on by the incarnation that it has met first.
+  /// A connection compares with the incarnation that it met first, not with that of the database.
   case incarnationRemembered
-  /// A restored feed begins its new epoch behind what it appends.
+  /// A restored feed begins its new epoch after the first append instead of before.
   case epochDrawnLate
-  /// Offsets are given out before the commit, so that a later one can be seen before.
+  /// Offsets are assigned before the commit, so that a later one can be visible first.
   case offsetsFromSequence
-  /// Deletes are dropped before the feed says so.
+  /// Tombstones are dropped before the feed's range says so.
   case deletesDroppedUnsaid
 
   /// Members of an atomic group are sent one by one.
   case groupSentInParts
-  /// A change that is sent again after a conflict has the idempotency key of before.
+  /// A change that is sent again after a conflict reuses its idempotency key.
   case conflictKeyKept
-  /// The id in an answer is forgotten.
+  /// The alias in an answer is not stored.
   case aliasForgotten
-  /// An answer of a box on the way is taken for the back end's.
+  /// A proxy's answer counts as the back end's.
   case boxBelieved
-  /// An idempotency key is that of a sequence, which a restored or copied store uses again.
+  /// An idempotency key depends on the sequence only, which a restored or copied store uses again.
   case sequenceAsKey
-  /// Records that are gone when a token has expired stay.
+  /// Records that are gone when a back end's cursor token has expired are not deleted here.
   case expiryIgnored
   /// A failure on one change ends its batch.
   case faultEndsBatch
-  /// Changes are sent together with what they come after.
+  /// Changes are sent together with those that they must come after.
   case orderIgnored
   /// A sign-out leaves the unsent changes of its user in the outbox.
   case outboxKept
 
-  /// The mistakes that a store makes with a peer of requests.
+  /// The faults of a store that replicates with a `RequestPeer`.
   package static let ofRequests: [PlantedSyncBug] = [
     .groupSentInParts, .conflictKeyKept, .aliasForgotten, .boxBelieved, .sequenceAsKey,
     .expiryIgnored, .faultEndsBatch, .orderIgnored, .outboxKept,
   ]
 
-  /// The mistakes of servers that share a database.
+  /// The faults of servers that share a database.
   package static let ofClusters: [PlantedSyncBug] = [
     .helloCheckedOnce, .pagesMixEpochs, .digestsOverEpochs, .markNotCompared,
     .revisionNotCompared, .policyNotCompared, .epochNotCompared, .incarnationNotCompared,
@@ -126,13 +126,13 @@ package enum PlantedSyncBug: String, Sendable, CaseIterable {
   #if TIDEMARK_PLANTED
     private static let planted = Lock<PlantedSyncBug?>(nil)
 
-    /// Takes a bug into the module, or all of them out again.
+    /// Switches a fault on, or all off.
     package static func plant(_ bug: PlantedSyncBug?) { planted.withLock { $0 = bug } }
 
-    /// Whether replication is to make this mistake.
+    /// Whether replication has this fault now.
     package static func isOn(_ bug: PlantedSyncBug) -> Bool { planted.withLock { $0 == bug } }
   #else
-    /// Whether replication is to make this mistake: never, so that the compiler leaves it out.
+    /// Whether replication has this fault: never in this build, so that the compiler removes it.
     @inlinable package static func isOn(_ bug: PlantedSyncBug) -> Bool { false }
   #endif
 }

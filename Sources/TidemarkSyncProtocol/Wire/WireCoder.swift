@@ -1,25 +1,25 @@
 internal import TidemarkEngine
 internal import TidemarkNDJSON
 
-/// Writes and reads messages, in frames or as JSON.
+/// Codes and decodes messages, as frames or as JSON.
 ///
 /// ```swift
 /// let coder = WireCoder()
 /// let frame = try coder.encode(.pullRequest(PullRequest(replica: me, after: cursor)))
 /// let answer = try coder.decode(received)
 /// ```
-/// What comes from the other end may be anything: it is a valid message, or ``PeerError`` of kind
-/// `malformed` is thrown, and no more memory is taken than its length allows.
+/// Bytes from the other side are not trusted: decoding returns a valid message or throws
+/// ``PeerError`` of kind `malformed`, and takes no more memory than ``limit`` allows.
 public struct WireCoder: Sendable, Hashable {
   /// Most raw bytes of a message in a frame; JSON may have four times as many.
   public var limit: Int
-  /// How frames are stored where that makes them shorter; all kinds are read.
+  /// How frames are compressed, where that makes them shorter; decoding accepts every codec.
   public var codec: WireCodec
 
   /// A coder.
   /// - Parameters:
   ///   - limit: most raw bytes of a message, at most ``WireFrame/largestLimit``.
-  ///   - codec: how frames are stored; all kinds are read.
+  ///   - codec: how frames are compressed; decoding accepts every codec.
   public init(limit: Int = WireFrame.defaultLimit, codec: WireCodec = .zstd) {
     self.limit = min(max(limit, 0), WireFrame.largestLimit)
     self.codec = codec
@@ -39,7 +39,7 @@ public struct WireCoder: Sendable, Hashable {
     } catch { throw PeerError(error) }
   }
 
-  /// The entries of a page, stored once for the frames of all its readers.
+  /// The entries of a page, coded and compressed once for the frames of all its readers.
   package func body(of page: PullAnswer) throws(PeerError) -> WireBody {
     do throws(FormatError) {
       var visitor = WireVisitor(
@@ -51,10 +51,10 @@ public struct WireCoder: Sendable, Hashable {
     } catch { throw PeerError(error) }
   }
 
-  /// A page as a frame, where its entries are stored already.
+  /// A page as a frame, with entries that are coded already.
   /// - Parameters:
-  ///   - page: with the cursor that the entries were stored with.
-  ///   - body: what ``body(of:)`` made of the page of one of its readers.
+  ///   - page: one reader's answer; its cursor must be the one that the entries were coded with.
+  ///   - body: the result of ``body(of:)`` for any reader's answer with this page.
   package func encode(_ page: PullAnswer, _ body: WireBody) throws(PeerError) -> [UInt8] {
     do throws(FormatError) {
       var page = page
@@ -93,7 +93,7 @@ public struct WireCoder: Sendable, Hashable {
     } catch { throw PeerError(error) }
   }
 
-  /// The message that a JSON text is.
+  /// The message in a JSON text.
   /// - Parameter text: UTF-8.
   public func decodeJSON(_ text: [UInt8]) throws(PeerError) -> WireMessage {
     do throws(FormatError) {

@@ -1,32 +1,32 @@
 package import TidemarkEngine
 
-/// The frame around a message: what it is, how long it is and whether it came whole.
+/// The frame around a binary message: a header with its kind, codec, lengths and checksum.
 ///
 /// `WireProtocol.md`, section "Frame", has its bytes.
 public enum WireFrame {
   /// The bytes `TMSW`.
   static let magic: UInt32 = 0x5753_4d54
-  /// The version of the protocol, which every frame bears.
+  /// The version of the protocol, which every frame has.
   public static let version: UInt8 = 1
   /// The length of the header before the message.
   public static let headerBytes = 20
-  /// Most raw bytes of a message unless the two ends agree on more: a batch or page of 256 KiB and
-  /// the verdicts of another have room in it.
+  /// Most raw bytes of a message unless a reader sets another limit: room for a batch or page of
+  /// 256 KiB, and the verdicts on another.
   public static let defaultLimit = 1 << 20
-  /// Most raw bytes that can be agreed on: the largest value and what stands around it.
+  /// The largest limit that a reader can set: the largest value, and the message around it.
   public static let largestLimit = 72 << 20
   /// The content type of a frame.
   public static let contentType = "application/vnd.tidemark.sync"
 
   /// The facts about a frame in its header.
   public struct Header: Sendable, Hashable {
-    /// Which message it holds.
+    /// The kind of the message.
     public var kind: WireMessage.Kind
-    /// How the message is stored.
+    /// How the message is compressed.
     public var codec: WireCodec
     /// The length of the message.
     public var rawCount: Int
-    /// The length of the message as stored.
+    /// The length of the compressed message.
     public var storedCount: Int
     package var checksum: UInt32
 
@@ -34,21 +34,7 @@ public enum WireFrame {
     public var frameCount: Int { headerBytes + storedCount }
   }
 
-  /// Reads the header at the beginning of some bytes, so that a reader of a stream knows how many
-  /// come.
-  /// - Parameters:
-  ///   - bytes: at least ``headerBytes`` of them.
-  ///   - limit: most raw bytes of the message.
-  /// - Throws: ``PeerError`` of kind `malformed`.
-  public static func header(_ bytes: RawSpan, limit: Int = defaultLimit) throws(PeerError)
-    -> Header
-  {
-    do throws(FormatError) { return try Header(bytes, limit: limit) } catch {
-      throw PeerError(error)
-    }
-  }
-
-  /// Puts a message into a frame: a head as it is, and the rest as it was stored.
+  /// Makes a frame of a message: an uncompressed head, which may be empty, and a body.
   package static func encode(
     head: [UInt8] = [], _ body: WireBody, _ kind: WireMessage.Kind, limit: Int
   ) throws(FormatError) -> [UInt8] {
@@ -76,7 +62,7 @@ public enum WireFrame {
     return writer.bytes
   }
 
-  /// Stores a message, or the rest of one behind its head.
+  /// Compresses a message, or the rest of one after its head, if that makes it shorter.
   package static func store(_ raw: [UInt8], codec: WireCodec) throws(FormatError) -> WireBody {
     guard codec != .none, raw.count >= compressFromBytes else {
       return WireBody(rawCount: raw.count, stored: raw, isCompressed: false)
@@ -87,13 +73,13 @@ public enum WireFrame {
       (compressor) throws(FormatError) in
       try compressor.compress(raw.rawSpan, appendingTo: &stored)
     }
-    // The length of a head has room in what is saved.
+    // It must save 4 bytes, as the length of a head takes as many.
     let isCompressed = stored.count + 4 < raw.count
     return WireBody(
       rawCount: raw.count, stored: isCompressed ? stored : raw, isCompressed: isCompressed)
   }
 
-  /// Takes the message out of a frame, which must be all that there is.
+  /// The message in a frame; `bytes` must be exactly one frame.
   package static func decode(
     _ bytes: RawSpan, limit: Int
   ) throws(FormatError) -> (kind: WireMessage.Kind, raw: [UInt8]) {
@@ -121,14 +107,14 @@ public enum WireFrame {
     return (header.kind, raw)
   }
 
-  /// The checksum of header and message, without the field that it stands in.
+  /// The checksum of header and message, without its own field.
   package static func checksum(_ bytes: RawSpan) -> UInt32 {
     let head = CRC32C.checksum(bytes.extracting(first: checksumOffset))
     return CRC32C.checksum(bytes.extracting(headerBytes..<bytes.byteCount), seed: head)
   }
 
   static let checksumOffset = 16
-  /// Shorter messages do not become shorter.
+  /// Shorter messages do not get shorter by compression.
   private static let compressFromBytes = 64
   private static let contexts = ZstdContexts()
 
@@ -165,18 +151,18 @@ extension WireFrame.Header {
   }
 }
 
-/// How a frame stores its message.
+/// How the message in a frame is compressed.
 public enum WireCodec: UInt8, Sendable, Hashable, CaseIterable {
-  /// As it is.
+  /// Not at all.
   case none = 0
   /// As one zstd frame without dictionary, where that is shorter.
   case zstd = 1
-  /// A head as it is, and the rest as with ``zstd``: so the rest, stored once, stands in the frames
-  /// of many readers. A coder that is told this stores a message of one reader as with ``zstd``.
+  /// An uncompressed head, and the rest as with ``zstd``: so a page's entries are compressed once
+  /// for several readers. A coder with this codec codes a message for one reader as with ``zstd``.
   case zstdBehindHead = 2
 }
 
-/// The bytes of a message, or of the rest behind its head, as they stand in a frame.
+/// The bytes of a message, or of the rest after its head, as they are in a frame.
 package struct WireBody: Sendable {
   let rawCount: Int
   let stored: [UInt8]

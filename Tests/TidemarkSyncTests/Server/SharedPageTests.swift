@@ -57,7 +57,7 @@ struct SharedPageTests {
     #expect(one.page != nil && two.page === one.page)
     for (answer, number, codec) in [(one, 0, WireCodec.zstd), (two, 2, .zstdBehindHead)] {
       let frame = try answer.frame(coder)
-      #expect(try WireFrame.header(frame.rawSpan).codec == codec)
+      #expect(try WireFrame.Header(frame.rawSpan, limit: WireFrame.defaultLimit).codec == codec)
       #expect(try coder.decode(frame) == answer.message)
       let page = try page(answer)
       #expect(page.entries.map(\.key) == [Array("d".utf8)] && page.mark.number == number)

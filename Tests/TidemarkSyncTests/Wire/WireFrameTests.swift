@@ -27,7 +27,7 @@ struct WireFrameTests {
   @Test("the header says what comes and how long it is")
   func header() throws {
     let frame = try coder.encode(message)
-    let header = try WireFrame.header(frame.rawSpan)
+    let header = try WireFrame.Header(frame.rawSpan, limit: WireFrame.defaultLimit)
     #expect(header.kind == .error && header.codec == .none)
     #expect(header.rawCount == header.storedCount && header.frameCount == frame.count)
     #expect(Array(frame[..<4]) == Array("TMSW".utf8))
@@ -110,7 +110,7 @@ struct WireFrameTests {
     let keys = (0..<20).map { _ in random.bytes(40) }
     let replica = try #require(ReplicaID(random.bytes(16)))
     let frame = try WireCoder().encode(.valuesRequest(ValuesRequest(replica: replica, keys: keys)))
-    #expect(try WireFrame.header(frame.rawSpan).codec == .none)
+    #expect(try WireFrame.Header(frame.rawSpan, limit: WireFrame.defaultLimit).codec == .none)
   }
 }
 

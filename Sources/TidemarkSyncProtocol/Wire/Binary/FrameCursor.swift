@@ -1,40 +1,40 @@
 internal import Tidemark
 internal import TidemarkEngine
 
-/// The bytes of a message in a frame, as they are written or read one after the other.
+/// Writes or reads the fields of a binary message one after the other. Each method takes its value
+/// `inout`: it writes the value, or reads into it, so that one description serves both.
 ///
-/// A message that is read is looked at strictly: what is taken would be written the same way, so
-/// every value has one coding. Every count is compared with the bytes that are left before anything
-/// is set aside for it. What takes more memory than bytes, such as keys that share their beginning,
-/// has a budget.
+/// Reading is strict: every value has exactly one coding, and others are refused. Every count is
+/// compared with the bytes that are left before memory is reserved for it. Keys, which may take
+/// more memory than message bytes as they share prefixes, have a budget.
 struct FrameCursor {
   enum Mode {
     case read, write
-    /// Leaves the entries of a page out, which may be the same for many readers.
+    /// Writes a page's answer without the entries, which are encoded once for several readers.
     case writeHead
-    /// Neither reads nor writes.
+    /// Neither reads nor writes: the visit only checks the message.
     case check
   }
 
   let mode: Mode
-  /// What was written.
+  /// The written bytes.
   var out: ByteWriter
-  /// What is read: from `offset` to `end`, which is the end of the message or of a field of it.
+  /// The bytes to read, from `offset` to `end`: the end of the message, or of an optional field.
   private let source: [UInt8]
   private var offset = 0
   private var end: Int
-  /// Whether fields that are not known are refused: nothing that a caller asks for is left undone
-  /// silently.
+  /// Whether unknown optional fields are refused: a request must not be answered as if it lacked
+  /// what they ask for.
   private let isRequest: Bool
-  /// The last position, from which the next is counted.
+  /// The last position, relative to which the next is coded.
   var last = Position.beginning
-  /// The last key, whose beginning the next may share.
+  /// The last key, whose prefix the next may share.
   private var lastKey: [UInt8] = []
-  /// How many bytes of keys may still come: a reader does not take more.
+  /// How many bytes of keys the message may still have.
   private var keyBudget: Int
-  /// The byte of flags that was read, or where it was written.
+  /// The byte of flags that was read, or the index at which it was written.
   private var flagByte = 0
-  /// The optional fields that were written, or that nobody has read yet.
+  /// The optional fields that were written, or that are read from the list but not visited yet.
   private var fields: [Field] = []
 
   init(writing capacity: Int, budget: Int, isHead: Bool = false) {
@@ -57,7 +57,7 @@ struct FrameCursor {
 
   var isReading: Bool { mode == .read }
 
-  /// How many bytes are left to be read; what is written has no end.
+  /// How many bytes are left to read; unbounded when writing.
   var remaining: Int { mode == .read ? end - offset : .max }
 
   func finish() throws(FormatError) {
@@ -102,7 +102,7 @@ struct FrameCursor {
     value = Int(number)
   }
 
-  /// A count of rows of at least so many bytes each.
+  /// A count of rows that have at least `size` bytes each.
   mutating func count(
     _ count: inout Int, atMost limit: Int, each size: Int
   ) throws(FormatError) {
@@ -140,7 +140,7 @@ struct FrameCursor {
     }
   }
 
-  /// How far a number is from another one, in both directions around 2^64.
+  /// A number coded as its difference from another one, modulo 2^64, as a zigzag varint.
   @inline(__always)
   mutating func difference(_ number: inout UInt64, from other: UInt64) throws(FormatError) {
     let distance = Int64(bitPattern: number &- other)
@@ -149,7 +149,7 @@ struct FrameCursor {
     number = other &+ (code >> 1 ^ (0 &- (code & 1)))
   }
 
-  /// An epoch that stands there only where it is another one than the last.
+  /// An epoch that is coded only if it differs from the last.
   mutating func epoch(
     _ epoch: inout UInt64, isOther: Bool, than last: UInt64
   ) throws(FormatError) {
@@ -158,7 +158,7 @@ struct FrameCursor {
     guard epoch != last else { throw FormatError("the same epoch again") }
   }
 
-  /// A key that may share the beginning of the last one.
+  /// A key, coded without the prefix that it shares with the last one.
   mutating func key(_ key: inout [UInt8]) throws(FormatError) {
     guard mode == .read else {
       try use(key.count)
@@ -192,7 +192,7 @@ struct FrameCursor {
 
   // MARK: Flags
 
-  /// The byte that the flags after it are in.
+  /// A byte of flags, for the calls of `flag` that follow.
   mutating func flags(_ known: UInt8) throws(FormatError) {
     flagByte = out.count
     var byte: UInt8 = 0
@@ -212,16 +212,16 @@ struct FrameCursor {
 
   // MARK: Optional fields
 
-  /// Begins a list of number, length and bytes. Answers may have fields of a later version, which
-  /// are passed over.
-  /// - Returns: the list around it, and where this one is written.
+  /// Begins a list of optional fields, each with number, length and bytes. Unknown fields in
+  /// answers are from later servers and are skipped.
+  /// - Returns: the state of the enclosing list, and where this one is written.
   mutating func beginFields(
     atLeast least: Int
   ) throws(FormatError) -> (around: [Field], start: Int) {
     let outer = (around: fields, start: out.count)
     fields = []
     guard mode == .read else {
-      // Mostly there are none, and the byte says so.
+      // A length of 0, which `endFields` replaces if there are fields.
       out.u8(0)
       return outer
     }
@@ -264,11 +264,11 @@ struct FrameCursor {
     out.bytes.replaceSubrange(outer.start..<outer.start + 1, with: counted.bytes)
   }
 
-  /// Whether a field is in the list that is read.
+  /// Whether the list that is read has a field.
   func has(_ number: UInt64) -> Bool { fields.contains { $0.number == number } }
 
-  /// Goes to where a field is read.
-  /// - Returns: what to come back to: a place to read, or where the field begins to be written.
+  /// Begins to read or write a field of the list.
+  /// - Returns: for `endField`, the range to go on reading, or where the field's bytes begin.
   mutating func beginField(_ number: UInt64) -> Range<Int> {
     guard mode == .read, let index = fields.firstIndex(where: { $0.number == number }) else {
       return out.count..<out.count
@@ -290,7 +290,7 @@ struct FrameCursor {
     (offset, end) = (outer.lowerBound, outer.upperBound)
   }
 
-  /// An optional field that was written, or the place of one to be read.
+  /// An optional field: its bytes if written, its range in the source if read.
   struct Field {
     fileprivate var number: UInt64
     fileprivate var bytes: [UInt8] = []

@@ -2,18 +2,19 @@ internal import Tidemark
 internal import TidemarkEngine
 internal import TidemarkNDJSON
 
-/// The fields of one JSON object, taken by name.
+/// Reads the fields of a JSON message by name, one object at a time.
 ///
-/// A field that is given twice is an error; so is, in a request, one that nobody asked for.
+/// A field that is given twice is an error; so is an unknown field in a request. To notice those,
+/// each object's fields are marked as taken when they are read.
 struct JSONFields {
   private let tape: JSONTape
   var isRequest = false
-  /// The object whose fields are read.
+  /// The node of the object whose fields are read.
   private var object = 0
-  /// One bit for each of its members that was taken: objects have at most 64.
+  /// A bit set of its members that were taken: objects have at most 64.
   private var taken: UInt64 = 0
 
-  /// The fields of nothing.
+  /// For a visitor that reads no JSON.
   init() { tape = JSONTape() }
 
   init(_ text: [UInt8]) throws(FormatError) {
@@ -25,18 +26,18 @@ struct JSONFields {
 
   // MARK: Objects
 
-  /// An object, and what of it was taken.
+  /// An object, and which of its members were taken.
   typealias Place = (object: Int, taken: UInt64)
 
-  /// Goes to the fields of another object.
-  /// - Returns: what to come back with.
+  /// Begins to read the fields of another object.
+  /// - Returns: the object before, for `leave`.
   mutating func enter(_ node: Int) throws(FormatError) -> Place {
     guard tape.nodes[node].kind == .object else { throw FormatError("no JSON object") }
     defer { (object, taken) = (node, 0) }
     return (object, taken)
   }
 
-  /// Sees that an object of a request has no more fields than those taken.
+  /// Ends the object; throws if it is of a request and has fields that were not taken.
   mutating func leave(to outer: Place) throws(FormatError) {
     if isRequest, taken.nonzeroBitCount < tape.nodes[object].count {
       for (index, member) in tape.members(of: object).enumerated() where taken >> index & 1 == 0 {
@@ -47,7 +48,7 @@ struct JSONFields {
     (object, taken) = outer
   }
 
-  /// Sees the same of the message.
+  /// Ends the message's object in the same way.
   mutating func finish() throws(FormatError) { try leave(to: (0, 0)) }
 
   // MARK: Members
@@ -105,7 +106,7 @@ struct JSONFields {
     return value
   }
 
-  /// Whether a field is there, as text or as base64.
+  /// Whether the object has a field, as text or as base64; this takes it.
   mutating func has(_ name: StaticString) throws(FormatError) -> Bool {
     var (isThere, bits): (Bool, UInt64) = (false, 0)
     try members { (member, index) throws(FormatError) in
@@ -156,7 +157,7 @@ struct JSONFields {
     return kind == .yes
   }
 
-  /// A field that is text, or under another name base64.
+  /// A field of bytes: text, or base64 under the name with `_base64`.
   mutating func bytes(_ name: StaticString) throws(FormatError) -> [UInt8] {
     let text = try take(name)
     if let coded = try take(name, isBase64: true) {
@@ -178,7 +179,7 @@ struct JSONFields {
     return bytes
   }
 
-  /// Two lists as one, in byte order.
+  /// A field that is a list of byte strings: its texts, and those of the field with `_base64`.
   mutating func contents(
     _ name: StaticString, atMost count: Int
   ) throws(FormatError) -> [[UInt8]] {
@@ -192,7 +193,7 @@ struct JSONFields {
     return list.sorted { $0.lexicographicallyPrecedes($1) }
   }
 
-  /// A text after RFC 3339, or a pair of seconds and nanoseconds.
+  /// An entry's time: a text as in RFC 3339, or a pair of seconds and nanoseconds.
   mutating func time() throws(FormatError) -> Timestamp? {
     let text = try take("time").map { (node) throws(FormatError) in try characters(node, "time") }
     guard let pair = try take("time_unix") else {

@@ -1,7 +1,7 @@
 internal import Tidemark
 package import TidemarkEngine
 
-/// Rules that hold for the parts of a message beyond their types, whoever writes or reads it.
+/// Checks values of a message against the protocol's bounds, both when it is read and when written.
 enum WireBounds {
   @inline(__always)
   static func check<T: FixedWidthInteger>(
@@ -46,7 +46,7 @@ enum WireBounds {
   }
 }
 
-/// A member of a list of bytes.
+/// An element of a list that is coded as byte strings.
 protocol WireBytes {
   var wireBytes: [UInt8] { get }
   init(_ bytes: [UInt8])
@@ -105,7 +105,7 @@ extension SyncContent {
 }
 
 extension PushedChange {
-  /// Its numbers are its own matter: the handler rejects the change, and takes the others.
+  /// Its sequence and base are not checked here: the handler rejects only this change for them.
   func check() throws(FormatError) {
     try WireBounds.check(key: key)
     try content.check(isPut: kind == .put)

@@ -1,8 +1,7 @@
 /// The bounds of the wire format. `WireProtocol.md`, section "Bounds", has the same numbers; those
 /// of keys, values, labels and hashes are the store's.
 package enum WireLimits {
-  /// Offsets, sequences and numbers of batches stay below: whatever is counted on from one of them
-  /// is still a number.
+  /// Offsets, sequences and numbers of batches are below this, so that counting on cannot overflow.
   package static let counts: UInt64 = 1 << 48
   /// Most changes, entries, keys or verdicts in one message.
   package static let rows = 65_536
@@ -11,9 +10,9 @@ package enum WireLimits {
   /// Most policies of a hello's answer, and most bytes of their prefixes together.
   static let policies = 1_024
   static let policyBytes = 32 << 10
-  /// Longest path of a digest: a hash as a whole.
+  /// Longest path of a digest in a message; a handler accepts only ``DigestTable/pathBytes``.
   package static let pathBytes = 32
-  /// Most parts of a digest that are asked for at once.
+  /// Most parts of one request for a digest.
   static let digestPaths = 1_024
   /// How many parts a part of a digest has.
   static let digestParts = 256
@@ -21,9 +20,9 @@ package enum WireLimits {
   package static let codeBytes = 64
   /// Longest text for people.
   static let textBytes = 1_024
-  /// The limit of all texts of one mark together; those behind it are left out.
+  /// Most bytes of all texts of one mark together; further texts are left out.
   static let markTextBytes = 256 << 10
-  /// Largest number of changes and bytes that a message can state as a limit.
+  /// Largest number of changes or bytes that a message can state as a limit.
   static let statedLimit = Int(Int32.max)
   /// Most bytes of optional fields of a message or entry.
   static let optionalBytes = 64 << 10
@@ -31,6 +30,6 @@ package enum WireLimits {
   package static let depth = 16
   /// Most members of one object of a message as JSON.
   package static let members = 64
-  /// How many times as long as a frame's raw content the same message as JSON may be.
+  /// A message as JSON may have this many times the bytes that a frame may have.
   static let jsonFactor = 4
 }

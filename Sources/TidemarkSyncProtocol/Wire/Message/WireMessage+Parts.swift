@@ -1,6 +1,6 @@
-/// The parts that several kinds of messages have.
+/// Parts that several kinds of messages have.
 extension WireMessage {
-  /// The range of the feed in an answer; nil where it says nothing of that.
+  /// The range of the feed in an answer; nil where it has none.
   package var range: FeedRange? {
     switch self {
     case .helloAnswer(let answer): answer.range
@@ -25,8 +25,8 @@ extension WireMessage {
 }
 
 extension Peer {
-  /// Makes a call, as a client of replication does.
-  /// - Throws: what the peer throws; ``PeerError`` of kind `malformed` for what is no such call.
+  /// Makes the call that a request stands for.
+  /// - Throws: what the peer throws; ``PeerError`` of kind `malformed` for any other message.
   package func answer(to call: WireMessage) async throws -> WireMessage {
     switch call {
     case .helloRequest(let request): .helloAnswer(try await hello(request))

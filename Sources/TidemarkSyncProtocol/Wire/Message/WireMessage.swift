@@ -1,4 +1,4 @@
-/// A call, or the answer to one, as it travels.
+/// A message of the protocol: a request, an answer, or an error.
 public enum WireMessage: Sendable, Hashable {
   case helloRequest(HelloRequest)
   case helloAnswer(HelloAnswer)
@@ -16,11 +16,11 @@ public enum WireMessage: Sendable, Hashable {
   case attachAnswer(AttachAnswer)
   case fetchRequest(ContentRequest)
   case fetchAnswer(ContentAnswer)
-  /// Instead of an answer.
+  /// Sent instead of an answer.
   case error(PeerError)
 
-  /// The kind of message that a frame holds: `WireProtocol.md`, section "Message types". 0x06 and
-  /// 0x86 had another meaning once, and stay free.
+  /// The kind of a message, as in a frame: `WireProtocol.md`, section "Message types". 0x06 and
+  /// 0x86 had another meaning once, and are not assigned again.
   public enum Kind: UInt8, Sendable, Hashable, CaseIterable {
     case helloRequest = 0x01
     case pushRequest = 0x02
@@ -40,7 +40,7 @@ public enum WireMessage: Sendable, Hashable {
     case fetchAnswer = 0x89
     case error = 0xff
 
-    /// Whether it asks; then it may hold nothing that its reader does not know.
+    /// Whether it is a request, which must have no field that its reader does not know.
     public var isRequest: Bool { rawValue < 0x80 }
   }
 

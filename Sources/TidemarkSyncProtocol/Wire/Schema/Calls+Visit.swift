@@ -1,7 +1,7 @@
 internal import Tidemark
 internal import TidemarkEngine
 
-// The messages, field by field as in `WireProtocol.md`.
+// Each `visit` codes, decodes or checks a message, as the visitor says; see `WireProtocol.md`.
 
 extension HelloRequest: WirePart {
   mutating func visit(_ v: inout WireVisitor) throws(FormatError) {
@@ -152,7 +152,7 @@ extension DigestRequest: WirePart {
     for path in paths {
       try WireBounds.check(path.count, in: 0...WireLimits.pathBytes, "the length of a path")
     }
-    // So no key is looked at twice for one answer.
+    // So no key is in two parts of one answer.
     for (path, next) in zip(paths, paths.dropFirst()) {
       guard path.lexicographicallyPrecedes(next), !next.starts(with: path) else {
         throw FormatError("parts of a digest are not in order, or one lies within another")
@@ -167,7 +167,7 @@ extension DigestAnswer: WirePart {
     try v.position("position", &position)
     try v.reach(&reach)
     let blank = DigestPart(total: DigestSum(), content: .keys([]))
-    // So many keys may be in a part and those behind it.
+    // How many keys the next part and all after it may have.
     var rows = WireLimits.rows
     try v.list("parts", &parts, blank, count: 1...WireLimits.digestPaths, each: 3) {
       (part, v) throws(FormatError) in try part.visit(&v, &rows)

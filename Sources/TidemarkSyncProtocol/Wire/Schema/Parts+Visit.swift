@@ -1,7 +1,7 @@
 internal import Tidemark
 internal import TidemarkEngine
 
-// The parts that messages have in common.
+// Each `visit` codes, decodes or checks a part that several messages have; see `WireProtocol.md`.
 
 /// A message, or a part of one.
 protocol WirePart {
@@ -9,12 +9,12 @@ protocol WirePart {
 }
 
 extension WireVisitor {
-  /// Everything when there is none.
+  /// A scope, which JSON omits if it is everything.
   mutating func scope(_ scope: inout SyncScope) throws(FormatError) {
     if has(!scope.isEverything) { try part("scope", &scope, isOptional: true) }
   }
 
-  /// How far the authorization reaches.
+  /// The reach: a hash of what the caller's authorization reaches.
   mutating func reach(_ reach: inout UInt64?) throws(FormatError) {
     try field(1, "reach", &reach, 0) { (reach, v) throws(FormatError) in
       try v.value("reach", &reach)
@@ -43,13 +43,13 @@ extension SyncScope: WirePart {
     try v.contents("prefixes", &prefixes, atMost: most, each: 1)
     try WireBounds.check(labels, atMost: most, 1...Limits.labelBytes, "labels")
     try WireBounds.check(prefixes, atMost: most, 0...Limits.keyBytes, "prefixes")
-    // The scope makes a table of all of them, and that once.
+    // Assigned at once: each change of a scope builds its table for matching anew.
     if v.isReading || v.normalizes { self = SyncScope(labels: labels, prefixBytes: prefixes) }
   }
 }
 
 extension Array where Element: Equatable {
-  /// Each once, if they are sorted.
+  /// The elements of a sorted array, each once.
   fileprivate func withoutRepeats() -> [Element] {
     var result: [Element] = []
     for element in self where element != result.last { result.append(element) }
@@ -67,7 +67,7 @@ extension SyncLimits: WirePart {
 extension FeedRange: WirePart {
   mutating func visit(_ v: inout WireVisitor) throws(FormatError) {
     let blank = FeedEpoch(epoch: 0, firstOffset: 0)
-    // A frame counts an epoch's first offset from the one before.
+    // A frame has an epoch's first offset as the difference from the epoch before.
     var first: UInt64 = 0
     try v.list("epochs", &epochs, blank, count: 0...Limits.epochs, each: 9) {
       (row, v) throws(FormatError) in
@@ -79,7 +79,7 @@ extension FeedRange: WirePart {
       }
       try v.count("first", &offset)
       row.firstOffset = v.isJSON ? offset : offset + first
-      // An epoch in which nothing was written begins where the next one does.
+      // Equal to the one before if nothing was written in that epoch.
       guard row.firstOffset >= max(first, 1) else { throw FormatError("epochs are not in order") }
       first = row.firstOffset
       try Position(epoch: 0, offset: first).check()
@@ -106,7 +106,7 @@ extension ReplicaMark: WirePart {
       guard case .rejected(var rejection) = verdicts[index] else { continue }
       rejection.code.cut(to: WireLimits.codeBytes)
       rejection.message.cut(to: WireLimits.textBytes)
-      // One that repeats the last travels once.
+      // A run of equal rejections has its text once.
       if rejection.message != last?.message {
         if rejection.message.utf8.count > left { rejection.message = "" }
         left -= rejection.message.utf8.count
@@ -125,7 +125,7 @@ extension Rejection: WirePart {
 }
 
 extension Verdict {
-  /// Their names in JSON, and their numbers in frames: `WireProtocol.md`, section "Mark".
+  /// The verdicts' names in JSON, and numbers in frames: `WireProtocol.md`, section "Mark".
   enum Code: Int, CaseIterable, WireChoice {
     case applied, duplicate, conflict, lost, rejected, aborted
 
@@ -158,7 +158,7 @@ extension Verdict {
       }
   }
 
-  /// The position in it.
+  /// The position of the verdict, if it has one.
   package var position: Position? {
     switch self {
     case .applied(let position), .duplicate(let position), .conflict(let position),
@@ -168,14 +168,14 @@ extension Verdict {
     }
   }
 
-  /// The same of another position, if it is of one.
+  /// The same verdict with another position, if it has one.
   package func at(_ position: Position) -> Verdict {
     self.position == nil ? self : Verdict(code, at: position)
   }
 }
 
 extension DigestPart {
-  /// - Parameter rows: how many keys there may be in this part and those behind it.
+  /// - Parameter rows: how many keys this part and all after it may have.
   mutating func visit(_ v: inout WireVisitor, _ rows: inout Int) throws(FormatError) {
     try v.part("total", &total)
     var hasKeys = if case .keys = content { true } else { false }

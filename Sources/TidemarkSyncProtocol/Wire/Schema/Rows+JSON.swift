@@ -1,7 +1,7 @@
 internal import Tidemark
 internal import TidemarkEngine
 
-/// Changes and feed entries.
+/// Codes, decodes or checks lists of changes and feed entries; in frames by ``FrameCursor``.
 extension WireVisitor {
   mutating func changes(_ changes: inout [PushedChange]) throws(FormatError) {
     if isJSON {
@@ -13,7 +13,7 @@ extension WireVisitor {
     } else {
       var state = RowState()
       if frame.mode != .check { try frame.rows(&changes, &state) }
-      // Over the span no change is copied.
+      // A span, as iterating over the array would copy each change.
       let rows = changes.span
       for index in rows.indices { try rows[index].check() }
     }
@@ -40,7 +40,7 @@ extension WireVisitor {
     try WireBounds.check(rows: entries.count)
   }
 
-  /// The content, and the entry's own time.
+  /// The content of a row, and the time that its program gave it.
   fileprivate mutating func content(
     _ content: inout SyncContent, _ time: inout Timestamp?, hasValue: Bool
   ) throws(FormatError) {

@@ -1,19 +1,19 @@
 internal import Tidemark
 internal import TidemarkEngine
 
-/// Changes and feed entries: first the heads of all, then the values of all, since values that
-/// stand together compress best.
+/// A change or a feed entry in a frame. A list of them has the heads of all, then the values of
+/// all, since adjacent values compress best.
 protocol WireRow {
-  /// A row for a reader to fill.
+  /// An empty row, into which a reader decodes.
   static var blank: Self { get }
-  /// The least bytes that a head takes.
+  /// The least bytes of a head.
   static var leastBytes: Int { get }
   var content: SyncContent { get set }
   var isPut: Bool { get }
   mutating func visitHead(_ frame: inout FrameCursor, _ rows: inout RowState) throws(FormatError)
 }
 
-/// The numbers of the row before, from which the next are counted, and the replicas of all.
+/// The previous row's numbers, as differences from which the next are coded, and all replica ids.
 struct RowState {
   var sequence: UInt64 = 0
   var commitTime: UInt64 = 0
@@ -76,7 +76,7 @@ extension FrameCursor {
     }
   }
 
-  /// The content, as the flags say.
+  /// The parts of the content that the flags say.
   fileprivate mutating func content(
     _ flags: Int, _ content: inout SyncContent, _ time: inout Timestamp?, _ state: inout RowState
   ) throws(FormatError) {

@@ -1,15 +1,15 @@
 package import TidemarkEngine
 
-// Parts of messages by themselves, as feeds and replicas keep them.
+// The coding of marks, entries and positions in records of stores: as in messages.
 
 extension ReplicaMark {
-  /// The bytes of a mark, as in an answer: its numbers may be of the feed's own making.
+  /// The bytes of a mark, as in an answer, but without its bounds: a feed stores planned positions.
   package var encoded: [UInt8] {
     var visitor = WireVisitor(FrameCursor(writing: 64, budget: 0))
     visitor.frame.out.varint(number)
     visitor.frame.out.u64(batchID.bits)
     var verdicts = verdicts
-    // Nothing can be too long: texts are cut, and no batch has more changes than a message may.
+    // It cannot throw: texts are cut already, and a batch has no more changes than a message may.
     try? visitor.verdicts(&verdicts)
     return visitor.frame.out.bytes
   }
@@ -27,7 +27,7 @@ extension ReplicaMark {
 }
 
 extension FeedEntry {
-  /// The bytes of an entry by itself, as in a page of one.
+  /// The bytes of an entry, as in a page with only this one.
   package func encoded() throws(FormatError) -> [UInt8] {
     var frame = FrameCursor(writing: 128 + content.value.count, budget: Limits.keyBytes)
     var entries = [self]

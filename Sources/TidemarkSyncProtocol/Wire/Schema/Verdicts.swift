@@ -18,7 +18,7 @@ extension WireVisitor {
     }
   }
 
-  /// Verdicts in runs: those on changes in a row are mostly alike, at positions in a row.
+  /// Verdicts coded as runs: those in a row are mostly alike, at consecutive positions.
   mutating func runs(of verdicts: inout [Verdict]) throws(FormatError) {
     var count = verdicts.count
     try frame.varint(&count, atMost: WireLimits.rows)
@@ -39,7 +39,7 @@ extension WireVisitor {
     }
   }
 
-  /// How many verdicts are in a run.
+  /// The length of the run that begins at an index.
   private static func run(_ verdicts: [Verdict], from start: Int) -> Int {
     var end = start + 1
     while end < verdicts.count, verdicts[end].continues(verdicts[end - 1]) { end += 1 }
@@ -94,11 +94,11 @@ extension WireVisitor {
 }
 
 extension Verdict {
-  /// Whether it is in one run with the one before: the same at the next offset.
+  /// Whether it continues a run after the previous verdict: the same code, at the next offset.
   fileprivate func continues(_ previous: Verdict) -> Bool {
     guard code == previous.code else { return false }
     if case .rejected(let a) = self, case .rejected(let b) = previous {
-      // Strings compare by characters, but travel as bytes.
+      // By bytes, as Swift's equality of strings also holds for other codings of a character.
       return a.code.utf8.elementsEqual(b.code.utf8) && a.message.utf8.elementsEqual(b.message.utf8)
     }
     guard let position, let before = previous.position else { return self == previous }

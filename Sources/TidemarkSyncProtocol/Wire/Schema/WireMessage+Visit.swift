@@ -2,22 +2,22 @@ internal import Tidemark
 package import TidemarkEngine
 
 extension WireMessage {
-  /// Sees that the message keeps to the bounds of the protocol, whoever made it.
-  /// - Parameter normalizes: whether as it is sent, and not as it is.
+  /// Checks that the message keeps to the bounds of the protocol.
+  /// - Parameter normalizes: whether to check the form in which it is sent, see ``normalized``.
   package func check(normalizes: Bool = false) throws(FormatError) {
     var (message, visitor) = (self, WireVisitor(FrameCursor(), normalizes: normalizes))
     try message.visit(&visitor)
   }
 
-  /// The same message as it is sent: lists in order, and texts for people cut.
+  /// The message in the form in which it is sent: lists in order, and texts for people cut.
   package var normalized: WireMessage {
     var (message, visitor) = (self, WireVisitor(FrameCursor()))
-    // What does not keep to the bounds is not sent at all.
+    // An error is ignored: coding the message would throw it again.
     try? message.visit(&visitor)
     return message
   }
 
-  /// A message of a kind for a reader to fill.
+  /// An empty message of a kind, into which a reader decodes.
   init(blank kind: Kind) {
     let range = FeedRange(epochs: [], head: 0)
     let none = ReplicaID.none
@@ -77,7 +77,7 @@ extension WireMessage {
       }
   }
 
-  /// About how many bytes it takes, to set aside at once.
+  /// About how many bytes it needs, to reserve them at once.
   var sizeHint: Int {
     switch self {
     case .pushRequest(let request):

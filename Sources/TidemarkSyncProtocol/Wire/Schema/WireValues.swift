@@ -2,7 +2,7 @@ internal import Tidemark
 internal import TidemarkEngine
 internal import TidemarkNDJSON
 
-/// A value that is a string in JSON and has a form of its own in a frame.
+/// A value that is coded as a string in JSON, and in its own way in a frame.
 protocol WireValue {
   mutating func code(_ frame: inout FrameCursor) throws(FormatError)
   func appendText(to text: inout [UInt8])
@@ -33,7 +33,7 @@ extension UInt64: WireValue {
     }
   }
 
-  /// A whole number without sign and without zeros in front.
+  /// A decimal number without sign and without leading zeros, so that each has one form.
   fileprivate init?(decimal digits: ArraySlice<UInt8>) {
     guard digits.first != UInt8(ascii: "0") || digits.count == 1,
       digits.allSatisfy({ $0 &- UInt8(ascii: "0") < 10 })
@@ -67,7 +67,7 @@ extension ReplicaID: WireValue {
   init?(wireText text: [UInt8]) { self.init(String(decoding: text, as: UTF8.self)) }
 }
 
-/// A sum of fingerprints.
+/// The 128 bits of a fingerprint or of a sum of them.
 struct WireFingerprint: WireValue {
   var low: UInt64
   var high: UInt64
@@ -138,7 +138,7 @@ extension OperationID: WireValue {
 }
 
 extension AttachmentReference: WireValue {
-  /// For a reader to fill.
+  /// An empty reference, into which a reader decodes.
   static let blank = AttachmentReference(sha256: [], length: 0)
 
   mutating func code(_ frame: inout FrameCursor) throws(FormatError) {
@@ -157,7 +157,7 @@ extension AttachmentReference: WireValue {
   }
 }
 
-/// Choices with names in JSON. In a frame they count from 1.
+/// An enumeration that is coded as a name in JSON, and in a frame as its number from 1.
 protocol WireChoice: WireValue, Equatable {
   static var wireOrder: [Self] { get }
   static var wireNames: [StaticString] { get }

@@ -2,26 +2,26 @@ internal import Tidemark
 internal import TidemarkEngine
 internal import TidemarkNDJSON
 
-/// Goes over the fields of a message in the order in which its `visit` describes them, and writes
-/// them, or reads them into the message, or only looks at them: in a frame, or as JSON.
+/// Visits the fields of a message in the order in which its `visit` lists them: writes them, reads
+/// them into the message, or only checks them; in a frame, or as JSON.
 ///
-/// A message is described once, for both codings. A field has a name for JSON; in a frame it is
-/// told by its place. What a description says about bounds holds for whoever writes or reads: what
-/// does not keep to them makes the visit throw.
+/// So each message is described once for both codings. A field has a name in JSON, and its place in
+/// a frame. Bounds hold for reading and writing alike: a value outside of them makes the visit
+/// throw.
 struct WireVisitor {
-  /// Whether fields have names. An optional field that is absent keeps the value that it has.
+  /// Whether the coding is JSON. There an absent optional field leaves the message's value.
   let isJSON: Bool
-  /// Whether the fields of the message get their values from what is visited.
+  /// Whether values are read into the message; otherwise they are written, or only checked.
   let isReading: Bool
-  /// Whether the message is put in the form in which it is sent: lists whose order has no meaning
-  /// in byte order, and texts for people cut, since a peer that has too much to say must still get
-  /// its answer through.
+  /// Whether the message is brought into the form in which it is sent: lists whose order has no
+  /// meaning in byte order, and texts for people cut, as a text that is too long must not prevent
+  /// an answer.
   let normalizes: Bool
   var frame = FrameCursor()
   private(set) var json = JSONWriter()
   private var object = JSONFields()
 
-  /// Writes or reads a frame, or looks at a message.
+  /// Writes or reads a frame, or checks a message.
   init(_ frame: FrameCursor, normalizes: Bool = true) {
     (isJSON, isReading, self.normalizes) = (false, frame.isReading, normalizes && !frame.isReading)
     self.frame = frame
@@ -39,7 +39,7 @@ struct WireVisitor {
     object = try JSONFields(text)
   }
 
-  /// Visits a whole message. JSON names its kind.
+  /// Visits a whole message. In JSON its kind is a field; in a frame it is in the header.
   mutating func visit(_ message: inout WireMessage) throws(FormatError) {
     guard isJSON else {
       let list = try frame.beginFields(atLeast: 0)
@@ -96,7 +96,7 @@ struct WireVisitor {
     try WireBounds.check(value, in: range, name)
   }
 
-  /// An offset, a sequence, the number of a batch.
+  /// An offset, a sequence, or the number of a batch.
   mutating func count(
     _ name: StaticString, _ value: inout UInt64, isOptional: Bool = false
   ) throws(FormatError) {
@@ -110,7 +110,7 @@ struct WireVisitor {
     try position.check()
   }
 
-  /// A position that a frame counts from the last one.
+  /// A position that a frame codes as the difference from the last one.
   mutating func nextPosition(
     _ name: StaticString, _ position: inout Position
   ) throws(FormatError) {
@@ -147,14 +147,14 @@ struct WireVisitor {
     guard text.utf8.count <= limit else { throw FormatError("text too long") }
   }
 
-  /// Text where it is UTF-8, else base64 in JSON.
+  /// Bytes: in JSON a text where they are UTF-8, and base64 where not, or where that is shorter.
   mutating func bytes(
     _ name: StaticString, _ bytes: inout [UInt8], atMost limit: Int
   ) throws(FormatError) {
     if !isReading { try WireBounds.check(bytes.count, in: 0...limit, name) }
     guard isJSON else { return try frame.bytes(&bytes, atMost: limit) }
     guard isReading else {
-      // Shorter texts are never base64 because of their length.
+      // A text of up to 256 bytes stays readable even where base64 were shorter.
       return json.content(name, bytes.rawSpan, shortText: 256)
     }
     bytes = try object.bytes(name)
@@ -166,7 +166,7 @@ struct WireVisitor {
     try WireBounds.check(key: key)
   }
 
-  /// A list of bytes. JSON need not have them in order.
+  /// A list of byte strings. Those in JSON may be in any order.
   /// - Parameter size: the least bytes that one takes in a frame.
   mutating func contents<T: WireBytes>(
     _ name: StaticString, _ contents: inout [T], atMost count: Int, each size: Int
@@ -180,7 +180,7 @@ struct WireVisitor {
     }
   }
 
-  /// A list of bytes that are hexadecimal digits in JSON; one of nothing where it is absent.
+  /// The paths of a digest, hexadecimal in JSON; only the empty path where the field is absent.
   mutating func paths(_ name: StaticString, _ paths: inout [[UInt8]]) throws(FormatError) {
     if !isJSON {
       if isReading { paths = [] }
@@ -203,7 +203,7 @@ struct WireVisitor {
     if !read.isEmpty { paths = read }
   }
 
-  /// The time of an entry's writer: in JSON a text, or a pair where that cannot name it.
+  /// The time that a program gave an entry: in JSON a text, or numbers where no text is exact.
   mutating func time(_ time: inout Timestamp?) throws(FormatError) {
     guard !isReading else { return time = try object.time() }
     guard let time else { return }
@@ -223,12 +223,12 @@ struct WireVisitor {
 
   // MARK: Flags
 
-  /// The byte that the flags after it are in, in a frame.
+  /// In a frame, the byte with the flags of the calls that follow.
   mutating func flags(_ known: UInt8) throws(FormatError) {
     if !isJSON { try frame.flags(known) }
   }
 
-  /// One of these; in JSON a field that is there when it is true.
+  /// One of these flags; in JSON a field, which is omitted if false.
   mutating func flag(
     _ name: StaticString, _ bit: UInt8, _ flag: inout Bool
   ) throws(FormatError) {
@@ -242,8 +242,8 @@ struct WireVisitor {
     }
   }
 
-  /// Whether a field is there: the first flag of a frame. In JSON the field itself tells.
-  /// - Parameter other: the name of a field that is there if and only if this one is not.
+  /// Whether a field is present: in a frame the flag 1, in JSON the field itself.
+  /// - Parameter other: the name of a field that is present if and only if this one is not.
   mutating func presence(
     of name: StaticString, or other: StaticString? = nil, _ isThere: inout Bool
   ) throws(FormatError) {
@@ -255,12 +255,12 @@ struct WireVisitor {
     }
   }
 
-  /// Whether to visit a field that JSON leaves out when it holds nothing.
+  /// Whether to visit a field that written JSON omits if it is empty.
   func has(_ isThere: Bool) -> Bool { !isJSON || isReading || isThere }
 
   // MARK: Structure
 
-  /// An optional field of a frame, and of JSON.
+  /// An optional field, with its number in a frame and its name in JSON.
   mutating func field<T>(
     _ number: UInt64, _ name: StaticString, _ value: inout T?, _ blank: T,
     _ body: (inout T, inout WireVisitor) throws(FormatError) -> Void
@@ -277,7 +277,7 @@ struct WireVisitor {
     value = content
   }
 
-  /// An object in JSON.
+  /// A part of the message, which is an object in JSON.
   mutating func part<T: WirePart>(
     _ name: StaticString, _ part: inout T, isOptional: Bool = false
   ) throws(FormatError) {
@@ -294,8 +294,8 @@ struct WireVisitor {
     try object.leave(to: outer)
   }
 
-  /// A list of objects in JSON. A frame has its count before it unless it must be one number.
-  /// - Parameter size: the least bytes that one takes in a frame.
+  /// A list of parts, which are objects in JSON. A frame has the count first, unless it is fixed.
+  /// - Parameter size: the least bytes of one part in a frame.
   mutating func list<T>(
     _ name: StaticString, _ rows: inout [T], _ blank: T, count range: ClosedRange<Int>,
     each size: Int, _ body: (inout T, inout WireVisitor) throws(FormatError) -> Void

@@ -3,8 +3,8 @@ internal import NIOPosix
 internal import Synchronization
 internal import TidemarkSyncServer
 
-/// A connection that makes one call after the other, on the thread of its event loop: as cheap as a
-/// client can be, so that the server has the processor.
+/// A connection that makes one call after the other, on the thread of its event loop: a client that
+/// is as cheap as possible, to leave the processor to the server.
 final class CallConnection: ChannelInboundHandler, Sendable {
   typealias InboundIn = ByteBuffer
   typealias OutboundOut = ByteBuffer
@@ -37,7 +37,7 @@ final class CallConnection: ChannelInboundHandler, Sendable {
     return (connection, channel)
   }
 
-  /// Makes a call; on the event loop only. The status is 0 when the connection ends.
+  /// Makes a call; only on the event loop. The status is 0 if the connection ends.
   func call(
     _ message: WireMessage, of database: String, _ channel: any Channel,
     _ completion: @escaping Completion
@@ -99,7 +99,7 @@ final class CallConnection: ChannelInboundHandler, Sendable {
     context.close(promise: nil)
   }
 
-  /// Takes an answer out of what was received, once all of it is there.
+  /// Removes an answer from the received bytes, once it is complete.
   private static func takeAnswer(_ buffer: inout ByteBuffer) -> (Int, [UInt8])? {
     let start = buffer.getBytes(
       at: buffer.readerIndex, length: min(AnswerHead.most, buffer.readableBytes))
@@ -112,17 +112,17 @@ final class CallConnection: ChannelInboundHandler, Sendable {
   }
 }
 
-/// The part of an answer's head that a client of the benchmark needs, read byte by byte.
+/// Parses of an answer's head what the benchmark needs, without the cost of an HTTP library.
 private struct AnswerHead {
   private(set) var status = 0
   private(set) var bodyLength = 0
-  /// How many bytes it has, the empty line among them.
+  /// How many bytes the head has, with the empty line.
   private(set) var count = 0
 
-  /// No answer of the server has a longer one.
+  /// More bytes than any head of the server has.
   static let most = 4096
 
-  /// - Returns: nil as long as not all of it is there.
+  /// - Returns: nil while the head is not complete.
   init?(_ bytes: [UInt8]) {
     var line = 0
     while true {
@@ -148,7 +148,7 @@ private struct AnswerHead {
     }
   }
 
-  /// The first number.
+  /// The first number in a line.
   private static func number(in bytes: ArraySlice<UInt8>) -> Int {
     let digits = UInt8(ascii: "0")...UInt8(ascii: "9")
     return bytes.drop { !digits.contains($0) }.prefix { digits.contains($0) }

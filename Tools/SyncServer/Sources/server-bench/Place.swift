@@ -1,15 +1,15 @@
 internal import Foundation
 
-/// Failed in a way that makes the figures worthless.
+/// A failure that ends the benchmark, as its figures would be wrong.
 struct BenchError: Error, CustomStringConvertible {
   let description: String
   init(_ description: String) { self.description = description }
 }
 
-/// Prints a line at once, also where the output is no terminal.
+/// Prints a line without buffering, also if the output is not a terminal.
 func say(_ line: String) { FileHandle.standardOutput.write(Data((line + "\n").utf8)) }
 
-/// A directory of the run's own.
+/// The temporary directory of one run.
 struct Place: Sendable {
   let path: String
 
@@ -27,7 +27,7 @@ struct Place: Sendable {
   func remove() { try? FileManager.default.removeItem(atPath: path) }
 }
 
-/// A server that runs in a process of its own.
+/// A server in another process.
 final class ServerProcess {
   let port: Int
   private let process: Process
@@ -36,7 +36,7 @@ final class ServerProcess {
     process = Process()
     process.executableURL = URL(fileURLWithPath: program)
     process.arguments = ["--port", "0", "--data", data, "--rate", "0"] + options
-    // As `Tools/server` starts it.
+    // The environment that `Tools/server` sets.
     process.environment = ProcessInfo.processInfo.environment
       .merging(["MALLOC_ARENA_MAX": "2"]) { old, _ in old }
     let pipe = Pipe()
@@ -54,14 +54,14 @@ final class ServerProcess {
     }
     guard let found else { throw BenchError("no port") }
     port = found
-    // Read on, so that the server never waits for us.
+    // The log is read on, as the server would block on a full pipe.
     pipe.fileHandleForReading.readabilityHandler = { handle in
       let data = handle.availableData
       if data.isEmpty { handle.readabilityHandler = nil }
     }
   }
 
-  /// Resident bytes and threads now; zeros where the system does not tell.
+  /// Resident bytes and threads now; zeros where the system has no `/proc`.
   var size: (bytes: Int, threads: Int) {
     let path = "/proc/\(process.processIdentifier)/status"
     guard let text = try? String(contentsOfFile: path, encoding: .utf8) else { return (0, 0) }
@@ -72,7 +72,7 @@ final class ServerProcess {
     return (number("VmRSS") * 1024, number("Threads"))
   }
 
-  /// Seconds of processor that it has used.
+  /// The processor time of the server so far, in seconds.
   var processorSeconds: Double {
     let path = "/proc/\(process.processIdentifier)/stat"
     guard let text = try? String(contentsOfFile: path, encoding: .utf8),

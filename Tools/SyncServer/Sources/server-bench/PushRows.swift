@@ -4,7 +4,7 @@ internal import NIOPosix
 internal import Synchronization
 internal import TidemarkSyncServer
 
-/// Pushes of one entry at `durable`, beside the engine alone and the disk.
+/// Measures pushes of one entry, and in comparison the engine alone and the disk.
 struct PushRows {
   let place: Place
   let program: String
@@ -41,7 +41,7 @@ struct PushRows {
     say("| \(name) | \(Int(rate)) | \(ratio) | \(time) |")
   }
 
-  /// - Returns: pushes a second, and the server's seconds of processor for each.
+  /// - Returns: pushes a second, and the server's processor time for each, in seconds.
   private func pushes(_ clients: Int, databases: Int) async throws -> (Double, Double) {
     let server = try ServerProcess(
       program, data: try place.make("pushes"), ["--max-new-databases", "0"])
@@ -53,7 +53,7 @@ struct PushRows {
       try await pusher.greet()
       pushers.append(pusher)
     }
-    // Each of them once, so that everything is open.
+    // A warm-up, so that all databases are open.
     _ = try await measure(pushers, seconds: 0.5)
     let before = server.processorSeconds
     let rate = try await measure(pushers, seconds: seconds)
@@ -95,7 +95,7 @@ final class Pusher: Sendable {
   }
 
   /// Pushes until a time.
-  /// - Returns: how many were acknowledged.
+  /// - Returns: how many pushes were acknowledged.
   func run(until end: NIODeadline) async throws -> Int {
     let promise = connection.loop.makePromise(of: Int.self)
     connection.loop.execute { self.push(until: end, 0, promise) }

@@ -10,7 +10,7 @@ internal import Tidemark
   internal import Darwin
 #endif
 
-/// How often in a second threads get through a call that each of them makes again and again.
+/// How many calls a second some threads make together, each in a loop.
 func rate(
   _ threads: Int, _ seconds: Double, _ body: @escaping @Sendable (Int, UInt64) throws -> Void
 ) throws -> Double {
@@ -39,19 +39,19 @@ func rate(
   return Double(calls.withLock { $0 }) / seconds
 }
 
-/// The rates of the disk and of the engine alone.
+/// Measures the disk and the engine alone, for comparison with the server.
 struct BareRates {
   let place: Place
   let seconds: Double
 
-  /// Syncs of a few bytes at the end of a file, by threads with a file each.
+  /// The rate of syncs of a few bytes, by threads with a file each.
   ///
-  /// SAFETY: C calls get bytes that live as long as the call, and files that are open.
+  /// SAFETY: C calls get bytes that live until they return, and files that are open.
   func syncs(_ threads: Int) throws -> Double {
     let directory = try place.make("disk")
     let files = (0..<threads).map { unsafe open("\(directory)/\($0)", O_CREAT | O_RDWR, 0o600) }
     defer { for file in files { close(file) } }
-    // Space is there before, as in a log.
+    // The space is allocated before, as in a log.
     let zeros = [UInt8](repeating: 0, count: 1 << 20)
     for file in files {
       guard unsafe pwrite(file, zeros, zeros.count, 0) == zeros.count, fsync(file) == 0 else {
@@ -73,7 +73,7 @@ struct BareRates {
     }
   }
 
-  /// Durable puts of threads into stores, each thread into one of them.
+  /// The rate of durable puts by threads, each into one of some stores.
   func puts(_ threads: Int, stores count: Int) throws -> Double {
     let directory = try place.make("engine")
     let stores = try (0..<count).map {

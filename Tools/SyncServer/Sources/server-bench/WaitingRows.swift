@@ -4,7 +4,7 @@ internal import NIOPosix
 internal import SyncServerKit
 internal import TidemarkSyncServer
 
-/// Callers that wait for changes: of a database each, and many of one.
+/// Measures long polls: one in each of many databases, and many in one.
 struct WaitingRows {
   let place: Place
   let program: String
@@ -22,7 +22,7 @@ struct WaitingRows {
       ])
   }
 
-  /// Databases with a waiting user each, in one process; then some of them get a push.
+  /// Many databases with a long poll each, in one process; then some of them get a push.
   func manyDatabases(count: Int) async throws {
     let server = try server(for: count)
     defer { server.stop() }
@@ -48,8 +48,8 @@ struct WaitingRows {
     for listener in listeners { listener.channel.close(promise: nil) }
   }
 
-  /// Listeners of one database, and a push.
-  /// - Parameter changes: how many the push has.
+  /// Many long polls of one database; then a push.
+  /// - Parameter changes: how many changes the push has.
   func oneDatabase(listeners count: Int, changes: Int) async throws {
     let server = try server(for: count)
     defer { server.stop() }
@@ -70,14 +70,14 @@ struct WaitingRows {
     for listener in listeners { listener.channel.close(promise: nil) }
   }
 
-  /// Callers that have read everything and wait.
+  /// Connections with a waiting long poll each.
   private func listeners(
     _ count: Int, of database: @escaping @Sendable (Int) -> String, _ server: ServerProcess
   ) async throws -> [Listener] {
     let (port, group) = (server.port, group)
     var all: [Listener] = []
     all.reserveCapacity(count)
-    // Some at a time: each makes its database.
+    // A few at a time, as each may create its database.
     for first in stride(from: 0, to: count, by: 16) {
       all += try await withThrowingTaskGroup(of: Listener.self) { tasks in
         for index in first..<min(count, first + 16) {
@@ -91,7 +91,7 @@ struct WaitingRows {
         return try await tasks.reduce(into: []) { $0.append($1) }
       }
     }
-    // Until the last of them waits, and is not on its way there.
+    // Time for the server to receive the last pulls.
     try await Task.sleep(for: .seconds(2))
     return all
   }
@@ -130,7 +130,7 @@ struct WaitingRows {
   }
 }
 
-/// A replica that has read everything and waits for more.
+/// A replica with a long poll at the end of the feed.
 final class Listener: Sendable {
   private let connection: CallConnection
   let channel: any Channel
@@ -138,7 +138,7 @@ final class Listener: Sendable {
   let database: String
   private let promise: EventLoopPromise<(Bool, Date)>
 
-  /// Whether it was told of something, and when; only once something was pushed.
+  /// Whether the long poll returned entries, and when; completes only after a push.
   var outcome: EventLoopFuture<(Bool, Date)> { promise.futureResult }
 
   init(_ connection: CallConnection, _ channel: any Channel, _ index: Int, _ database: String) {
@@ -149,7 +149,7 @@ final class Listener: Sendable {
     promise = connection.loop.makePromise()
   }
 
-  /// Says hello and sends a pull that waits.
+  /// Says hello and sends a long poll.
   func wait() async throws {
     let hello = WireMessage.helloRequest(HelloRequest(replica: replica))
     guard case .helloAnswer(let answer) = try await connection.answer(hello, of: database, channel)

@@ -1,8 +1,8 @@
 internal import ArgumentParser
 internal import SyncServerKit
 
-/// The options that say who may do what. Secrets come in files or the environment only: what is
-/// in a command line everybody on the machine can read.
+/// The options of authorization. Secrets are only read from files or the environment: every user of
+/// the machine can read a command line.
 struct AccessOptions: ParsableArguments {
   @Flag(help: "Everybody may do everything. (default on loopback addresses without tokens)")
   var open = false
@@ -55,7 +55,7 @@ struct AccessOptions: ParsableArguments {
     options.trustsProxy = trustProxy
   }
 
-  /// All bytes of a file, without white space at its end; secrets are short.
+  /// The bytes of a file without white space at the end, which editors append to a secret.
   private static func bytes(of path: String) throws -> [UInt8] {
     var bytes: [UInt8]
     do { bytes = try SettingsFile.bytes(at: path) } catch {

@@ -3,7 +3,7 @@ internal import SyncServerKit
 
 private let defaults = ServerOptions(dataDirectory: "").handler
 
-/// The options that bound what is taken of attachments, and of large values ahead of their changes.
+/// The options that bound attachments, and uploads of attachments and large values.
 struct AttachmentOptions: ParsableArguments {
   @Option(0...1 << 40, "bytes", "Largest attachment in bytes; 0 takes none.")
   var maxAttachment = defaults.attachmentBytes

@@ -8,7 +8,7 @@ internal import ArgumentParser
   internal import Musl
 #endif
 
-/// The environment in the place of the command line: `TIDEMARK_NAME` stands for `--name`.
+/// Settings from environment variables: `TIDEMARK_NAME` stands for `--name`.
 enum Environment {
   /// The value of `TIDEMARK_NAME`; nil also for an empty one.
   static func text(_ name: String) -> String? {
@@ -17,7 +17,7 @@ enum Environment {
     return text.isEmpty ? nil : text
   }
 
-  /// Arguments for the variables of options that the command line does not have.
+  /// Arguments for the options that have a variable and are not in the command line.
   /// - Parameters:
   ///   - given: the arguments of the command line.
   ///   - text: the value of a variable.

@@ -3,7 +3,7 @@ internal import SyncServerKit
 
 private let defaults = CompactionSettings()
 
-/// The options that say what the server gives back of the disk, and when.
+/// The options of history and compaction.
 struct KeepingOptions: ParsableArguments {
   @Option(0...36_500, "days", "Days for which versions are kept that newer ones have replaced.")
   var keepHistoryDays = defaults.history.seconds / 86_400

@@ -4,7 +4,7 @@ internal import SyncServerKit
 private let defaults = ServerLimits()
 private let most = 1 << 40
 
-/// The options that bound what callers get.
+/// The options that bound what callers may use of the server.
 struct LimitOptions: ParsableArguments {
   @Option(1...most, "bytes", "Longest body of a request in bytes.")
   var maxBody = defaults.bodyBytes

@@ -1,8 +1,8 @@
 internal import ArgumentParser
 
 extension Option where Value: Comparable & LosslessStringConvertible & Sendable {
-  /// A number in a range. Its help tells the default, which ArgumentParser leaves out where values
-  /// are checked.
+  /// A number in a range. Its help has the default, which ArgumentParser does not print for options
+  /// with a transform.
   init(wrappedValue: Value, _ range: ClosedRange<Value>, _ unit: String, _ help: String) {
     let text = "\(wrappedValue)"
     let number = text.hasSuffix(".0") ? text.dropLast(2) : text[...]

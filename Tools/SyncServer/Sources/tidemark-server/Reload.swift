@@ -26,7 +26,8 @@ struct Reload: Service {
     if hasCertificates { tell("certificates") { try server.reloadCertificates() } }
   }
 
-  /// A file that is wrong changes nothing: a server that goes on is worth more than a new file.
+  /// Reads settings again and logs the outcome. An invalid file changes nothing: the server goes on
+  /// with the previous settings.
   private func tell(_ what: String, _ read: () throws -> Void) {
     do {
       try read()

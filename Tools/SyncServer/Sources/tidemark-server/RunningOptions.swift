@@ -4,7 +4,7 @@ internal import SyncServerKit
 
 private let defaults = ServerOptions(dataDirectory: "")
 
-/// The options that say how the server behaves beside that.
+/// The options of leases, conflicts, logs, HTTPS and shutdown.
 struct RunningOptions: ParsableArguments {
   @Option(
     0...36_500, "days", "Days for which deletes are kept for a device that does not call.")

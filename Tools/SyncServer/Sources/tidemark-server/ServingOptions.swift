@@ -1,7 +1,7 @@
 internal import ArgumentParser
 internal import SyncServerKit
 
-/// The options that say what is served, and where.
+/// The options of the data directory and the address.
 struct ServingOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp("The directory with a store for each database.", valueName: "directory"))
@@ -13,7 +13,7 @@ struct ServingOptions: ParsableArguments {
   @Flag(help: "Make no databases; serve those that exist.")
   var noCreate = false
 
-  /// Options with these, and the defaults of all others.
+  /// The server's options: these, and the defaults of all others.
   func options() -> ServerOptions {
     var options = ServerOptions(dataDirectory: data)
     options.host = host

@@ -12,7 +12,7 @@ internal import UnixSignals
   internal import Musl
 #endif
 
-/// SAFETY: a C call gets bytes that live as long as the call.
+/// SAFETY: a C call gets bytes that live until it returns.
 @main
 struct TidemarkServer: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
@@ -45,7 +45,7 @@ struct TidemarkServer: AsyncParsableCommand {
     }
   }
 
-  /// What the options ask for.
+  /// The settings that the options ask for.
   func options() throws -> ServerOptions {
     var options = serving.options()
     try access.apply(to: &options)
@@ -86,17 +86,17 @@ struct TidemarkServer: AsyncParsableCommand {
     logger.notice("ended")
   }
 
-  /// Says in one line why the server does not start.
+  /// Prints in one line why the server does not start, and returns the exit status for that.
   private static func told(_ error: SettingsError) -> ExitCode {
     let line = Array("tidemark-server: \(error.description)\n".utf8)
     _ = unsafe write(STDERR_FILENO, line, line.count)
     return ExitCode(error.kind.rawValue)
   }
 
-  /// Takes no more connections than the process may have.
+  /// Lowers the limit of connections to the open files that the process may have.
   private static func fit(_ limits: inout ServerLimits, _ logger: Logger) {
     let files = ProcessLimits.raiseOpenFiles()
-    // Each database has a lock, a directory and some segments open.
+    // An open database has about 8 files: a lock, a directory and some segments.
     let room = max(16, files - 64 - 8 * limits.openDatabases)
     guard room < limits.connections else { return }
     logger.warning(

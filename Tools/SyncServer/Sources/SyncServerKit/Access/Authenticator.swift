@@ -1,9 +1,9 @@
 internal import HTTPTypes
 internal import TidemarkSyncServer
 
-/// Finds out who makes a request.
+/// Finds the caller of a request, and its rights, by the request's bearer token.
 struct Authenticator: Sendable {
-  /// Everybody may do everything.
+  /// Whether every request may do everything, without a token.
   private let isOpen: Bool
   private var tokens: StaticTokens
   private var webTokens: WebTokens?
@@ -19,12 +19,12 @@ struct Authenticator: Sendable {
     self.webTokens = webTokens
   }
 
-  /// Takes other tokens in the place of those out of a file.
-  /// - Throws: when nobody, or not only they, could come in then; nothing has changed in that case.
+  /// Replaces the static tokens, which come from a file.
+  /// - Throws: when there would be no tokens at all, or the server is open; then nothing changes.
   mutating func replace(_ tokens: StaticTokens) throws(SettingsError) {
     guard !isOpen else { throw SettingsError("a server that is open takes no tokens") }
     guard !tokens.isEmpty || webTokens != nil else {
-      throw SettingsError("there are no tokens, so nobody could come in")
+      throw SettingsError("there are no tokens, so every request would be refused")
     }
     self.tokens = tokens
     generation += 1
@@ -40,8 +40,8 @@ struct Authenticator: Sendable {
 
   /// The caller that makes a request.
   /// - Parameters:
-  ///   - fields: the request's.
-  ///   - address: where it comes from.
+  ///   - fields: the request's header fields.
+  ///   - address: the client's address, which identifies callers of an open server.
   /// - Throws: `unauthorized`.
   func caller(_ fields: HTTPFields, address: String) throws(Problem) -> Caller {
     if isOpen { return Caller(id: "at " + address, grant: .everything) }

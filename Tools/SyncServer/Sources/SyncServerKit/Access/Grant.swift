@@ -3,7 +3,7 @@ internal import TidemarkSyncServer
 
 /// The rights of a token.
 struct Grant: Sendable, Hashable {
-  /// Which databases; nil for all.
+  /// The databases that it is for; nil for all.
   var databases: Set<String>?
   /// The access to them.
   var access: SyncAccess
@@ -11,13 +11,13 @@ struct Grant: Sendable, Hashable {
   static let everything = Grant(databases: ["*"], labels: nil, prefixes: nil, canPush: true)
 
   /// The access allowed in a database.
-  /// - Returns: nil for nothing at all.
+  /// - Returns: nil for none.
   func access(to name: DatabaseName) -> SyncAccess? {
     guard let databases else { return access }
     return databases.contains(name.description) ? access : nil
   }
 
-  /// A grant out of its parts as tokens have them.
+  /// A grant from the parts that a token has.
   /// - Parameters:
   ///   - databases: names, among them perhaps `*` for all.
   ///   - labels: nil where there is no restriction to labels.
@@ -38,10 +38,10 @@ struct Grant: Sendable, Hashable {
 
 /// The maker of a request, and what it may do.
 struct Caller: Sendable {
-  /// Tells callers apart whose requests are counted; not for logs.
+  /// Identifies the caller for rate limits; not for logs.
   var id: String
   var grant: Grant
-  /// For how long its token is valid still, if that has an end.
+  /// For how long its token is still valid; nil for one that does not expire.
   var validFor: Duration?
   /// The authenticator's `generation` when the caller's token was verified; nil without a token.
   var generation: Int?

@@ -1,4 +1,4 @@
-/// Tokens out of a file: one a line, with what it allows.
+/// Bearer tokens from a file: one a line, with its rights.
 ///
 /// ```
 /// # token  databases  [label=X,Y] [prefix=P] [read|write]
@@ -21,7 +21,7 @@ struct StaticTokens: Sendable {
   var isEmpty: Bool { rows.isEmpty }
 
   /// Reads the lines of a file.
-  /// - Throws: for a line that is wrong, with its number and without its text.
+  /// - Throws: for an invalid line, with its number but without its text, which has a secret.
   init(_ text: String) throws(SettingsError) {
     for (index, line) in text.split(separator: "\n", omittingEmptySubsequences: false).enumerated()
     {
@@ -65,8 +65,8 @@ struct StaticTokens: Sendable {
     return Grant(databases: names, labels: labels, prefixes: prefixes, canPush: canPush)
   }
 
-  /// The rights of a token. All tokens are looked at, and every byte of each, so that the time says
-  /// nothing about how much of it was right.
+  /// The rights of a token. All tokens are compared, and every byte of each, so that the time does
+  /// not show how much of a guess is right.
   func grant(for token: some Collection<UInt8>) -> (row: Int, grant: Grant)? {
     let given = Array(token)
     var found: Int?

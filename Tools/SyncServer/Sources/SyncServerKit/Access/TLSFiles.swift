@@ -11,7 +11,7 @@ internal import NIOCore
     internal import Foundation
   #endif
 
-  /// The certificates and the key for HTTPS, out of their files.
+  /// The certificates and the key for HTTPS, read from their files.
   final class TLSFiles: Sendable {
     private let certificatePath: String
     private let keyPath: String
@@ -28,15 +28,15 @@ internal import NIOCore
       current = Mutex(try Self.read(certificate, key, logger))
     }
 
-    /// Reads the files again, for the connections that come from now on.
-    /// - Throws: for files with which the server would not start; the former count still.
+    /// Reads the files again, for later connections.
+    /// - Throws: for files with which the server would not start; then the previous ones stay.
     func reload() throws(SettingsError) {
       let read = try Self.read(certificatePath, keyPath, logger)
       current.withLock { $0 = read }
     }
 
-    /// Has a new connection speak TLS, by the certificates of the moment. Reading the files again
-    /// makes a new context, so that no session is resumed that began with a former certificate.
+    /// Adds TLS to a new connection. Reading the files again makes another context, so that no
+    /// session is resumed that began with a previous certificate.
     func secure(_ channel: any Channel) throws {
       let context = current.withLock { $0 }
       try channel.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: context))
@@ -97,7 +97,7 @@ internal import NIOCore
     }
   }
 #else
-  /// Stands for certificates and key in a build without HTTPS.
+  /// A placeholder in a build without HTTPS.
   struct TLSFiles: Sendable {
     init(certificate: String?, key: String?, _ logger: Logger) throws(SettingsError) {
       throw SettingsError("this server was built without HTTPS (trait TLS)")

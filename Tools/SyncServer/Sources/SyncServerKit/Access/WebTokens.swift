@@ -4,14 +4,14 @@ public struct WebTokenSettings: Sendable {
   public var secret: [UInt8]?
   /// The public key, as PEM, of tokens signed by ES256.
   public var publicKey: String?
-  /// The `iss` and `aud` that a token has to have, where this is told.
+  /// The `iss` and `aud` that a token must have; nil for any.
   public var issuer: String?
   public var audience: String?
 
-  /// Shortest secret in bytes: as many as the hash has.
+  /// Shortest secret in bytes: the length of the hash.
   static let shortestSecret = 32
 
-  /// Nothing to check against, so no token is valid.
+  /// Settings without keys, so that no token is valid.
   public init() {}
 
   var isEmpty: Bool { secret == nil && publicKey == nil }
@@ -27,14 +27,14 @@ public struct WebTokenSettings: Sendable {
     internal import Foundation
   #endif
 
-  /// Checks JSON Web Tokens (RFC 7519): signed by HS256 or ES256, whichever there is a key for, and
-  /// by nothing else.
+  /// Verifies JSON Web Tokens (RFC 7519) that are signed by HS256 or ES256, whichever there is a
+  /// key for, and by nothing else.
   ///
-  /// Anybody can send a token. So nothing but its header is decoded before its signature holds, and
-  /// everything is decoded by the library's own reader of JSON, which throws where Foundation's
-  /// traps: for arrays in arrays, 513 levels deep.
+  /// Tokens are not trusted: only the header is decoded before the signature is verified, and JSON
+  /// is parsed by this library, whose parser throws where Foundation's traps: for arrays nested 513
+  /// levels deep.
   struct WebTokens: Sendable {
-    /// A field of a header, of which texts alone are looked at.
+    /// A field of a header: its text, or nil for any other value, as only texts matter.
     private struct Field: Codable {
       let text: String?
 
@@ -77,7 +77,7 @@ public struct WebTokenSettings: Sendable {
       }
     }
 
-    /// One name, or an array of any number.
+    /// The `aud` of a token: one name, or an array of names.
     private struct Audience: Codable {
       let names: [String]
 
@@ -105,8 +105,8 @@ public struct WebTokenSettings: Sendable {
       audience = settings.audience
     }
 
-    /// Whom a token speaks for.
-    /// - Returns: nil for one that is not valid, whatever is wrong with it.
+    /// The caller that a token identifies.
+    /// - Returns: nil for a token that is not valid, for any reason.
     func caller(_ token: some Collection<UInt8>) -> Caller? {
       let now = Date().timeIntervalSince1970
       guard let claims = claims(of: Array(token)), claims.exp > now, claims.nbf ?? now <= now,
@@ -117,25 +117,25 @@ public struct WebTokenSettings: Sendable {
       let grant = Grant(
         databases: claims.databases, labels: claims.labels, prefixes: claims.prefixes,
         canPush: claims.access != "read")
-      // Many callers are counted at a time, so that their ids have a bound.
+      // The id is bounded, as the rate limits keep those of many callers in memory.
       let id = (claims.sub ?? claims.databases.joined(separator: ",")).utf8.prefix(255)
       return Caller(
         id: "subject " + String(decoding: id, as: UTF8.self), grant: grant,
         validFor: .seconds(min(claims.exp - now, 1e9)))
     }
 
-    /// Whether names have the same bytes. For `==` of strings those are equal, too, that are
-    /// canonically equivalent in Unicode, as `é` in one scalar and in two.
+    /// Whether names have the same bytes. `==` also holds for strings that are only canonically
+    /// equivalent in Unicode, as `é` in one scalar and in two.
     private static func isSame(_ one: String?, _ other: String?) -> Bool {
       one.map { Array($0.utf8) } == other.map { Array($0.utf8) }
     }
 
-    /// The claims of a token in the compact form of RFC 7515, if its signature holds.
+    /// The claims of a token in the compact form of RFC 7515, if its signature is valid.
     private func claims(of token: [UInt8]) -> Claims? {
       let parts = token.split(
         separator: UInt8(ascii: "."), maxSplits: 3, omittingEmptySubsequences: false)
       guard parts.count == 3, let header = Self.decode([String: Field].self, parts[0]),
-        // A server has to understand what is critical, and this one understands nothing of it.
+        // A token with critical extensions must be refused, as none are implemented.
         header["crit"] == nil, let algorithm = header["alg"]?.text,
         let signature = Self.bytes(parts[2]),
         isValid(signature, of: token[..<parts[1].endIndex], by: algorithm)
@@ -186,7 +186,7 @@ public struct WebTokenSettings: Sendable {
     }
   }
 #else
-  /// Stands for the checks of JSON Web Tokens in a build without them.
+  /// A placeholder in a build without JSON Web Tokens.
   struct WebTokens: Sendable {
     init(_ settings: WebTokenSettings) throws(SettingsError) {
       throw SettingsError("this server was built without JSON Web Tokens (trait JWT)")

@@ -1,15 +1,15 @@
-/// The name of a database in an address, which is also part of a directory's name: so nothing but
-/// letters, digits, hyphens and underscores, and none of it coded otherwise.
+/// The name of a database in a URL, which is also part of a directory's name: so only letters,
+/// digits, hyphens and underscores, without percent-encoding.
 struct DatabaseName: Hashable, Sendable, CustomStringConvertible {
   /// Longest name in bytes.
   static let longest = 64
-  /// Names that stand for something else.
+  /// Names that are routes of the server.
   static let reserved: Set<String> = ["health", "metrics"]
 
   let description: String
 
-  /// A name as it stands in a path, not decoded in any way.
-  /// - Returns: nil unless it is one.
+  /// The name in a part of a path, which is not decoded.
+  /// - Returns: nil unless it is valid.
   init?(_ text: some StringProtocol) {
     let bytes = text.utf8
     guard (1...Self.longest).contains(bytes.count), let first = bytes.first,

@@ -1,4 +1,4 @@
-/// Counts what the server does, and tells it in the text format of Prometheus.
+/// Counts what the server does, and renders it in the text format of Prometheus.
 final class Metrics: Sendable {
   private struct Series: Hashable {
     var route: String
@@ -64,7 +64,7 @@ final class Metrics: Sendable {
     }
   }
 
-  /// The text for whoever collects.
+  /// The text of `/metrics`.
   func text(openDatabases: Int, connections: Int) -> String {
     let state = state.withLock { $0 }
     var text = ""

@@ -1,13 +1,13 @@
 internal import HTTPTypes
 internal import TidemarkSyncServer
 
-/// A request that gets an error for an answer.
+/// An error that a request is answered with: its HTTP status, message and headers.
 struct Problem: Error {
   var status: HTTPResponse.Status
   var error: PeerError
   var headers = HTTPFields()
 
-  /// The error of a call, with the status that belongs to its kind.
+  /// The error of a call, with the status for its kind.
   init(_ error: PeerError) {
     self.error = error
     status = Self.status(of: error.kind)
@@ -23,7 +23,7 @@ struct Problem: Error {
     if let status { self.status = status }
   }
 
-  /// Which status goes with which kind: `RunningTheServer.md`, section "Answers".
+  /// The status for each kind: `RunningTheServer.md`, section "Answers".
   static func status(of kind: PeerError.Kind) -> HTTPResponse.Status {
     switch kind {
     case .malformed: .badRequest
@@ -59,7 +59,7 @@ struct Problem: Error {
 }
 
 extension PeerError {
-  /// The value of `Retry-After`: whole seconds, rounded up, so that nobody comes back too early.
+  /// The value of `Retry-After`: whole seconds, rounded up, so that no retry comes too early.
   var retryAfterText: String? {
     guard let retryAfter else { return nil }
     let (seconds, rest) = min(max(retryAfter, .zero), .seconds(UInt32.max)).components

@@ -8,15 +8,15 @@ internal import CAllocator
   internal import Musl
 #endif
 
-/// How many files and connections the process may have open, and how it takes memory.
+/// Settings of the process: how many files it may have open, and how it allocates memory.
 ///
-/// SAFETY: the C calls get a structure of the caller's that lives as long as they run.
+/// SAFETY: the C calls get a structure that lives until they return.
 public enum ProcessLimits {
   /// More than any server here needs; systems may have no bound.
   private static let most: rlim_t = 1 << 16
 
-  /// Raises the number to what the system allows.
-  /// - Returns: the number.
+  /// Raises the limit of open files to what the system allows.
+  /// - Returns: the limit.
   public static func raiseOpenFiles() -> Int {
     var limit = rlimit()
     guard unsafe getrlimit(files, &limit) == 0 else { return 1024 }
@@ -29,12 +29,13 @@ public enum ProcessLimits {
     return Int(min(limit.rlim_cur, most))
   }
 
-  /// Has blocks of a mebibyte and more mapped one by one, so that the memory of an answer goes back
-  /// to the system when it has left. The allocator would move that threshold up to 32 MiB, and what
-  /// is freed between others would stay: a third more than the bounds of bodies and answers.
+  /// Makes the allocator map blocks of a mebibyte and more one by one, so that the memory of a
+  /// large answer is returned to the system when it is freed. By default the allocator raises that
+  /// threshold up to 32 MiB, and keeps freed blocks between others: a third more than the bounds of
+  /// bodies and answers.
   public static func giveBackLargeBlocks() { callocator_map_blocks(1 << 20) }
 
-  /// Lets other threads go before the calling one, where the system has that for threads.
+  /// Lowers the priority of the calling thread, where the system has one for each thread.
   static func giveWay() {
     #if canImport(Glibc)
       _ = setpriority(.init(PRIO_PROCESS.rawValue), 0, 10)

@@ -2,13 +2,13 @@
 public struct SettingsError: Error, CustomStringConvertible {
   /// The kind of reason, with the exit status that `sysexits.h` has for it.
   public enum Kind: Int32, Sendable {
-    /// A setting makes no sense.
+    /// A setting is invalid.
     case setting = 78
-    /// A file that was named cannot be read.
+    /// A file of the settings cannot be read.
     case unreadable = 66
-    /// The place is taken, or is not of this machine.
+    /// The port is in use, or the address is not one of this machine.
     case unavailable = 69
-    /// The directory cannot be made or used.
+    /// The data directory cannot be created or used.
     case unusable = 73
     /// The system does not allow it.
     case forbidden = 77

@@ -13,8 +13,8 @@ package enum SettingsFile {
   /// Longest file in bytes.
   private static let most = 4 << 20
 
-  /// Reads a regular file as a whole. Other files are refused: a read from a pipe blocks until
-  /// somebody writes to it, and would keep the server from ending.
+  /// Reads a regular file as a whole. Other files are refused: a read from a pipe blocks until data
+  /// is written to it, and would keep the server from ending.
   package static func bytes(at path: String) throws(SettingsError) -> [UInt8] {
     let descriptor = unsafe open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
     guard descriptor >= 0 else { throw refused(path, String(errno: errno)) }

@@ -3,21 +3,21 @@ internal import Synchronization
 internal import Tidemark
 internal import TidemarkSyncServer
 
-/// Compacts databases where it is worth it: one at a time, on a thread of its own that gives way to
-/// those of requests, as long as it is not told to stop.
+/// Compacts databases in the background where it is worth it: one at a time, on a thread with a
+/// lower priority than those of requests.
 final class Compactor: Sendable {
-  /// The findings of the last look at a database.
+  /// The result of the last check of a database.
   private struct Look {
     var time = ContinuousClock.now
     var log = 0
-    /// The bytes that could not be freed though it seemed so, as long as that counts.
+    /// Bytes that seemed reclaimable right after a compaction, and until when they do not count.
     var leftover = 0
     var leftoverUntil = ContinuousClock.now
-    /// Nothing is tried again before that.
+    /// Until when the database is left alone after a failure.
     var failedUntil: ContinuousClock.Instant?
   }
 
-  /// Most closed databases that are opened for a look, each time.
+  /// Most closed databases that are opened to check them, each time.
   private static let closedPerRound = 16
   /// How long a database is left alone where a compaction has failed.
   private static let pauseAfterFailure = Duration.seconds(3600)
@@ -39,7 +39,7 @@ final class Compactor: Sendable {
     self.logger = logger
   }
 
-  /// Looks again and again, until it is stopped.
+  /// Checks databases at each interval, until it is stopped.
   func run() async {
     guard settings.isOn else { return }
     await onThread { ProcessLimits.giveWay() }
@@ -55,10 +55,10 @@ final class Compactor: Sendable {
     try? await thread.run("") { () throws(Problem) in body() }
   }
 
-  /// Lets a compaction that is under way end early, and no other one begin.
+  /// Ends a running compaction early, and lets no other one begin.
   func stop() { isStopping.store(true, ordering: .relaxed) }
 
-  /// Waits until nothing is under way any more.
+  /// Stops, and waits until no compaction runs any more.
   func shutDown() async {
     stop()
     await thread.shutDown()
@@ -68,7 +68,7 @@ final class Compactor: Sendable {
 
   // MARK: What is due
 
-  /// All that are open, and some of the others.
+  /// The databases to check: all open ones, and some closed ones.
   private func due() -> [DatabaseName] {
     let open = databases.openNames
     guard databases.hasRoomToSpare else { return open }
@@ -87,12 +87,12 @@ final class Compactor: Sendable {
     if let until = look.failedUntil, until > .now { return }
     look.failedUntil = nil
     do {
-      // To open it may take long, but nobody else waits for this thread.
+      // Opening may take long, but no request waits for this thread.
       let lease = try databases.lease(name, mayCreate: false, isUse: false)
-      // Until it has ended nobody else may close the database.
+      // The lease keeps the database open until the compaction has ended.
       try withExtendedLifetime(lease) { try compactIfWorth(name, lease.handler, &look) }
     } catch {
-      // A database that cannot be opened stands in the log already.
+      // That a database cannot be opened is logged already.
       look.time = .now
       if let error = error as? TidemarkError, !isStopped, error.code != .closed {
         look.failedUntil = .now + Self.pauseAfterFailure
@@ -108,7 +108,7 @@ final class Compactor: Sendable {
   private func compactIfWorth(
     _ name: DatabaseName, _ handler: SyncHandler, _ look: inout Look
   ) throws(TidemarkError) {
-    // Where nothing is superseded, this costs next to nothing; else a look at old parts of the log.
+    // With this minimum it only reads counters; with a real one it reads old parts of the log.
     let quick = try handler.space(from: .max)
     let isEarly = look.time + settings.longInterval > .now
     if isEarly, abs(quick.log - look.log) < settings.leastBytes / 4 { return }
@@ -121,7 +121,7 @@ final class Compactor: Sendable {
     metrics.compactionBegan()
     defer { metrics.compactionEnded() }
     let summary = try handler.compact { [self] in isStopped }
-    // Deletes that are gone now stand in the range of every answer.
+    // Remembered answers to long polls have a range from before tombstones were dropped.
     databases.noteChange(of: name)
     let after = try handler.space(from: 1)
     look.log = after.log

@@ -8,13 +8,13 @@
 
 /// The directory with a store for each database.
 ///
-/// SAFETY: C calls get strings that live as long as the call, and a directory that is open. Its
-/// entries are read up to their own length, each before the next one is asked for.
+/// SAFETY: C calls get strings that live until they return, and an open directory. Its entries are
+/// read up to their own length, each before the next is requested.
 struct DataDirectory: Sendable {
   let path: String
   private static let suffix = ".tidemark"
 
-  /// Uses a directory; makes it when there is none.
+  /// Uses a directory; creates it if there is none.
   init(_ path: String) throws(SettingsError) {
     self.path = path
     if unsafe mkdir(path, 0o700) != 0, errno != EEXIST {
@@ -22,7 +22,7 @@ struct DataDirectory: Sendable {
         "cannot make the directory \(path): \(String(errno: errno)); "
           + "make it, or give another one with --data", .unusable)
     }
-    // Only trying tells: of permissions, of what is mounted and of who asks.
+    // Only an attempt shows whether it is writable: that depends on permissions, mount and user.
     let probe = path + "/.probe"
     if unsafe mkdir(probe, 0o700) != 0, errno != EEXIST {
       throw SettingsError(
@@ -32,10 +32,10 @@ struct DataDirectory: Sendable {
     unsafe rmdir(probe)
   }
 
-  /// Where the store of a database is.
+  /// The path of a database's store.
   func store(of name: DatabaseName) -> String { "\(path)/\(name)\(Self.suffix)" }
 
-  /// Whether there is a store of a database, or something in its place.
+  /// Whether there is a store of a database, or another file at its path.
   func has(_ name: DatabaseName) -> Bool { unsafe access(store(of: name), F_OK) == 0 }
 
   /// The names of all databases.
@@ -43,7 +43,7 @@ struct DataDirectory: Sendable {
     guard let directory = unsafe opendir(path) else { return [] }
     defer { unsafe closedir(directory) }
     var names: [DatabaseName] = []
-    // An entry has as many bytes as it says, and its page may end there: it is never copied whole.
+    // Memory may end after the `d_reclen` bytes of an entry, so the structure is never copied.
     let start = MemoryLayout<dirent>.offset(of: \.d_name) ?? 0
     while let entry = unsafe readdir(directory) {
       let length = unsafe Int(entry.pointee.d_reclen) - start
@@ -60,7 +60,7 @@ struct DataDirectory: Sendable {
 }
 
 extension String {
-  /// The system's words for an error.
+  /// The system's text for an error.
   init(errno number: Int32) {
     guard let text = unsafe strerror(number) else {
       self = "error \(number)"

@@ -4,12 +4,12 @@ internal import Synchronization
 internal import Tidemark
 internal import TidemarkSyncServer
 
-/// The open databases: each is opened when it is first asked for and kept open, the longest unused
-/// one is closed when there are too many.
+/// The open databases: each is opened at its first use and kept open; the least recently used one
+/// is closed when there are too many.
 ///
-/// All methods that say so block, and belong on a ``WorkPool``.
+/// Methods that are documented to block must be called on a ``WorkPool``.
 final class DatabaseTable: Sendable {
-  /// A database that stays open while this exists, or until it is ended.
+  /// Keeps a database open while it lives, or until `end()`.
   final class Lease: Sendable {
     let handler: SyncHandler
     private let giveBack: @Sendable () -> Void
@@ -20,7 +20,8 @@ final class DatabaseTable: Sendable {
       self.giveBack = giveBack
     }
 
-    /// Lets the database be closed: whoever gets an answer finds room for the next one's.
+    /// Ends the use of the database. Called before the answer is sent, so that the caller's next
+    /// request finds room for another database.
     func end() {
       if !hasEnded.exchange(true, ordering: .acquiringAndReleasing) { giveBack() }
     }
@@ -28,14 +29,14 @@ final class DatabaseTable: Sendable {
     deinit { end() }
   }
 
-  /// Held while the database is opened or closed.
+  /// The lock is held while the database is opened or closed, so that others wait for that.
   private final class Gate: Sendable {
     let opened = Mutex<Opened?>(nil)
   }
 
   private struct Opened {
     let handler: SyncHandler
-    /// Ends the notices of what is appended.
+    /// The token to end the observation of appends.
     let observation: Int
   }
 
@@ -46,9 +47,9 @@ final class DatabaseTable: Sendable {
     var isOpen = false
     var failure: (error: PeerError, until: ContinuousClock.Instant)?
 
-    /// Somebody begins to use it.
+    /// Begins a use.
     /// - Parameter isUse: see ``DatabaseTable/lease(_:mayCreate:isUse:)``.
-    /// - Returns: its gate, and why it could not be opened lately.
+    /// - Returns: its gate, and the error of a recent failure to open it.
     mutating func begin(isUse: Bool, at now: ContinuousClock.Instant) -> (Gate, PeerError?) {
       uses += 1
       if isUse { lastUse = now }
@@ -56,9 +57,8 @@ final class DatabaseTable: Sendable {
       return (gate, failure.until > now ? failure.error : nil)
     }
 
-    /// Somebody has used it.
-    /// - Returns: whether it needs a row: one that is not open does so only as long as its failure
-    ///   counts.
+    /// Ends a use.
+    /// - Returns: whether the row must be kept: it is in use, open, or has a recent failure.
     mutating func end(isUse: Bool, at now: ContinuousClock.Instant) -> Bool {
       uses -= 1
       if isUse { lastUse = now }
@@ -75,15 +75,15 @@ final class DatabaseTable: Sendable {
   private let creates: Bool
   private let limits: ServerLimits
   private let options: SyncHandler.Options
-  /// nil leaves it to the stores.
+  /// Nil for the stores' own.
   private let retention: Retention?
   private let policies: PolicyRules
   private let logger: Logger
-  /// Does for all stores what nobody waits for.
+  /// One thread for the background work of all stores.
   private let upkeep = StoreUpkeep()
-  /// Decoded parts of all stores' logs. Feeds read by position: no cache by key would help.
+  /// Decoded parts of all stores' logs. Feeds read by position, so a cache by key would not help.
   let cache: SharedCache
-  /// A closure that stood in the lock by itself would be wrapped once more by each look at it.
+  /// A closure that is the lock's whole state would be wrapped once more at each access.
   private struct Listener: Sendable {
     var call: @Sendable (DatabaseName) -> Void = { _ in }
   }
@@ -105,39 +105,39 @@ final class DatabaseTable: Sendable {
     cache = SharedCache(bytes: limits.cacheBytes)
   }
 
-  /// Calls `body` when there is something new to pull from a database, on the thread that has
-  /// appended it. Nobody else can append to it: whoever waits for a database need not hold it open.
+  /// Calls `body` when there is something new to pull from a database, on the thread that appended
+  /// it. Only this server appends, so a long poll need not keep its database open.
   func onChange(_ body: @escaping @Sendable (DatabaseName) -> Void) {
     listener.withLock { $0.call = body }
   }
 
-  /// There is something new in a database, or it was changed in another way.
+  /// Reports something new in a database, or a compaction.
   func noteChange(of name: DatabaseName) { listener.withLock { $0 }.call(name) }
 
-  /// How many are open.
+  /// How many databases are open.
   var openCount: Int { state.withLock { $0.rows.values.count { $0.isOpen } } }
 
-  /// The names of those that are open.
+  /// The names of the open databases.
   var openNames: [DatabaseName] {
     state.withLock { $0.rows.filter { $0.value.isOpen }.map(\.key) }
   }
 
-  /// Whether more may be opened without closing others soon.
+  /// Whether fewer than half of the allowed databases are open, so that more can be compacted.
   var hasRoomToSpare: Bool { openCount < limits.openDatabases / 2 }
 
-  /// The names of all that the directory holds; blocks.
+  /// The names of all databases in the directory; blocks.
   func allNames() -> [DatabaseName] { directory.names() }
 
   /// Whether a database is open.
   func isOpen(_ name: DatabaseName) -> Bool { state.withLock { $0.rows[name]?.isOpen ?? false } }
 
-  /// Whether asking for a database may make it; blocks.
+  /// Whether a lease of a database might create it; blocks.
   func mightMake(_ name: DatabaseName) -> Bool { creates && !directory.has(name) }
 
   /// The database of a name, opened if it is not; blocks.
   /// - Parameters:
-  ///   - mayCreate: whether the caller may make it, where the server makes any.
-  ///   - isUse: whether that keeps it from being closed as one that nobody uses.
+  ///   - mayCreate: whether the caller may create it, if the server creates databases.
+  ///   - isUse: whether this counts as a use after which an idle database stays open.
   func lease(
     _ name: DatabaseName, mayCreate: Bool, isUse: Bool = true
   ) throws(Problem) -> Lease {
@@ -167,7 +167,7 @@ final class DatabaseTable: Sendable {
   }
 
   private func endUse(of name: DatabaseName, _ isUse: Bool) {
-    // Every call comes through here: the table is asked once, and nothing is copied.
+    // Every call ends here: one lookup, without copying the row.
     let now = ContinuousClock.now
     state.withLock { state in
       if state.rows[name]?.end(isUse: isUse, at: now) == false { state.rows[name] = nil }
@@ -176,7 +176,7 @@ final class DatabaseTable: Sendable {
 
   // MARK: Opening
 
-  /// Most uploads of a database that the log tells of.
+  /// Most unreadable uploads of a database that are logged.
   private static let loggedUploads = 5
 
   private func open(_ name: DatabaseName, mayCreate: Bool) throws(Problem) -> SyncHandler {
@@ -192,7 +192,7 @@ final class DatabaseTable: Sendable {
     return handler
   }
 
-  /// - Returns: nil when there is none.
+  /// - Returns: nil when there is no such store.
   private func open(
     _ name: DatabaseName, _ access: Store.Access
   ) throws(Problem) -> SyncHandler? {
@@ -219,14 +219,14 @@ final class DatabaseTable: Sendable {
     var configuration = Store.Configuration(
       access: access, retention: retention,
       cacheBytes: 0,
-      // The server compacts all databases in turn, and knows which records nobody needs.
+      // The server's compactor compacts all databases in turn, by way of their feeds.
       compaction: .onRequest)
     configuration.upkeep = upkeep
     configuration.sharedCache = cache
     return configuration
   }
 
-  /// Takes note of a failure, so that not every call tries again.
+  /// Notes a failure to open, so that calls within `databaseRetry` fail without another attempt.
   private func failed(_ name: DatabaseName, _ error: TidemarkError) -> Problem {
     logger.error(
       "database cannot be opened", metadata: ["database": "\(name)", "error": "\(error)"])
@@ -254,7 +254,7 @@ final class DatabaseTable: Sendable {
     }
   }
 
-  /// Closes databases that nobody has used for long; blocks.
+  /// Closes databases that were not used for `databaseIdle`; blocks.
   func closeIdle() {
     let end = ContinuousClock.now - limits.databaseIdle
     let idle = state.withLock { state in
@@ -263,7 +263,7 @@ final class DatabaseTable: Sendable {
     for name in idle { close(name) }
   }
 
-  /// Closes everything and opens nothing any more; blocks.
+  /// Closes all databases and opens none any more; blocks.
   func closeAll() {
     let names = state.withLock { state in
       state.isClosed = true
@@ -275,7 +275,7 @@ final class DatabaseTable: Sendable {
   private func close(_ name: DatabaseName, evenInUse: Bool = false) {
     guard let gate = state.withLock({ $0.rows[name]?.gate }) else { return }
     gate.opened.withLock { opened in
-      // A caller that wants it from now on waits at the gate, and opens it again.
+      // A lease that begins now waits at the gate, and opens the database again.
       let mayClose = state.withLock { state in
         guard let row = state.rows[name], row.isOpen, evenInUse || row.uses == 0 else {
           return false
@@ -285,7 +285,7 @@ final class DatabaseTable: Sendable {
       }
       guard mayClose, let open = opened else { return }
       opened = nil
-      // Records that closing appends are news to nobody; waiters would open it again.
+      // Closing appends records, which must not wake long polls: they would open it again.
       open.handler.stopObserving(open.observation)
       do { try open.handler.close() } catch {
         logger.error(

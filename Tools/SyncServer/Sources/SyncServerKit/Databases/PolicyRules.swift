@@ -1,7 +1,7 @@
 internal import Tidemark
 internal import TidemarkSyncServer
 
-/// Which policies for conflicts the databases are to have.
+/// The policies for conflicts that the server's settings give to databases.
 ///
 /// ```
 /// notes=lastWriterWins            all keys of one database
@@ -9,13 +9,13 @@ internal import TidemarkSyncServer
 /// */draft/=detect                 the same in every database
 /// ```
 struct PolicyRules: Sendable {
-  /// Most rules: a database looks at all of them when it is opened.
+  /// Most rules: all of them are read whenever a database is opened.
   static let most = 1000
   /// Longest prefix in bytes.
   static let longestPrefix = 1024
 
   private struct Row {
-    /// nil for every database.
+    /// Nil for every database.
     let database: DatabaseName?
     let policy: CollectionPolicy
   }
@@ -23,7 +23,7 @@ struct PolicyRules: Sendable {
   private var rows: [Row] = []
 
   /// Reads rules.
-  /// - Throws: for one that is wrong, or that says otherwise than another one.
+  /// - Throws: for an invalid rule, or two rules for the same keys.
   init(_ rules: [String]) throws(SettingsError) {
     guard rules.count <= Self.most else {
       throw SettingsError("there are more than \(Self.most) policies")
@@ -40,7 +40,7 @@ struct PolicyRules: Sendable {
   }
 
   private static func row(_ rule: String) throws(SettingsError) -> Row {
-    // A prefix may have any character, so the last one of these counts.
+    // A prefix may contain `=`, so the last one separates it from the policy.
     guard let sign = rule.lastIndex(of: "=") else {
       throw SettingsError("the policy \(rule) is not like NAME=POLICY or NAME/PREFIX=POLICY")
     }
@@ -64,7 +64,7 @@ struct PolicyRules: Sendable {
     return Row(database: database, policy: CollectionPolicy(prefix: prefix, policy: policy))
   }
 
-  /// The policies of a database; what is said of it by its name counts before what is said of all.
+  /// The policies of a database; a rule with its name overrides one for all databases.
   func policies(of name: DatabaseName) -> [CollectionPolicy] {
     let named = rows.filter { $0.database == name }.map(\.policy)
     let others = rows.filter { $0.database == nil }.map(\.policy)
@@ -73,7 +73,7 @@ struct PolicyRules: Sendable {
 }
 
 extension SyncHandler {
-  /// Sets policies that are not set yet. Others stay: a policy stands in the database.
+  /// Sets policies that the database does not have yet. Its policies for other prefixes stay.
   func adopt(_ policies: [CollectionPolicy]) throws(TidemarkError) {
     let current = self.policies
     for policy in policies where !current.contains(policy) {

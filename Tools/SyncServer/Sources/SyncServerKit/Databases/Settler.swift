@@ -1,7 +1,7 @@
 internal import TidemarkSyncServer
 
-/// Lets answers wait until what they tell of is on the disk: the thread that has made the first one
-/// of a database syncs for it and for those that come meanwhile, whose threads go on judging.
+/// Holds answers back until everything in them is durable, as a group commit: the thread of a
+/// database's first answer syncs for it and for those added meanwhile, whose threads go on.
 final class Settler: Sendable {
   /// One answer that waits. Its lease keeps the database open.
   private struct Waiting: Sendable {
@@ -10,13 +10,16 @@ final class Settler: Sendable {
     let finish: @Sendable (Result<Void, Problem>) -> Void
   }
 
-  /// Answers that wait for the next round; a database without a round has no row.
+  /// Answers that wait for the next round of syncs; a database without a running round has no row.
   private let rows = PosixMutex<[DatabaseName: [Waiting]]>([:])
 
-  /// Calls `finish` once an answer may go out, on this thread or on one that syncs already; blocks
-  /// for as long as others of the database wait for this one. Ends the lease.
-  /// - Parameter finish: gets a failure when the disk has failed. The answer must not go out then,
-  ///   whatever has become of what it tells.
+  /// Ends a lease and calls `finish` once an answer may be sent, on this thread or on one that syncs
+  /// already. The thread of a round's first answer blocks until no more answers of the database
+  /// wait.
+  /// - Parameters:
+  ///   - answer: nil if there is none to wait for.
+  ///   - finish: gets a failure when the disk has failed. Then the answer must not be sent: it is
+  ///     not known what is durable.
   func settle(
     _ answer: StagedAnswer?, _ lease: DatabaseTable.Lease, of name: DatabaseName,
     _ finish: @escaping @Sendable (Result<Void, Problem>) -> Void
@@ -37,7 +40,7 @@ final class Settler: Sendable {
     guard isFirst else { return }
     var round = [waiting]
     while !round.isEmpty {
-      // The first one syncs for all.
+      // The first one syncs for all: the others find everything durable.
       for waiting in round {
         let outcome = Result { () throws(PeerError) in
           try waiting.lease.handler.settle(waiting.answer)

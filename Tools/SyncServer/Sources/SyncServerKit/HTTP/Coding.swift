@@ -1,7 +1,7 @@
 internal import HTTPTypes
 internal import TidemarkSyncServer
 
-/// How a message is written in a body.
+/// The coding of a message in a body.
 enum Coding: Sendable, Hashable {
   case frame
   case json
@@ -13,8 +13,8 @@ enum Coding: Sendable, Hashable {
     }
   }
 
-  /// About how many times its length a body takes of memory until it is a message: the tree of a
-  /// JSON text has 24 bytes for each value, which may be two bytes of the text.
+  /// About how many times its length a body needs in memory while it is decoded: the parse tree of
+  /// a JSON text has 24 bytes for each value, which may be two bytes of the text.
   var memoryFactor: Int {
     switch self {
     case .frame: 3
@@ -22,8 +22,8 @@ enum Coding: Sendable, Hashable {
     }
   }
 
-  /// About how many times the bytes of its content an answer takes of memory while it is written:
-  /// the content, the text of it as it grows, and a copy to be sent.
+  /// About how many times the bytes of its values an answer needs in memory while it is encoded:
+  /// the values, the growing text, and a copy to be sent.
   var answerFactor: Int {
     switch self {
     case .frame: 3
@@ -31,7 +31,7 @@ enum Coding: Sendable, Hashable {
     }
   }
 
-  /// How a request's body is written.
+  /// The coding of a request's body.
   static func ofBody(_ fields: HTTPFields) throws(Problem) -> Coding {
     if let encoding = fields[.contentEncoding], encoding.lowercased() != "identity" {
       throw Problem(
@@ -45,7 +45,7 @@ enum Coding: Sendable, Hashable {
     return coding
   }
 
-  /// How the answer is to be written: as the request says, or else like its body.
+  /// The coding of the answer: by `Accept`, or else that of the request's body.
   static func ofAnswer(_ fields: HTTPFields) -> Coding {
     for type in (fields[.accept] ?? "").split(separator: ",") {
       if let coding = Coding(mediaType: type) { return coding }
@@ -53,9 +53,9 @@ enum Coding: Sendable, Hashable {
     return fields[.contentType].flatMap { Coding(mediaType: $0[...]) } ?? .json
   }
 
-  /// The coding of a media type, whatever its parameters are.
+  /// The coding of a media type, without regard to its parameters.
   init?(mediaType: Substring) {
-    // Most callers write it as it stands here.
+    // The usual spelling needs no parsing.
     if let coding = Coding(exactly: mediaType) {
       self = coding
       return

@@ -2,7 +2,7 @@ internal import HTTPTypes
 internal import NIOCore
 internal import NIOHTTPTypes
 
-/// Tells the ``ConnectionTable`` what its connection is at.
+/// Reports the phases of its connection to the ``ConnectionTable``.
 final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
   typealias InboundIn = HTTPRequestPart
   typealias InboundOut = HTTPRequestPart
@@ -10,12 +10,12 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
   typealias OutboundOut = HTTPResponsePart
 
   private let table: ConnectionTable
-  /// Whether the last request has come whole.
+  /// Whether the last request is received completely.
   private var isWhole = true
-  /// Whether the last request wants another protocol to be spoken. Behind it the decoder keeps what
-  /// comes and reads none of it, so nothing more is received, and the answer ends the connection.
+  /// Whether the last request asks for another protocol. The decoder buffers what follows it
+  /// without parsing, so nothing more is read, and its answer ends the connection.
   private var isLast = false
-  /// Requests that have no answer yet; more than one where the caller does not wait for answers.
+  /// Requests without an answer; more than one if the client pipelines requests.
   private var pending = 0
 
   init(_ table: ConnectionTable) { self.table = table }

@@ -1,28 +1,28 @@
 internal import NIOCore
 
-/// All connections, what each is at and since when. Beyond the limits the one that has been idle
-/// for longest has to go, so that ten thousand idle ones keep nobody out.
+/// All connections, with the phase of each and its start. Beyond the limits the one that has been
+/// idle for longest is closed, so that idle connections cannot keep others out.
 final class ConnectionTable: Sendable {
   typealias ID = ObjectIdentifier
 
   /// The phase of a connection.
   enum Phase: Sendable {
-    /// No request has come yet.
+    /// No request was received yet.
     case new
     /// Between two requests.
     case idle
-    /// The rest of a request is to come.
+    /// A request is being received.
     case reading
-    /// A request has come whole and is being answered.
+    /// A request is complete, and its answer is made.
     case working
-    /// A call waits for what comes.
+    /// A long poll waits.
     case waiting
-    /// The answer is on its way.
+    /// The answer is being sent.
     case answering
-    /// The answer is there before the request was.
+    /// The answer was sent before the request was complete.
     case lingering
 
-    /// Whether nothing is lost if the connection ends.
+    /// Whether closing the connection loses no request.
     fileprivate var isIdle: Bool { self == .new || self == .idle || self == .lingering }
   }
 
@@ -31,10 +31,10 @@ final class ConnectionTable: Sendable {
     let address: String
     var phase = Phase.new
     var since = ContinuousClock.now
-    /// Told when the other end hangs up.
+    /// Called when the client closes the connection.
     var hangUp: (@Sendable () -> Void)?
     var hasHungUp = false
-    /// The room of its answers that have not left yet.
+    /// The memory of its answers that are not sent yet.
     var held: [Budget.Part] = []
   }
 
@@ -50,7 +50,7 @@ final class ConnectionTable: Sendable {
 
   var count: Int { state.withLock { $0.rows.count } }
 
-  /// Takes a new connection, if need be in another one's place.
+  /// Adds a connection; if need be closes an idle one for it.
   /// - Returns: false when there is no room; the caller closes it.
   func add(_ channel: any Channel) -> Bool {
     let address = channel.remoteAddress?.ipAddress ?? ""
@@ -75,8 +75,8 @@ final class ConnectionTable: Sendable {
     return true
   }
 
-  /// The connection that has done without a request for longest: those that never made one, or
-  /// have had their answer before they did, first.
+  /// Removes and returns the connection that has been idle for longest: first those without a
+  /// request so far, and those that still send one that was answered.
   private func takeIdle(_ state: inout State, where fits: (Row) -> Bool) -> (any Channel)? {
     let idle = state.rows.filter { $0.value.phase.isIdle && fits($0.value) }
     let oldest = idle.min { a, b in
@@ -94,7 +94,7 @@ final class ConnectionTable: Sendable {
     state.byAddress[row.address] = left > 0 ? left : nil
   }
 
-  /// Says what a connection is at now.
+  /// Sets the phase of a connection.
   func set(_ phase: Phase, _ id: ID) {
     state.withLock { state in
       state.rows[id]?.phase = phase
@@ -104,16 +104,17 @@ final class ConnectionTable: Sendable {
 
   func phase(_ id: ID) -> Phase? { state.withLock { $0.rows[id]?.phase } }
 
-  /// Keeps the room of an answer until it has left, or its connection ends.
+  /// Counts the memory of an answer that is about to be sent, until it is sent completely or its
+  /// connection ends.
   func hold(_ room: Budget.Part, _ id: ID) { state.withLock { $0.rows[id]?.held.append(room) } }
 
-  /// An answer has left.
+  /// Notes that an answer was sent completely.
   func answered(_ id: ID, now phase: Phase) {
     set(phase, id)
     state.withLock { $0.rows[id]?.held = [] }
   }
 
-  /// Calls `body` when the other end hangs up, also if it already has; nil ends that.
+  /// Calls `body` when the client closes the connection, also if it already has; nil ends that.
   func onHangUp(_ id: ID, _ body: (@Sendable () -> Void)?) {
     let hasHungUp = state.withLock { state in
       state.rows[id]?.hangUp = body
@@ -122,7 +123,7 @@ final class ConnectionTable: Sendable {
     if hasHungUp { body?() }
   }
 
-  /// The other end will say no more.
+  /// Notes that the client has closed the connection, or its sending side.
   func hungUp(_ id: ID) {
     let body = state.withLock { state in
       state.rows[id]?.hasHungUp = true
@@ -131,7 +132,7 @@ final class ConnectionTable: Sendable {
     body?()
   }
 
-  /// Closes what has been too slow.
+  /// Closes connections that have exceeded the timeout of their phase.
   func closeOverdue(at now: ContinuousClock.Instant = .now) {
     let overdue = state.withLock { state in
       state.rows.values.filter { row in
@@ -153,7 +154,7 @@ final class ConnectionTable: Sendable {
     }
   }
 
-  /// Closes everything, whatever it is at.
+  /// Closes all connections, whatever their phase.
   func closeAll() {
     for row in state.withLock({ Array($0.rows.values) }) { row.channel.close(promise: nil) }
   }

@@ -2,7 +2,8 @@ internal import HummingbirdCore
 internal import Logging
 internal import NIOCore
 
-/// A connection that the ``ConnectionTable`` has room for, over TLS where there are certificates.
+/// A connection that is closed at once if the ``ConnectionTable`` has no room for it, and uses TLS
+/// if there are certificates.
 struct GuardedChannel<Base: ServerChildChannel>: ServerChildChannel {
   private let base: Base
   private let table: ConnectionTable
@@ -23,8 +24,8 @@ struct GuardedChannel<Base: ServerChildChannel>: ServerChildChannel {
       .flatMap { _ in base.setup(channel: channel, logger: logger) }
   }
 
-  /// Answers requests on the connection's own thread, which would else wake another one for each
-  /// step. All that blocks is done on a ``WorkPool``.
+  /// Answers requests on the connection's event loop, which saves waking another thread for each
+  /// step. Everything that blocks is done on a ``WorkPool``.
   func handle(value: Base.Value, logger: Logger) async {
     await withTaskExecutorPreference(LoopExecutor(value.channel.eventLoop)) {
       await base.handle(value: value, logger: logger)
@@ -34,7 +35,7 @@ struct GuardedChannel<Base: ServerChildChannel>: ServerChildChannel {
 
 /// Runs a connection's tasks on its event loop.
 ///
-/// SAFETY: each job that is handed over runs once.
+/// SAFETY: each job is run once.
 private final class LoopExecutor: TaskExecutor {
   private let loop: any EventLoop
 

@@ -11,11 +11,11 @@ struct Reply: Sendable {
   /// The response body, in the buffer that is written to the socket: a copy would take as much
   /// memory again for as long as a slow reader does not read it.
   var body: ByteBuffer
-  /// Bytes of the body that it answers.
+  /// Bytes of the request's body, for metrics.
   var received = 0
-  /// How many changes it has judged.
+  /// How many changes the request pushed, for metrics.
   var entries = 0
-  /// Set where it is an error.
+  /// The error that it reports, if any, for the log.
   var error: PeerError?
 
   init(_ body: [UInt8], _ coding: Coding) {
@@ -29,7 +29,7 @@ struct Reply: Sendable {
     self.status = status
   }
 
-  /// An error as the caller can read it.
+  /// An error, in the coding that the caller expects.
   init(_ problem: Problem, _ coding: Coding) {
     let message = WireMessage.error(problem.error)
     self.init((try? coding.encode(message, WireCoder())) ?? [], coding)
@@ -38,8 +38,8 @@ struct Reply: Sendable {
     error = problem.error
   }
 
-  /// Sends it.
-  /// - Parameter isHead: whether the body is only told of.
+  /// Sends the answer.
+  /// - Parameter isHead: whether the request is a `HEAD`, so that only the head is sent.
   func send(_ writer: consuming ResponseWriter, isHead: Bool) async throws {
     var headers = headers
     headers[.contentType] = contentType

@@ -1,15 +1,15 @@
 internal import HTTPTypes
 internal import TidemarkSyncServer
 
-/// The purpose of a request.
+/// What a request asks for, by its path and method.
 enum Route: Sendable, Hashable {
   case health
   case metrics
   /// A call of a peer, by the message that it takes.
   case call(WireMessage.Kind, DatabaseName)
 
-  /// Reads the path of a request as it came. Nothing in it is decoded: a path that is not exactly
-  /// one of the routes is none.
+  /// Matches the path of a request, without decoding it, against the routes.
+  /// - Throws: for any other path or method.
   init(_ head: HTTPRequest) throws(Problem) {
     let target = head.path ?? ""
     let mark = target.utf8.firstIndex(of: UInt8(ascii: "?")) ?? target.endIndex
@@ -35,7 +35,7 @@ enum Route: Sendable, Hashable {
     return .call(call, name)
   }
 
-  /// For metrics and logs.
+  /// The route's name in metrics and logs.
   var label: String {
     switch self {
     case .health: "health"

@@ -9,7 +9,7 @@ internal import NIOCore
 #endif
 
 extension SettingsError {
-  /// Why the server cannot listen, in words of its own.
+  /// Why the server cannot listen, with advice.
   static func listening(at host: String, _ port: Int, _ error: any Error) -> SettingsError {
     let place = "cannot listen at \(host), port \(port): "
     if error is SocketAddressError.UnknownHost {

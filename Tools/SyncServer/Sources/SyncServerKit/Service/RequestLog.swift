@@ -1,10 +1,10 @@
 internal import Logging
 internal import TidemarkSyncServer
 
-/// One line for each request that failed, and if so asked for each other one; but no more in a
-/// second than fits. Nothing of bodies and tokens is in them.
+/// Logs a line for each failed request, and optionally for all requests, up to a number of lines in
+/// a second. The lines have nothing of bodies or tokens.
 final class RequestLog: Sendable {
-  /// The facts known of a request.
+  /// What is logged of a request.
   struct Entry: Sendable {
     let start = ContinuousClock.now
     var method: String
@@ -33,7 +33,7 @@ final class RequestLog: Sendable {
     most = linesPerSecond
   }
 
-  /// A request was answered.
+  /// Logs a request that was answered.
   func finished(_ entry: Entry, _ error: PeerError?, in time: Duration) {
     guard error != nil || logsAll, mayWrite() else { return }
     var metadata = metadata(entry)

@@ -1,17 +1,17 @@
 public import TidemarkSyncServer
 
-/// How a server runs.
+/// The settings of a server.
 public struct ServerOptions: Sendable {
-  /// Where it listens.
+  /// The address that it listens at.
   public var host = "127.0.0.1"
   /// The port; 0 for any that is free.
   public var port = 8080
   /// The directory with a store for each database.
   public var dataDirectory: String
-  /// Whether databases are made when they are first used.
+  /// Whether databases are created at their first use.
   public var createsDatabases = true
 
-  /// Whether everybody may do everything. nil: where there are no tokens and the address is a
+  /// Whether every request may do everything. Nil: only if there are no tokens and the address is a
   /// loopback address.
   public var isOpen: Bool?
   /// The text of a file with tokens.
@@ -25,14 +25,14 @@ public struct ServerOptions: Sendable {
 
   /// The limits that it sets its callers.
   public var limits = ServerLimits()
-  /// The handlers of databases: their leases, and the attachments that they take.
+  /// The settings of each database: its leases, and the limits of attachments and uploads.
   public var handler = SyncHandler.Options()
   /// When databases are compacted.
   public var compaction = CompactionSettings()
-  /// Which policies for conflicts databases get when they are opened: `NAME=POLICY`, or
+  /// Policies for conflicts that databases get when they are opened: `NAME=POLICY`, or
   /// `NAME/PREFIX=POLICY` for the keys that begin with a prefix; `*` is any name.
   public var policies: [String] = []
-  /// How long requests may go on when the server ends.
+  /// How long running requests may take when the server ends.
   public var shutdownTimeout = Duration.seconds(30)
   /// Whether requests that did not fail are logged, too.
   public var logsRequests = false
@@ -43,7 +43,7 @@ public struct ServerOptions: Sendable {
   public var certificateFile: String?
   public var keyFile: String?
 
-  /// The defaults, and a directory.
+  /// The defaults, with a directory.
   public init(dataDirectory: String) {
     self.dataDirectory = dataDirectory
     handler.attachmentBytes = 4 << 30
@@ -57,7 +57,7 @@ public struct ServerOptions: Sendable {
       || (host.hasPrefix("127.") && host.utf8.allSatisfy { $0 == 46 || (48...57).contains($0) })
   }
 
-  /// The authenticator, which knows who may do what.
+  /// The authenticator for the tokens of these settings.
   func authenticator() throws(SettingsError) -> Authenticator {
     let tokens = try StaticTokens(tokens)
     let webTokens = self.webTokens.isEmpty ? nil : try WebTokens(self.webTokens)

@@ -12,8 +12,8 @@ internal import Tidemark
 /// let server = try await SyncServer(ServerOptions(dataDirectory: "data"), logger: logger)
 /// try await server.run()
 /// ```
-/// As a service of a group it ends in order when the group does: it takes no more connections,
-/// answers those that wait, finishes what is in hand and closes all databases.
+/// In a group of services it shuts down gracefully: it accepts no more connections, answers long
+/// polls, finishes running requests and closes all databases.
 public struct SyncServer: Service {
   private let options: ServerOptions
   private let logger: Logger
@@ -23,10 +23,10 @@ public struct SyncServer: Service {
 
   /// A server.
   /// - Parameters:
-  ///   - options: how it runs.
-  ///   - logger: for requests and databases; others' loggers for what lies below.
-  ///   - onReady: called with the port when the server answers.
-  /// - Throws: when it cannot run so.
+  ///   - options: its settings.
+  ///   - logger: for requests and databases, and for warnings of the HTTP library.
+  ///   - onReady: called with the port when the server listens.
+  /// - Throws: for settings with which it cannot run.
   public init(
     _ options: ServerOptions, logger: Logger,
     onReady: @escaping @Sendable (Int) async -> Void = { _ in }
@@ -48,9 +48,9 @@ public struct SyncServer: Service {
       options, try options.authenticator(), databases, logger: logger)
   }
 
-  /// Takes other tokens in the place of those of the options, while it runs.
+  /// Replaces the static tokens while the server runs.
   /// - Parameter text: as ``ServerOptions/tokens``.
-  /// - Throws: for tokens with which it would not start; the former ones count still.
+  /// - Throws: for tokens with which it would not start; then the previous ones stay.
   public func replaceTokens(_ text: String) throws(SettingsError) {
     let tokens = try StaticTokens(text)
     try service.replace { (current) throws(SettingsError) in try current.replace(tokens) }
@@ -59,19 +59,18 @@ public struct SyncServer: Service {
   /// Replaces the keys that JSON Web Tokens are verified with, while the server runs. Tokens that
   /// were signed by other keys are refused from then on.
   /// - Parameter settings: as ``ServerOptions/webTokens``.
-  /// - Throws: for keys with which the server would not start; then the former keys stay.
+  /// - Throws: for keys with which the server would not start; then the previous ones stay.
   public func replaceWebTokenKeys(_ settings: WebTokenSettings) throws(SettingsError) {
     let webTokens = try WebTokens(settings)
     try service.replace { (current) throws(SettingsError) in try current.replace(webTokens) }
   }
 
-  /// Reads certificates and key for HTTPS again, for the connections that come from now on. Does
-  /// nothing without HTTPS.
-  /// - Throws: for files with which it would not start; the former ones count still.
+  /// Reads certificates and key for HTTPS again, for later connections. Does nothing without HTTPS.
+  /// - Throws: for files with which it would not start; then the previous ones stay.
   public func reloadCertificates() throws(SettingsError) { try files?.reload() }
 
   /// Runs until the task is cancelled or the group of services ends.
-  /// - Throws: ``SettingsError`` when it cannot listen where it is to.
+  /// - Throws: ``SettingsError`` when it cannot listen at its address.
   public func run() async throws {
     let group = MultiThreadedEventLoopGroup(numberOfThreads: max(1, options.eventLoops))
     let server = server(on: group)
@@ -97,12 +96,12 @@ public struct SyncServer: Service {
     service.waiters.endAll()
     service.compactor.stop()
     compaction.cancel()
-    // A database that is compacted must not be closed beneath.
+    // A database must not be closed during its compaction.
     await compaction.value
     await service.compactor.shutDown()
     try? await service.pool.run("") { service.databases.closeAll() }
     await service.pool.shutDown()
-    // Tasks that a failure to listen has left with the loops come first.
+    // First run the tasks that a failure to listen has left in the event loops.
     for loop in group.makeIterator() { try? await loop.submit {}.get() }
     try? await group.shutdownGracefully()
     do { try outcome.get() } catch {
@@ -125,7 +124,7 @@ public struct SyncServer: Service {
       configuration: HTTP1Channel.Configuration(
         additionalChannelHandlers: [ConnectionHandler(service.connections)],
         httpDecoderConfiguration: decoder))
-    // Layers below say in their own words what is of no use here.
+    // Info messages of the HTTP library repeat what this server logs.
     var quiet = logger
     quiet.logLevel = max(.warning, logger.logLevel)
     let onReady = self.onReady
@@ -139,7 +138,7 @@ public struct SyncServer: Service {
       logger: quiet)
   }
 
-  /// Closes what is too slow or not used, every second.
+  /// Closes slow connections every second, and idle databases every 30.
   private func keepUp() async {
     let service = self.service
     var seconds = 0

@@ -4,7 +4,7 @@ internal import NIOCore
 internal import TidemarkSyncServer
 
 extension SyncService {
-  /// A body that counts against what may be in hand, until it is let go.
+  /// A request's body, which counts against the budget of all bodies while it lives.
   private final class Body: Sendable {
     let bytes: [UInt8]
     private let room: [Budget.Part]
@@ -15,11 +15,10 @@ extension SyncService {
     }
   }
 
-  /// The outcome of a look.
+  /// The outcome of a call.
   private enum Outcome: Sendable {
     case reply(Reply)
-    /// There is nothing to pull yet, and the caller wants to wait; and the number of the database's
-    /// last change before the look.
+    /// A long poll that found nothing, and the number of the database's last change before that.
     case waits(VainPull, since: UInt64)
   }
 
@@ -35,7 +34,7 @@ extension SyncService {
     let answerCoding = Coding.ofAnswer(request.headers)
     let mayBeKnown = call == .pullRequest && waiters.remembersAny(of: name)
     if !mayBeKnown { try await countMaking(of: name, caller, access) }
-    // The memory of a body is given back before anything waits.
+    // In a function of its own, so that the body's memory is released before a long poll waits.
     func perform() async throws(Problem) -> (Outcome, received: Int) {
       let body = try await collect(request, coding, writer)
       if mayBeKnown {
@@ -70,7 +69,7 @@ extension SyncService {
     return reply
   }
 
-  /// Answers a message once everything that the answer tells of is on the disk.
+  /// Answers a message once everything in the answer is durable.
   private func answer(
     _ name: DatabaseName, _ lane: WorkPool.Lane, _ coding: Coding, _ access: SyncAccess,
     _ caller: Caller, _ message: @escaping @Sendable () throws(Problem) -> WireMessage
@@ -107,15 +106,15 @@ extension SyncService {
 
   /// Makes an answer, on a thread of the pool.
   /// - Parameters:
-  ///   - lookedThrough: up to there an earlier look of the same pull has found nothing.
-  ///   - other: the answer to somebody else, who may have asked for the same.
-  /// - Returns: also whether it was a comparison, or a search in vain.
+  ///   - lookedThrough: the position up to which the same long poll has found nothing so far.
+  ///   - other: the answer to another caller, whose page may be the same.
+  /// - Returns: also whether it was a digest or an empty page, which are charged to the caller.
   func stage(
     _ message: WireMessage, _ lease: DatabaseTable.Lease, _ lane: WorkPool.Lane,
     _ access: SyncAccess, _ caller: String, lookedThrough: Position = .beginning,
     sharing other: StagedAnswer? = nil
   ) throws(Problem) -> (StagedAnswer, isSearch: Bool) {
-    // Short work is not charged for, so that it need not be said whose it is.
+    // Short work is not charged to an account.
     let account = lane == .calls ? nil : "\(lane) \(caller)"
     if let account, let seconds = searches.debt(of: account) {
       throw Problem(
@@ -127,7 +126,7 @@ extension SyncService {
       try lease.handler.stage(
         message, access: access, lookedThrough: lookedThrough, sharing: other)
     }
-    // A page with entries brings its reader on, so it costs nothing.
+    // A page with entries is not charged, as its reader makes progress.
     let isSearch = lane == .digests || staged.isEmptyPage
     if let account, isSearch {
       searches.charge(account, (ContinuousClock.now - start) / .seconds(1))
@@ -137,7 +136,7 @@ extension SyncService {
 
   func encode(_ answer: StagedAnswer, _ coding: Coding) throws(Problem) -> Reply {
     let bytes = answer.message.contentBytes * coding.answerFactor
-    // Only while it is made: whether it can be read then is seen afterwards.
+    // For the encoding only: `respond` takes the memory of the encoded answer.
     guard let room = answers.take(bytes, mayExceed: true) else { throw Problem.tooManyAnswers }
     defer { withExtendedLifetime(room) {} }
     do throws(PeerError) {
@@ -154,12 +153,12 @@ extension SyncService {
     do throws(PeerError) { return try body() } catch { throw Problem(error) }
   }
 
-  /// The pull that a short body is, to be found again.
+  /// The long poll in a short body, by which a remembered one is found.
   private func knownPull(
     _ body: [UInt8], _ coding: Coding, _ answerCoding: Coding, _ access: SyncAccess,
     _ caller: Caller
   ) -> VainPull.Question? {
-    // A long one is read on a thread of the pool.
+    // Longer bodies are not decoded on the event loop.
     guard body.count <= 4096,
       case .pullRequest(let pull)? = try? coding.decode(body, reader), pull.waitMilliseconds > 0
     else { return nil }
@@ -173,14 +172,14 @@ extension SyncService {
   private func collect(
     _ request: Request, _ coding: Coding, _ writer: borrowing ResponseWriter
   ) async throws(Problem) -> Body {
-    // A number that fits no number here is a length, too.
+    // A length that overflows `Int` counts as the greatest one.
     let stated = request.headers[.contentLength].map { Int($0) ?? .max }
     guard stated != nil || request.headers[.transferEncoding] != nil else {
       throw Problem(.malformed, "the request has no body", status: .lengthRequired)
     }
     guard (stated ?? 0) <= limits.bodyBytes else { throw Problem.tooLarge(limits.bodyBytes) }
     if request.headers[.expect]?.lowercased() == "100-continue" {
-      // If the caller has gone, reading will say so.
+      // If the connection has ended, reading the body throws.
       try? await writer.writeInformationalHead(HTTPResponse(status: .continue))
     }
     var bytes: [UInt8] = []
@@ -192,7 +191,7 @@ extension SyncService {
         }
         guard let taken = bodies.take(part.readableBytes * coding.memoryFactor) else {
           throw Problem(
-            .busy, "the server has too many requests in hand", retryAfter: .seconds(1))
+            .busy, "the server has too many requests now", retryAfter: .seconds(1))
         }
         room.append(taken)
         bytes.append(contentsOf: part.readableBytesView)
@@ -206,7 +205,7 @@ extension SyncService {
 }
 
 extension WireMessage {
-  /// Bytes of an answer's values and contents, of which alone there may be many.
+  /// Bytes of an answer's keys, values and contents; everything else in it is small.
   fileprivate var contentBytes: Int {
     func sum(_ entries: [FeedEntry]) -> Int {
       entries.reduce(0) { $0 + $1.key.count + $1.content.value.count }
@@ -228,7 +227,7 @@ extension StagedAnswer {
     if case .pullAnswer(let page) = message { page.entries.isEmpty } else { false }
   }
 
-  /// Up to where a page without entries has looked, if that is all that there is.
+  /// The cursor of an empty page that has reached the end of the feed; nil for any other answer.
   var end: Position? {
     guard case .pullAnswer(let page) = message, page.entries.isEmpty,
       page.cursor.offset >= page.range.head
@@ -238,7 +237,7 @@ extension StagedAnswer {
 }
 
 extension WireMessage.Kind {
-  /// Where its work belongs.
+  /// The lane of its work in the pool.
   fileprivate var lane: WorkPool.Lane {
     switch self {
     case .pullRequest: .pulls

@@ -1,14 +1,13 @@
 internal import TidemarkSyncServer
 
 extension SyncService {
-  /// Waits until there is something to pull, the time is over, the caller has gone or the server
-  /// ends; then answers with what there is.
+  /// Waits until a long poll has something to return, its time is over, its connection or the
+  /// server ends; then answers it.
   ///
-  /// The database may be closed meanwhile: it is opened again for who appends to it, and those that
-  /// wait are woken by its name.
+  /// The database may be closed meanwhile: a push opens it again, and wakes long polls by its name.
   /// - Parameters:
-  ///   - nothing: the pull, and the answer for who has waited in vain.
-  ///   - change: the number of the database's last change when it was looked at.
+  ///   - nothing: the pull, and its answer when the time is over.
+  ///   - change: the number of the database's last change when the pull found nothing.
   func wait(
     _ nothing: VainPull, since change: UInt64, _ name: DatabaseName, _ caller: Caller,
     _ connection: ConnectionTable.ID
@@ -17,14 +16,14 @@ extension SyncService {
       nothing.question, name, lookedThrough: nothing.lookedThrough, at: change)
     guard waiters.add(waiter) else {
       if waiters.isEnding { return nothing.reply }
-      // Answered with nothing, the caller would ask again at once.
+      // After an empty answer the caller would pull again at once.
       throw Problem(.busy, "too many calls wait already", retryAfter: .seconds(5))
     }
     endIfReplaced(waiter, caller)
     metrics.waiting(1)
     connections.set(.waiting, connection)
     connections.onHangUp(connection) { waiter.end() }
-    // No wait outlives its caller's token.
+    // A long poll must not outlast its caller's token.
     let time = min(
       .milliseconds(Int64(nothing.question.request.waitMilliseconds)), limits.wait,
       caller.validFor ?? limits.wait)
@@ -38,7 +37,7 @@ extension SyncService {
       waiters.remove(waiter)
       metrics.waiting(-1)
     }
-    // Entries that came since the look have woken nobody.
+    // Entries appended before the waiter was added have not woken it.
     if waiters.lastChange(of: name) != change, waiters.wake(waiter) {
       Task { await answerWoken(name) }
     }
@@ -49,14 +48,14 @@ extension SyncService {
     return nothing.reply
   }
 
-  /// The outcome of a look for one that waits.
+  /// The outcome of a read for a woken long poll.
   private enum Look: Sendable {
     case answered(Reply)
     case nothing(through: Position)
     case failed(Problem)
   }
 
-  /// Answers those that wait for a database and were woken, a slice at a time, until all have been.
+  /// Answers the woken long polls of a database, a slice at a time, until none is left.
   func answerWoken(_ name: DatabaseName) async {
     while true {
       let slice = waiters.takeWoken(name, most: limits.wokenAtOnce)
@@ -69,7 +68,7 @@ extension SyncService {
             let lease = try databases.lease(name, mayCreate: false)
             var last: StagedAnswer?
             let looks = slice.map { look(for: $0, lease, &last) }
-            // The others tell of nothing that stands behind what the last one tells of.
+            // One sync is enough: the other answers have nothing later than the last one's end.
             settler.settle(last, lease, of: name) { settled in
               finish(settled.map { looks })
             }
@@ -81,11 +80,11 @@ extension SyncService {
     }
   }
 
-  /// Looks for one that waits, on a thread of the pool.
+  /// Reads the feed for a woken long poll, on a thread of the pool.
   private func look(
     for waiter: PullWaiter, _ lease: DatabaseTable.Lease, _ last: inout StagedAnswer?
   ) -> Look {
-    // Its caller has gone.
+    // Its connection has ended, or its time is over.
     if waiter.isOver { return .nothing(through: waiter.lookedThrough) }
     let question = waiter.question
     do throws(Problem) {
@@ -105,7 +104,7 @@ extension SyncService {
       waiter.note(lookedThrough: through, at: change)
       waiters.keepWaiting(waiter, since: change)
     case .failed(let problem):
-      // Where there is too much to do the others go first; who waits can wait for that as well.
+      // If the server is busy, a long poll waits on rather than fails.
       guard problem.error.kind == .busy || problem.error == Problem.noRoom.error else {
         return waiter.finish(.failure(problem))
       }

@@ -13,31 +13,31 @@ final class SyncService: Sendable {
   let pool: WorkPool
   let settler = Settler()
   let waiters: Waiters
-  /// Whether it has come so far as to listen.
+  /// Whether the server has begun to listen.
   let hasStarted = Atomic(false)
   let metrics: Metrics
   let compactor: Compactor
-  /// The budget of the bytes of all bodies that are held.
+  /// The budget of the bytes of all request bodies in memory.
   let bodies: Budget
-  /// The budget of the bytes of all answers that are made or wait to be read.
+  /// The budget of the memory of all answers that are encoded or not sent yet.
   let answers: Budget
-  /// Reads requests.
+  /// Decodes requests.
   let reader: WireCoder
-  /// Writes answers: what the log has must come through, whatever may be sent to it.
+  /// Encodes answers, with the largest limit: a log may have values that no body may have now.
   let writer = WireCoder(limit: WireFrame.largestLimit)
 
   private let authenticator: PosixMutex<Authenticator>
   private let rates: RateLimiter
-  /// Limits the seconds for which callers keep threads busy with searching.
+  /// Limits the seconds of threads that a caller takes with digests and empty pulls.
   let searches: RateLimiter
-  private let makings: RateLimiter
-  /// How often an answer that nobody reads is in memory: over TLS also encrypted.
+  private let creations: RateLimiter
+  /// How often an answer that is being sent is in memory: with TLS also encrypted.
   private let copiesOfAnswers: Int
   private let hasOpenMetrics: Bool
   /// The field that tells callers' addresses, where a proxy is trusted to set it.
   private let proxyField: HTTPField.Name?
   private let log: RequestLog
-  /// When the disk last failed below a database.
+  /// When a database last failed because of the disk.
   private let lastDiskFailure = PosixMutex<ContinuousClock.Instant?>(nil)
 
   init(
@@ -67,7 +67,7 @@ final class SyncService: Sendable {
     searches = RateLimiter(
       rate: limits.searchShare, burst: limits.searchAtOnce / .seconds(1),
       callers: limits.countedCallers)
-    makings = RateLimiter(
+    creations = RateLimiter(
       rate: limits.newDatabasesPerMinute / 60, burst: max(limits.newDatabasesPerMinute, 1),
       callers: limits.countedCallers)
     log = RequestLog(
@@ -128,7 +128,7 @@ final class SyncService: Sendable {
     }
   }
 
-  /// Whether requests can be served: not for a while after a disk has failed, as a full one does.
+  /// The answer of `/health`: an error for a while after the disk has failed, such as a full one.
   private var health: Reply {
     let failure = lastDiskFailure.withLock { $0 }
     guard let failure, ContinuousClock.now - failure < limits.diskFailureTold else {
@@ -139,7 +139,7 @@ final class SyncService: Sendable {
       status: .serviceUnavailable)
   }
 
-  /// Takes note of a call that the database below has failed.
+  /// Notes the time of an error that came from the database.
   func note(_ error: PeerError) {
     guard error.kind == .unavailable, error.detail != nil else { return }
     lastDiskFailure.withLock { $0 = .now }
@@ -151,7 +151,8 @@ final class SyncService: Sendable {
       contentType: "text/plain; version=0.0.4; charset=utf-8")
   }
 
-  /// The caller, unless it asks too often. Whoever fails to say who it is is counted by address.
+  /// The caller of a request, which is counted by the caller's rate limit. A request without a
+  /// valid token counts for its address.
   private func caller(_ request: Request, _ address: String) throws(Problem) -> Caller {
     let caller: Caller
     do throws(Problem) {
@@ -174,13 +175,13 @@ final class SyncService: Sendable {
     waiters.end()
   }
 
-  /// Ends the waiting of a caller whose token was replaced between the look at it and now.
+  /// Ends a long poll if tokens were replaced after its caller was verified.
   func endIfReplaced(_ waiter: PullWaiter, _ caller: Caller) {
     guard let generation = caller.generation else { return }
     if authenticator.withLock({ $0.generation }) != generation { waiter.end() }
   }
 
-  /// There is something new in a database.
+  /// Wakes the long polls of a database that has something new.
   func wake(_ name: DatabaseName) {
     if waiters.wake(name) { Task { await answerWoken(name) } }
   }
@@ -190,26 +191,26 @@ final class SyncService: Sendable {
     throw Problem(.busy, "more requests than this server takes", retryAfter: .seconds(seconds))
   }
 
-  /// Counts a request that may make a database: each takes a directory, files and threads, and
-  /// stays.
+  /// Counts a request that may create a database by its caller's rate limit: databases are
+  /// permanent, and each takes a directory, files and threads.
   func countMaking(
     of name: DatabaseName, _ caller: Caller, _ access: SyncAccess
   ) async throws(Problem) {
     guard access.canPush, !databases.isOpen(name),
       try await pool.run("\(name) look", .calls, { [databases] in databases.mightMake(name) }),
-      let seconds = makings.count(caller.id)
+      let seconds = creations.count(caller.id)
     else { return }
     throw Problem(
       .busy, "more new databases than this server makes for one caller",
       retryAfter: .seconds(seconds))
   }
 
-  /// Where a request comes from, as far as it can be believed.
+  /// The client's address: that of the connection, or of the trusted proxy's header field.
   private func address(of request: Request, on channel: any Channel) -> String {
     if let proxyField, let field = request.headers[proxyField],
       let last = field.split(separator: ",").last
     {
-      // The text stands in a header field: it goes into logs.
+      // The header field is not trusted, and the address is logged: only its characters are kept.
       let text = last.filter { $0.isHexDigit || $0 == "." || $0 == ":" }
       if !text.isEmpty { return String(text.prefix(45)) }
     }

@@ -1,6 +1,6 @@
-/// Something of which there is only so much.
+/// A bounded amount, such as of memory, of which calls take parts.
 final class Budget: Sendable {
-  /// A part that is taken, until it is let go.
+  /// A part of the amount, which is given back when this is released.
   final class Part: Sendable {
     private let amount: Int
     private let budget: Budget
@@ -21,8 +21,8 @@ final class Budget: Sendable {
     left = PosixMutex(amount)
   }
 
-  /// Takes a part, if there is as much.
-  /// - Parameter mayExceed: whether a single part may be more than all together.
+  /// Takes an amount; nil, with nothing taken, if there is less.
+  /// - Parameter mayExceed: whether, without others, one amount may exceed the whole.
   func take(_ amount: Int, mayExceed: Bool = false) -> Part? {
     let isTaken = left.withLock { left in
       guard amount <= left || (mayExceed && left == self.amount) else { return false }

@@ -1,5 +1,5 @@
-/// Counts the requests of each caller, or what they cost: so much in a second, and some more that
-/// was saved up.
+/// Limits the requests of each caller, or their cost, by a token bucket: a rate in a second, and a
+/// burst.
 final class RateLimiter: Sendable {
   private struct Bucket {
     var tokens: Double
@@ -12,9 +12,9 @@ final class RateLimiter: Sendable {
   private let buckets = PosixMutex<[String: Bucket]>([:])
 
   /// - Parameters:
-  ///   - rate: requests in a second, or what they may cost; 0 for any number.
-  ///   - burst: how many may come at once.
-  ///   - callers: of how many note is kept.
+  ///   - rate: requests in a second, or their cost; 0 for any number.
+  ///   - burst: the size of a bucket: how many requests may come at once.
+  ///   - callers: how many buckets are kept.
   init(rate: Double, burst: Double, callers: Int) {
     self.rate = rate
     most = burst
@@ -22,7 +22,7 @@ final class RateLimiter: Sendable {
   }
 
   /// Counts a request of a caller.
-  /// - Returns: nil if it may go on, else for how many seconds to wait.
+  /// - Returns: nil if it is allowed, else for how many seconds to wait.
   func count(_ caller: String, at now: ContinuousClock.Instant = .now) -> UInt32? {
     guard rate > 0 else { return nil }
     return buckets.withLock { buckets in
@@ -37,7 +37,7 @@ final class RateLimiter: Sendable {
     }
   }
 
-  /// For how many seconds a caller has to wait that was charged with more than it had.
+  /// For how many seconds a caller has to wait whose charges have emptied its bucket; nil for none.
   func debt(of caller: String, at now: ContinuousClock.Instant = .now) -> UInt32? {
     guard rate > 0 else { return nil }
     return buckets.withLock { buckets in
@@ -47,7 +47,7 @@ final class RateLimiter: Sendable {
     }
   }
 
-  /// Charges a caller with what a request has cost, which is known only afterwards.
+  /// Charges a caller with the cost of a request, which is known only after it.
   func charge(_ caller: String, _ cost: Double, at now: ContinuousClock.Instant = .now) {
     guard rate > 0 else { return }
     buckets.withLock { buckets in
@@ -57,7 +57,7 @@ final class RateLimiter: Sendable {
     }
   }
 
-  /// The time until so much has come back, however slowly that is: 1 at least.
+  /// The seconds until a bucket has gained so much: at least 1.
   private func seconds(for missing: Double) -> UInt32 {
     UInt32(min(max(1, (missing / rate).rounded(.up)), Double(UInt32.max)))
   }
@@ -66,8 +66,8 @@ final class RateLimiter: Sendable {
     min(most, bucket.tokens + rate * ((now - bucket.filled) / .seconds(1)))
   }
 
-  /// Forgets callers that have all their requests again; everybody, if those are too few to be
-  /// worth another search soon.
+  /// Drops full buckets, which say nothing; or all, if more than half of the bound would be left,
+  /// as each search takes time.
   private func prune(_ buckets: inout [String: Bucket], _ now: ContinuousClock.Instant) {
     buckets = buckets.filter { tokens(of: $0.value, now) < most }
     if buckets.count > callers / 2 { buckets = [:] }

@@ -1,7 +1,7 @@
 internal import Synchronization
 internal import TidemarkSyncServer
 
-/// A pull that waits until whoever is told of news answers it.
+/// A long poll that waits, and gets its answer from the task that reads for woken ones.
 final class PullWaiter: Sendable {
   /// The end of a wait.
   typealias Outcome = Result<Reply, Problem>
@@ -14,7 +14,7 @@ final class PullWaiter: Sendable {
   let question: VainPull.Question
   let database: DatabaseName
   private let state = Mutex(State.waiting(nil))
-  /// Up to here nothing was found, and the number of the last change when that was.
+  /// The position up to which nothing was found, and the number of the database's last change then.
   private let looked: Mutex<(through: Position, change: UInt64)>
 
   init(
@@ -30,19 +30,19 @@ final class PullWaiter: Sendable {
   var lookedThrough: Position { looked.withLock { $0.through } }
   var lastLook: UInt64 { looked.withLock { $0.change } }
 
-  /// Nothing was found up to a position.
+  /// Notes that nothing was found up to a position.
   func note(lookedThrough: Position, at change: UInt64) {
     looked.withLock { $0 = (lookedThrough, change) }
   }
 
-  /// Whether nobody waits for an answer any more.
+  /// Whether it has an outcome, and does not wait any more.
   var isOver: Bool { state.withLock { if case .over = $0 { true } else { false } } }
 
-  /// Lets it wait no more, and be answered with nothing.
+  /// Ends the wait with an empty answer.
   func end() { finish(nil) }
 
-  /// Answers it; what comes first counts.
-  /// - Parameter outcome: nil where there is nothing.
+  /// Ends the wait with an outcome; only the first one counts.
+  /// - Parameter outcome: nil for the empty answer.
   func finish(_ outcome: Outcome?) {
     let continuation = state.withLock { state -> CheckedContinuation<Outcome?, Never>? in
       guard case .waiting(let continuation) = state else { return nil }
@@ -52,7 +52,7 @@ final class PullWaiter: Sendable {
     continuation?.resume(returning: outcome)
   }
 
-  /// Returns its answer; nil where there is nothing. For one caller.
+  /// Waits for the outcome; nil for the empty answer. Must be called only once.
   func outcome() async -> Outcome? {
     await withCheckedContinuation { continuation in
       let known = state.withLock { state -> Outcome?? in
@@ -68,9 +68,9 @@ final class PullWaiter: Sendable {
   }
 }
 
-/// A pull that has waited in vain.
+/// A long poll that found nothing. When a client repeats it, it waits without a read of the feed.
 struct VainPull: Sendable {
-  /// The same question gets the same answer as long as nothing has changed.
+  /// What identifies a repeated pull: it gets the same answer while the database is unchanged.
   struct Question: Sendable, Hashable {
     var caller: String
     var access: SyncAccess
@@ -79,7 +79,7 @@ struct VainPull: Sendable {
   }
 
   var question: Question
-  /// Says that there is nothing.
+  /// The empty answer.
   var reply: Reply
   var lookedThrough: Position
   /// When it was answered.

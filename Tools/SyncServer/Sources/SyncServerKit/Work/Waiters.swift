@@ -1,26 +1,26 @@
-/// The calls that wait: how many there are, what wakes them and how all of them end.
+/// The long polls of all databases: bounds their number, wakes them, and ends them.
 ///
-/// They wait for a database by its name, and hold nothing of it: it may be closed meanwhile, since
-/// nobody changes it then.
+/// They wait for a database by its name without keeping it open: a closed database does not change.
 final class Waiters: Sendable {
   /// The pulls that wait for one database.
   private struct Row {
-    /// Pulls that have seen everything that there is, and those that may not have.
+    /// Pulls that have read up to the last change, and those that must read again.
     var fresh: [ObjectIdentifier: PullWaiter] = [:]
     var woken: [ObjectIdentifier: PullWaiter] = [:]
-    /// Pulls that are just looked at.
+    /// Pulls for which the database is being read.
     var taken: [ObjectIdentifier: PullWaiter] = [:]
-    /// Whether somebody answers those that were woken.
+    /// Whether a task answers the woken pulls.
     var isAnswered = false
-    /// Pulls that have waited in vain; nothing has changed since.
+    /// Pulls that have ended with an empty answer, with no change since.
     var inVain: [VainPull.Question: VainPull] = [:]
 
     var isEmpty: Bool {
       fresh.isEmpty && woken.isEmpty && taken.isEmpty && !isAnswered && inVain.isEmpty
     }
 
-    /// - Returns: whether somebody has to answer pulls now, and how many of those that were
-    ///   remembered are forgotten.
+    /// Wakes all pulls after a change.
+    /// - Returns: whether the caller must begin to answer them, and how many remembered pulls were
+    ///   dropped.
     mutating func wake() -> (begins: Bool, forgotten: Int) {
       let forgotten = inVain.count
       inVain = [:]
@@ -48,7 +48,7 @@ final class Waiters: Sendable {
     var inVain = 0
     var isEnding = false
 
-    /// Changes what is known of a database.
+    /// Changes the row of a database; an empty row is not kept.
     mutating func change<R>(_ name: DatabaseName, _ body: (inout Row) -> R) -> R {
       var row = rows.removeValue(forKey: name) ?? Row()
       defer { if !row.isEmpty { rows[name] = row } }
@@ -65,13 +65,13 @@ final class Waiters: Sendable {
     mostPerCaller = perCaller
   }
 
-  /// Whether the server is about to end.
+  /// Whether the server shuts down.
   var isEnding: Bool { state.withLock { $0.isEnding } }
 
   // MARK: Coming and going
 
-  /// One more pull that has found nothing.
-  /// - Returns: false when there are too many, or the server is about to end.
+  /// Adds a pull that has found nothing.
+  /// - Returns: false when there are too many, or the server shuts down.
   func add(_ pull: PullWaiter) -> Bool {
     state.withLock { state in
       guard !state.isEnding, count(pull, &state) else { return false }
@@ -103,12 +103,12 @@ final class Waiters: Sendable {
     state.byCaller[waiter.caller] = left > 0 ? left : nil
   }
 
-  /// Ends all waiting.
+  /// Ends all long polls with empty answers.
   func end() {
     for waiter in state.withLock({ $0.rows.values.flatMap(\.all) }) { waiter.end() }
   }
 
-  /// Ends all waiting, and lets nobody begin.
+  /// Ends all long polls, and refuses others from then on.
   func endAll() {
     state.withLock { $0.isEnding = true }
     end()
@@ -116,14 +116,14 @@ final class Waiters: Sendable {
 
   // MARK: News
 
-  /// The number of a database's last change: another one later means that there may be news.
+  /// The number of a database's last change, to notice another change after a read.
   func lastChange(of database: DatabaseName) -> UInt64 {
     state.withLock { $0.lastChange[database] ?? 0 }
   }
 
-  /// There is something new in a database.
-  /// - Returns: whether pulls wait that nobody answers yet: ``takeWoken(_:most:)`` is to be called
-  ///   until it gives none.
+  /// Notes a change of a database, and wakes its pulls.
+  /// - Returns: whether the caller must answer them: by ``takeWoken(_:most:)``, until it returns
+  ///   none.
   func wake(_ database: DatabaseName) -> Bool {
     state.withLock { state in
       state.changes += 1
@@ -135,7 +135,7 @@ final class Waiters: Sendable {
     }
   }
 
-  /// Something came between a pull's look and its waiting, or it has to look again anyway.
+  /// Wakes one pull: the database changed between its read and its wait, or its read failed.
   /// - Returns: as ``wake(_:)``.
   func wake(_ pull: PullWaiter) -> Bool {
     state.withLock { state in
@@ -149,7 +149,7 @@ final class Waiters: Sendable {
     }
   }
 
-  /// Takes some of the pulls that were woken, to answer them or to give them back.
+  /// Takes some woken pulls, to answer them or to return them by `keepWaiting`.
   func takeWoken(_ database: DatabaseName, most: Int) -> [PullWaiter] {
     state.withLock { state in
       state.change(database) { row in
@@ -164,13 +164,13 @@ final class Waiters: Sendable {
     }
   }
 
-  /// Gives a pull back that has found nothing.
-  /// - Parameter change: the number of the database's last change when it looked.
+  /// Returns a taken pull that has found nothing.
+  /// - Parameter change: the number of the database's last change before the read.
   func keepWaiting(_ pull: PullWaiter, since change: UInt64) {
     state.withLock { state in
       let isFresh = state.lastChange[pull.database] ?? 0 == change
       state.change(pull.database) { row in
-        // Its caller may have gone meanwhile.
+        // It may have ended meanwhile, and been removed.
         guard row.taken.removeValue(forKey: ObjectIdentifier(pull)) != nil else { return }
         if isFresh {
           row.fresh[ObjectIdentifier(pull)] = pull
@@ -183,9 +183,9 @@ final class Waiters: Sendable {
 
   // MARK: Waiting again
 
-  /// Remembers that a pull has waited in vain, so that the same one can go on waiting without a
-  /// look at the database, which may be closed by now.
-  /// - Parameter change: the number of the database's last change when it looked.
+  /// Remembers a pull that has ended with an empty answer, so that the same one can wait again
+  /// without a read of the database, which may be closed by now.
+  /// - Parameter change: the number of the database's last change before its last read.
   func remember(_ pull: VainPull, of database: DatabaseName, since change: UInt64) {
     state.withLock { state in
       guard state.lastChange[database] ?? 0 == change, state.inVain < most, !state.isEnding else {
@@ -197,7 +197,7 @@ final class Waiters: Sendable {
     }
   }
 
-  /// The same pull as it waited before, if nothing has changed since.
+  /// The remembered pull with the same question, if the database has not changed since.
   func remembered(_ question: VainPull.Question, of database: DatabaseName) -> VainPull? {
     state.withLock { $0.rows[database]?.inVain[question] }
   }
@@ -207,7 +207,7 @@ final class Waiters: Sendable {
     state.withLock { $0.rows[database]?.inVain.isEmpty == false }
   }
 
-  /// Forgets pulls that did not come again.
+  /// Forgets pulls that ended before a time, as their clients have not pulled again.
   func forget(before time: ContinuousClock.Instant) {
     state.withLock { state in
       for name in state.rows.filter({ !$0.value.inVain.isEmpty }).keys {

@@ -2,19 +2,19 @@ internal import DequeModule
 internal import NIOPosix
 internal import TidemarkSyncServer
 
-/// Threads for work that waits for the disk: a fixed number, of which one database gets no more
-/// than its part, waiting or not, so that a slow one does not stop the others.
+/// A fixed number of threads for work that blocks on the disk. One key (a database) gets only some
+/// of them, so that a slow database does not stop the others.
 ///
-/// Within a database work has lanes, each with a queue of its own. What may take long gets no more
-/// than all threads of the database but one: pushes find a thread however much others compare.
+/// The work of a key has lanes, each with its own queue. The lanes with long work leave at least
+/// one of the key's threads to short work, so that pushes do not wait for digests.
 final class WorkPool: Sendable {
   /// Kinds of work of one key.
   enum Lane: Int, CaseIterable {
     /// Short work.
     case calls
-    /// May look at much and find little.
+    /// May read much and find little.
     case pulls
-    /// Reads all values of a database; one at a time.
+    /// May read all values of a database, so only one runs at a time.
     case digests
   }
 
@@ -22,10 +22,10 @@ final class WorkPool: Sendable {
 
   /// The work of one key.
   private struct Row {
-    /// By lane: how many jobs are with the threads, and those that wait until there are fewer.
+    /// By lane: how many jobs are submitted to the threads, and the queue of others.
     var started = Lane.allCases.map { _ in 0 }
     var held = Lane.allCases.map { _ in Deque<Job>() }
-    /// Which lane comes first when there is room again: each in its turn.
+    /// The lane that comes first when another job may start: each in turn.
     var turn = 0
 
     func mayStart(_ lane: Lane, _ most: Int) -> Bool {
@@ -38,7 +38,7 @@ final class WorkPool: Sendable {
       }
     }
 
-    /// Takes out a job that may start now.
+    /// Removes from the queues a job that may start now.
     mutating func next(_ most: Int) -> (Lane, Job)? {
       for offset in Lane.allCases.indices {
         let lane = Lane.allCases[(turn + offset) % Lane.allCases.count]
@@ -59,14 +59,14 @@ final class WorkPool: Sendable {
   private let threads: NIOThreadPool
   private let perKey: Int
   private let most: Int
-  /// The most jobs that one key and lane may hold, so that it leaves room for others.
+  /// The most jobs in the queue of one key and lane, so that there is room for others.
   private let mostHeld: Int
   private let state = PosixMutex(State())
 
   /// Starts the threads.
   /// - Parameters:
   ///   - threads: how many.
-  ///   - perKey: most that one key gets.
+  ///   - perKey: most threads that one key gets.
   ///   - queued: most jobs that wait.
   init(threads: Int, perKey: Int, queued: Int) {
     self.threads = NIOThreadPool(numberOfThreads: max(1, threads))
@@ -87,8 +87,8 @@ final class WorkPool: Sendable {
       finishing: { (finish) throws(Problem) in finish(.success(try body())) })
   }
 
-  /// Runs a job on one of the threads which says itself when it is done: once, and maybe on another
-  /// thread, after it has given its own back. What it throws instead is its failure.
+  /// Runs a job on one of the threads that completes by a call of its argument, exactly once, also
+  /// later and on another thread; or by throwing instead.
   /// - Throws: what the job fails with; `busy` when too many wait.
   func run<Result: Sendable>(
     _ key: String, _ lane: Lane = .calls,
@@ -140,7 +140,7 @@ final class WorkPool: Sendable {
     }
   }
 
-  /// A job of a key has ended: others of it may begin.
+  /// Notes the end of a job, and starts others of its key.
   private func finish(_ key: String, _ lane: Lane) {
     let next: [(Lane, Job)] = state.withLock { state in
       state.count -= 1

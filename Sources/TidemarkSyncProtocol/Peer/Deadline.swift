@@ -1,9 +1,7 @@
-internal import TidemarkSyncProtocol
-
 /// Runs `body` for no longer than a time.
 /// - Throws: what `body` throws; `PeerError` of kind `unavailable` when the time is over, after
 ///   `body` was cancelled and has ended.
-func withDeadline<R: Sendable>(
+package func withDeadline<R: Sendable>(
   _ time: Duration, _ body: @escaping @Sendable () async throws -> R
 ) async throws -> R {
   let end = ContinuousClock.now + time
@@ -13,8 +11,8 @@ func withDeadline<R: Sendable>(
   return result
 }
 
-/// Runs `body` until a time, which may move on meanwhile.
-/// - Returns: nil when the time has come, after `body` was cancelled and has ended.
+/// Runs `body` until a deadline that may be moved while it runs, as by a transfer's progress.
+/// - Returns: nil when the deadline has passed, after `body` was cancelled and has ended.
 package func withDeadline<R: Sendable>(
   _ deadline: @escaping @Sendable () -> ContinuousClock.Instant,
   _ body: @escaping @Sendable () async throws -> R
