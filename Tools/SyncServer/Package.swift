@@ -59,6 +59,7 @@ let package = Package(
       name: "tidemark-server",
       dependencies: [
         "SyncServerKit",
+        .product(name: "TidemarkSyncServer", package: "tidemark"),
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "Logging", package: "swift-log"),
         .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),

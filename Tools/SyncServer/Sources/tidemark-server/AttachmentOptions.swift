@@ -1,5 +1,6 @@
 internal import ArgumentParser
 internal import SyncServerKit
+internal import TidemarkSyncServer
 
 private let defaults = ServerOptions(dataDirectory: "").handler
 

@@ -23,7 +23,7 @@ enum Environment {
   ///   - text: the value of a variable.
   /// - Throws: for a flag's variable that is neither 1 nor 0.
   static func arguments(
-    besides given: [String], _ text: (String) -> String? = text
+    besides given: [String], _ text: (String) -> String? = Environment.text
   ) throws -> [String] {
     let groups: [any ParsableArguments] = [
       ServingOptions(), AccessOptions(), LimitOptions(), AttachmentOptions(), KeepingOptions(),

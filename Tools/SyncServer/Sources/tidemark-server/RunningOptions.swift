@@ -1,6 +1,7 @@
-internal import ArgumentParser
-internal import Logging
+public import ArgumentParser
+public import Logging
 internal import SyncServerKit
+internal import TidemarkSyncServer
 
 private let defaults = ServerOptions(dataDirectory: "")
 
