@@ -59,6 +59,7 @@ let package = Package(
       name: "tidemark-server",
       dependencies: [
         "SyncServerKit",
+        .product(name: "TidemarkSyncServer", package: "tidemark"),
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "Logging", package: "swift-log"),
         .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
@@ -68,6 +69,7 @@ let package = Package(
     .executableTarget(
       name: "server-bench",
       dependencies: [
+        "SyncServerKit",
         .product(name: "Tidemark", package: "tidemark"),
         .product(name: "TidemarkSyncServer", package: "tidemark"),
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
@@ -78,13 +80,14 @@ let package = Package(
     .testTarget(
       name: "SyncServerKitTests",
       dependencies: [
-        "SyncServerKit",
+        "SyncServerKit", "tidemark-server",
         .product(name: "Tidemark", package: "tidemark"),
         .product(name: "TidemarkHTTP", package: "tidemark"),
         .product(name: "TidemarkSync", package: "tidemark"),
         .product(name: "TidemarkSyncServer", package: "tidemark"),
         .product(name: "TidemarkSyncTestKit", package: "tidemark"),
         .product(name: "TidemarkTestKit", package: "tidemark"),
+        .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "Logging", package: "swift-log"),
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"),

@@ -2,12 +2,10 @@
 
 import hashlib
 import os
-import re
 
 from . import wire
 from .faults import BadAnswer, Fault, Usage, one_line
 
-_NAME = re.compile(r"sha256:([0-9a-f]{64}):(0|[1-9][0-9]{0,12})", re.ASCII)
 _BYTES_MAX = 1 << 40
 _PIECE_BYTES = 64 << 10
 _STALLS_MAX = 3
@@ -32,7 +30,7 @@ def of_file(path):
 
 def split(name):
     """The hash and the length in a name; None for what is none."""
-    found = _NAME.fullmatch(name)
+    found = wire.ATTACHMENT.fullmatch(name)
     return (bytes.fromhex(found[1]), int(found[2])) if found and int(found[2]) <= _BYTES_MAX else None
 
 

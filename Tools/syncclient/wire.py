@@ -23,7 +23,7 @@ EPOCHS_MAX = 4_096
 
 _POSITION = re.compile(r"[0-9a-f]{16}-(0|[1-9][0-9]{0,19})", re.ASCII)
 _OPERATION = re.compile(r"([0-9a-f]{32})\.(0|[1-9][0-9]{0,19})", re.ASCII)
-_ATTACHMENT = re.compile(r"sha256:[0-9a-f]{64}:(0|[1-9][0-9]{0,12})", re.ASCII)
+ATTACHMENT = re.compile(r"sha256:([0-9a-f]{64}):(0|[1-9][0-9]{0,12})", re.ASCII)
 _HEX = re.compile(r"[0-9a-f]*", re.ASCII)
 
 
@@ -190,7 +190,7 @@ class Fields:
     def attachment(self):
         """The name of an attachment; None where there is none."""
         value = self.take("attachment", str)
-        if value is not None and not _ATTACHMENT.fullmatch(value):
+        if value is not None and not ATTACHMENT.fullmatch(value):
             raise self._bad("attachment", "names no attachment")
         return value
 

@@ -1,10 +1,3 @@
-#if canImport(Glibc)
-  internal import Glibc
-#elseif canImport(Musl)
-  internal import Musl
-#else
-  internal import Darwin
-#endif
 internal import Foundation
 
 /// A failure that ends the benchmark, as its figures would be wrong.
@@ -32,21 +25,6 @@ struct Place: Sendable {
   }
 
   func remove() { try? FileManager.default.removeItem(atPath: path) }
-}
-
-/// Raises the limit of open files to the most that the process may have.
-///
-/// SAFETY: C calls get a structure that lives until they return.
-func raiseOpenFiles() {
-  var limit = rlimit()
-  #if canImport(Glibc)
-    let resource = __rlimit_resource_t(7)
-  #else
-    let resource = RLIMIT_NOFILE
-  #endif
-  guard unsafe getrlimit(resource, &limit) == 0 else { return }
-  limit.rlim_cur = limit.rlim_max
-  _ = unsafe setrlimit(resource, &limit)
 }
 
 /// A server in another process.

@@ -1,6 +1,7 @@
 internal import Foundation
 internal import NIOCore
 internal import NIOPosix
+internal import SyncServerKit
 internal import TidemarkSyncServer
 
 /// Measures long polls: one in each of many databases, and many in one.
@@ -10,7 +11,7 @@ struct WaitingRows {
   let group: any EventLoopGroup
 
   private func server(for callers: Int) throws -> ServerProcess {
-    raiseOpenFiles()
+    _ = ProcessLimits.raiseOpenFiles()
     let room = String(callers + 64)
     return try ServerProcess(
       program, data: try place.make("waiting"),

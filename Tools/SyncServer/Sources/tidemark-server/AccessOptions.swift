@@ -12,58 +12,63 @@ struct AccessOptions: ParsableArguments {
       valueName: "path"))
   var tokenFile: String?
   @Option(
-    name: .customLong("jwt-hs256-secret-file"),
     help: ArgumentHelp(
       "The secret of JSON Web Tokens by HS256; or TIDEMARK_JWT_HS256_SECRET itself.",
       valueName: "path"))
-  var secretFile: String?
-  @Option(
-    name: .customLong("jwt-es256-key-file"),
-    help: ArgumentHelp("The public key, as PEM, of those by ES256.", valueName: "path"))
-  var keyFile: String?
-  @Option(
-    name: .customLong("jwt-issuer"),
-    help: ArgumentHelp("What their iss has to be.", valueName: "text"))
-  var issuer: String?
-  @Option(
-    name: .customLong("jwt-audience"),
-    help: ArgumentHelp("What their aud has to be or to hold.", valueName: "text"))
-  var audience: String?
+  var jwtHs256SecretFile: String?
+  @Option(help: ArgumentHelp("The public key, as PEM, of those by ES256.", valueName: "path"))
+  var jwtEs256KeyFile: String?
+  @Option(help: ArgumentHelp("What their iss has to be.", valueName: "text"))
+  var jwtIssuer: String?
+  @Option(help: ArgumentHelp("What their aud has to be or to hold.", valueName: "text"))
+  var jwtAudience: String?
   @Flag(help: "Let /metrics be read without a token.")
   var openMetrics = false
   @Flag(help: "Take callers' addresses from X-Forwarded-For, which a proxy in front sets.")
   var trustProxy = false
 
-  /// The path of the file with static tokens, if any.
-  var tokenPath: String? { tokenFile ?? Setting.text("TOKEN_FILE") }
-
   /// Whether a key of JSON Web Tokens is read from a file, and so can change while the server runs.
-  var hasKeyFiles: Bool { secretPath != nil || keyPath != nil }
+  var hasKeyFiles: Bool { jwtHs256SecretFile != nil || jwtEs256KeyFile != nil }
 
-  private var secretPath: String? { secretFile ?? Setting.text("JWT_HS256_SECRET_FILE") }
-  private var keyPath: String? { keyFile ?? Setting.text("JWT_ES256_KEY_FILE") }
+  /// Reads the static tokens from their file or the environment.
+  func tokens() throws -> String {
+    try tokenFile.map(Self.text) ?? Environment.text("TOKENS") ?? ""
+  }
 
   /// Reads the keys and expected claims of JSON Web Tokens from options, files and environment.
   func webTokens() throws -> WebTokenSettings {
     var settings = WebTokenSettings()
     settings.secret =
-      try secretPath.map { try Setting.file($0) }
-      ?? Setting.text("JWT_HS256_SECRET").map { Array($0.utf8) }
-    settings.publicKey = try keyPath.map { try Setting.textFile($0) }
-    settings.issuer = issuer ?? Setting.text("JWT_ISSUER")
-    settings.audience = audience ?? Setting.text("JWT_AUDIENCE")
+      try jwtHs256SecretFile.map(Self.bytes)
+      ?? Environment.text("JWT_HS256_SECRET").map { Array($0.utf8) }
+    settings.publicKey = try jwtEs256KeyFile.map(Self.text)
+    settings.issuer = jwtIssuer
+    settings.audience = jwtAudience
     return settings
   }
 
   func apply(to options: inout ServerOptions) throws {
-    if try open || Setting.flag("OPEN") ?? false { options.isOpen = true }
-    if let path = tokenPath {
-      options.tokens = try Setting.textFile(path)
-    } else {
-      options.tokens = Setting.text("TOKENS") ?? ""
-    }
+    if open { options.isOpen = true }
+    options.tokens = try tokens()
     options.webTokens = try webTokens()
-    options.hasOpenMetrics = try openMetrics || Setting.flag("OPEN_METRICS") ?? false
-    options.trustsProxy = try trustProxy || Setting.flag("TRUST_PROXY") ?? false
+    options.hasOpenMetrics = openMetrics
+    options.trustsProxy = trustProxy
+  }
+
+  /// The bytes of a file without white space at the end, which editors append to a secret.
+  private static func bytes(of path: String) throws -> [UInt8] {
+    var bytes: [UInt8]
+    do { bytes = try SettingsFile.bytes(at: path) } catch {
+      throw ValidationError(error.description)
+    }
+    while let last = bytes.last, last == 10 || last == 13 || last == 32 { bytes.removeLast() }
+    return bytes
+  }
+
+  private static func text(of path: String) throws -> String {
+    guard let text = String(validating: try bytes(of: path), as: UTF8.self) else {
+      throw ValidationError("\(path) is not UTF-8")
+    }
+    return text
   }
 }

@@ -17,8 +17,8 @@ struct Reload: Service {
   }
 
   private func reload() {
-    if let tokenPath = access.tokenPath {
-      tell("tokens") { try server.replaceTokens(try Setting.textFile(tokenPath)) }
+    if access.tokenFile != nil {
+      tell("tokens") { try server.replaceTokens(try access.tokens()) }
     }
     if access.hasKeyFiles {
       tell("keys of web tokens") { try server.replaceWebTokenKeys(try access.webTokens()) }

@@ -38,15 +38,28 @@ struct TidemarkServer: AsyncParsableCommand {
   @OptionGroup(title: "Running")
   var running: RunningOptions
 
+  static func main() async {
+    let given = Array(CommandLine.arguments.dropFirst())
+    do { await main(try Environment.arguments(besides: given) + given) } catch {
+      exit(withError: error)
+    }
+  }
+
+  /// The settings that the options ask for.
+  func options() throws -> ServerOptions {
+    var options = serving.options()
+    try access.apply(to: &options)
+    limits.apply(to: &options.limits)
+    attachments.apply(to: &options)
+    keeping.apply(to: &options.compaction)
+    running.apply(to: &options)
+    return options
+  }
+
   func run() async throws {
     ProcessLimits.giveBackLargeBlocks()
-    var options = try serving.options()
-    try access.apply(to: &options)
-    try limits.apply(to: &options)
-    try attachments.apply(to: &options)
-    try keeping.apply(to: &options)
-    try running.apply(to: &options)
-    let logger = try running.logger()
+    var options = try options()
+    let logger = running.logger()
     Self.fit(&options.limits, logger)
     try await serve(options, logger)
   }
@@ -63,7 +76,7 @@ struct TidemarkServer: AsyncParsableCommand {
     quiet.logLevel = max(.warning, logger.logLevel)
     var services: [any Service] = [server]
     let hasCertificates = options.certificateFile != nil
-    if access.tokenPath != nil || access.hasKeyFiles || hasCertificates {
+    if access.tokenFile != nil || access.hasKeyFiles || hasCertificates {
       services.append(
         Reload(access: access, hasCertificates: hasCertificates, server: server, logger: logger))
     }

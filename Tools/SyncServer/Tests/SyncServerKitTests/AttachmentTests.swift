@@ -60,13 +60,13 @@ struct AttachmentTests {
   @Test("content beyond the limit is refused, and a server that takes none does not say it does")
   func limits() async throws {
     let film = AttachmentReference(sha256: [UInt8](repeating: 1, count: 32), length: 1 << 30)
-    try await TestServer.run({ $0.attachments.bytes = 1_000 }) { server in
+    try await TestServer.run({ $0.handler.attachmentBytes = 1_000 }) { server in
       guard case .attachAnswer(let answer) = try await attach(server, film, 0..<0) else {
         throw Unexpected()
       }
       #expect(answer.rejection?.code == "tooLarge")
     }
-    try await TestServer.run({ $0.attachments.bytes = 0 }) { server in
+    try await TestServer.run({ $0.handler.attachmentBytes = 0 }) { server in
       guard
         case .helloAnswer(let hello) = try await server.call(
           .helloRequest(HelloRequest(replica: me))
@@ -80,7 +80,7 @@ struct AttachmentTests {
   func uploads() async throws {
     let film = try await film()
     let other = AttachmentReference(sha256: [UInt8](repeating: 1, count: 32), length: 200_000)
-    try await TestServer.run({ $0.attachments.uploads = 1 }) { server in
+    try await TestServer.run({ $0.handler.attachmentUploads = 1 }) { server in
       _ = try await attach(server, film, 0..<65_536)
       guard case .error(let error) = try await attach(server, other, 0..<65_536) else {
         throw Unexpected()

@@ -157,7 +157,7 @@ struct UpkeepTests {
   func behind() async throws {
     try await TestServer.run {
       eager(&$0)
-      $0.lease = .seconds(3)
+      $0.handler.lease = .seconds(3)
       $0.compaction.leastBytes = 8 << 10
     } _: { server in
       let url = "http://127.0.0.1:\(server.port)/notes"

@@ -63,6 +63,6 @@ struct Authenticator: Sendable {
   }
 
   private static func refused(_ message: String) -> Problem {
-    Problem(PeerError(.unauthorized, message))
+    Problem(.unauthorized, message)
   }
 }

@@ -8,7 +8,7 @@ struct Grant: Sendable, Hashable {
   /// The access to them.
   var access: SyncAccess
 
-  static let everything = Grant(databases: nil, access: .everything)
+  static let everything = Grant(databases: ["*"], labels: nil, prefixes: nil, canPush: true)
 
   /// The access allowed in a database.
   /// - Returns: nil for none.
@@ -33,11 +33,6 @@ struct Grant: Sendable, Hashable {
         keyPrefixes: prefixes ?? [])
     }
     access = SyncAccess(to: scope, canPush: canPush)
-  }
-
-  private init(databases: Set<String>?, access: SyncAccess) {
-    self.databases = databases
-    self.access = access
   }
 }
 

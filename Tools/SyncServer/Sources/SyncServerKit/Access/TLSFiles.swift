@@ -1,8 +1,7 @@
 internal import Logging
+internal import NIOCore
 
 #if TLS
-  internal import HummingbirdCore
-  internal import NIOCore
   internal import NIOSSL
   internal import Synchronization
 
@@ -36,9 +35,12 @@ internal import Logging
       current.withLock { $0 = read }
     }
 
-    /// The TLS context for new connections. Reading the files again makes another one, so that no
+    /// Adds TLS to a new connection. Reading the files again makes another context, so that no
     /// session is resumed that began with a previous certificate.
-    var context: NIOSSLContext { current.withLock { $0 } }
+    func secure(_ channel: any Channel) throws {
+      let context = current.withLock { $0 }
+      try channel.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: context))
+    }
 
     private static func configuration(
       _ chain: [NIOSSLCertificate], _ key: NIOSSLPrivateKey
@@ -94,22 +96,6 @@ internal import Logging
       }
     }
   }
-
-  /// A connection over TLS, with the certificates that were read last when it is accepted.
-  struct SecureChannel<Base: ServerChildChannel>: ServerChildChannel {
-    let base: Base
-    let files: TLSFiles
-
-    func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<Base.Value> {
-      channel.eventLoop.makeCompletedFuture {
-        try channel.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: files.context))
-      }.flatMap { base.setup(channel: channel, logger: logger) }
-    }
-
-    func handle(value: Base.Value, logger: Logger) async {
-      await base.handle(value: value, logger: logger)
-    }
-  }
 #else
   /// A placeholder in a build without HTTPS.
   struct TLSFiles: Sendable {
@@ -118,5 +104,6 @@ internal import Logging
     }
 
     func reload() throws(SettingsError) {}
+    func secure(_ channel: any Channel) throws {}
   }
 #endif

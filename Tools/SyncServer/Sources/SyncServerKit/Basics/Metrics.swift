@@ -51,7 +51,6 @@ final class Metrics: Sendable {
     }
   }
 
-  func sent(_ bytes: Int) { state.withLock { $0.sent += UInt64(bytes) } }
   func waiting(_ change: Int) { state.withLock { $0.waiting += change } }
 
   func compactionBegan() { state.withLock { $0.compacting += 1 } }

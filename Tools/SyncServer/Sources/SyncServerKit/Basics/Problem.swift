@@ -15,9 +15,12 @@ struct Problem: Error {
     if error.kind == .unauthorized { headers[.wwwAuthenticate] = "Bearer" }
   }
 
-  init(_ status: HTTPResponse.Status, _ kind: PeerError.Kind, _ message: String) {
-    self.init(PeerError(kind, message))
-    self.status = status
+  init(
+    _ kind: PeerError.Kind, _ message: String, status: HTTPResponse.Status? = nil,
+    retryAfter: Duration? = nil
+  ) {
+    self.init(PeerError(kind, message, retryAfter: retryAfter))
+    if let status { self.status = status }
   }
 
   /// The status for each kind: `RunningTheServer.md`, section "Answers".
@@ -34,19 +37,22 @@ struct Problem: Error {
     }
   }
 
-  static let notFound = Problem(.notFound, .forbidden, "there is nothing at this address")
+  static let notFound = Problem(
+    .forbidden, "there is nothing at this address", status: .notFound)
   static func tooLarge(_ most: Int) -> Problem {
-    Problem(.contentTooLarge, .malformed, "the body is longer than the \(most) bytes allowed")
+    Problem(
+      .malformed, "the body is longer than the \(most) bytes allowed", status: .contentTooLarge)
   }
+  static let cutShort = Problem(.malformed, "the body ends too early")
   static let noRoom = Problem(
-    PeerError(.unavailable, "too many databases are in use", retryAfter: .seconds(5)))
+    .unavailable, "too many databases are in use", retryAfter: .seconds(5))
   static let tooManyAnswers = Problem(
-    PeerError(.busy, "too many answers wait to be read", retryAfter: .seconds(1)))
-  static let shuttingDown = Problem(PeerError(.unavailable, "the server is shutting down"))
+    .busy, "too many answers wait to be read", retryAfter: .seconds(1))
+  static let shuttingDown = Problem(.unavailable, "the server is shutting down")
 
   static func methodNotAllowed(_ method: HTTPRequest.Method) -> Problem {
     var problem = Problem(
-      .methodNotAllowed, .malformed, "this address takes \(method.rawValue) only")
+      .malformed, "this address takes \(method.rawValue) only", status: .methodNotAllowed)
     problem.headers[.allow] = method.rawValue
     return problem
   }

@@ -38,36 +38,24 @@ struct DataDirectory: Sendable {
   /// Whether there is a store of a database, or another file at its path.
   func has(_ name: DatabaseName) -> Bool { unsafe access(store(of: name), F_OK) == 0 }
 
-  /// How many stores there are.
-  func count() -> Int {
-    var count = 0
-    forEachName { if $0.hasSuffix(Self.suffix) { count += 1 } }
-    return count
-  }
-
   /// The names of all databases.
   func names() -> [DatabaseName] {
-    var names: [DatabaseName] = []
-    forEachName { entry in
-      guard entry.hasSuffix(Self.suffix),
-        let name = DatabaseName(entry.dropLast(Self.suffix.utf8.count))
-      else { return }
-      names.append(name)
-    }
-    return names
-  }
-
-  private func forEachName(_ body: (String) -> Void) {
-    guard let directory = unsafe opendir(path) else { return }
+    guard let directory = unsafe opendir(path) else { return [] }
     defer { unsafe closedir(directory) }
+    var names: [DatabaseName] = []
     // Memory may end after the `d_reclen` bytes of an entry, so the structure is never copied.
     let start = MemoryLayout<dirent>.offset(of: \.d_name) ?? 0
     while let entry = unsafe readdir(directory) {
       let length = unsafe Int(entry.pointee.d_reclen) - start
       let name = unsafe UnsafeRawBufferPointer(
         start: UnsafeRawPointer(entry) + start, count: max(0, length))
-      body(unsafe String(decoding: name.prefix { $0 != 0 }, as: UTF8.self))
+      let text = unsafe String(decoding: name.prefix { $0 != 0 }, as: UTF8.self)
+      guard text.hasSuffix(Self.suffix),
+        let name = DatabaseName(text.dropLast(Self.suffix.utf8.count))
+      else { continue }
+      names.append(name)
     }
+    return names
   }
 }
 

@@ -182,10 +182,10 @@ final class DatabaseTable: Sendable {
   private func open(_ name: DatabaseName, mayCreate: Bool) throws(Problem) -> SyncHandler {
     if let handler = try open(name, .write) { return handler }
     guard mayCreate else {
-      throw Problem(.notFound, .forbidden, "there is no database of this name")
+      throw Problem(.forbidden, "there is no database of this name", status: .notFound)
     }
-    guard directory.count() < limits.databases else {
-      throw Problem(PeerError(.forbidden, "the server makes no more databases"))
+    guard directory.names().count < limits.databases else {
+      throw Problem(.forbidden, "the server makes no more databases")
     }
     guard let handler = try open(name, .create) else { throw Problem.notFound }
     logger.info("database made", metadata: ["database": "\(name)"])

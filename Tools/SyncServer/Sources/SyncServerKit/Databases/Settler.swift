@@ -13,14 +13,21 @@ final class Settler: Sendable {
   /// Answers that wait for the next round of syncs; a database without a running round has no row.
   private let rows = PosixMutex<[DatabaseName: [Waiting]]>([:])
 
-  /// Calls `finish` once an answer may be sent, on this thread or on one that syncs already. The
-  /// thread of a round's first answer blocks until no more answers of the database wait.
-  /// - Parameter finish: gets a failure when the disk has failed. Then the answer must not be sent:
-  ///   it is not known what is durable.
+  /// Ends a lease and calls `finish` once an answer may be sent, on this thread or on one that syncs
+  /// already. The thread of a round's first answer blocks until no more answers of the database
+  /// wait.
+  /// - Parameters:
+  ///   - answer: nil if there is none to wait for.
+  ///   - finish: gets a failure when the disk has failed. Then the answer must not be sent: it is
+  ///     not known what is durable.
   func settle(
-    _ answer: StagedAnswer, _ lease: DatabaseTable.Lease, of name: DatabaseName,
+    _ answer: StagedAnswer?, _ lease: DatabaseTable.Lease, of name: DatabaseName,
     _ finish: @escaping @Sendable (Result<Void, Problem>) -> Void
   ) {
+    guard let answer, !lease.handler.isSettled(answer) else {
+      lease.end()
+      return finish(.success(()))
+    }
     let waiting = Waiting(answer: answer, lease: lease, finish: finish)
     let isFirst = rows.withLock { rows in
       guard rows[name] == nil else {
@@ -35,9 +42,11 @@ final class Settler: Sendable {
     while !round.isEmpty {
       // The first one syncs for all: the others find everything durable.
       for waiting in round {
-        let outcome = Self.outcome(of: waiting)
+        let outcome = Result { () throws(PeerError) in
+          try waiting.lease.handler.settle(waiting.answer)
+        }
         waiting.lease.end()
-        waiting.finish(outcome)
+        waiting.finish(outcome.mapError { Problem($0) })
       }
       round = rows.withLock { rows in
         let next = rows[name] ?? []
@@ -45,11 +54,5 @@ final class Settler: Sendable {
         return next
       }
     }
-  }
-
-  private static func outcome(of waiting: Waiting) -> Result<Void, Problem> {
-    do throws(PeerError) {
-      return .success(try waiting.lease.handler.settle(waiting.answer))
-    } catch { return .failure(Problem(error)) }
   }
 }

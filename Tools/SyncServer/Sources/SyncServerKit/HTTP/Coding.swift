@@ -35,12 +35,12 @@ enum Coding: Sendable, Hashable {
   static func ofBody(_ fields: HTTPFields) throws(Problem) -> Coding {
     if let encoding = fields[.contentEncoding], encoding.lowercased() != "identity" {
       throw Problem(
-        .unsupportedMediaType, .malformed, "bodies are not to have a content encoding")
+        .malformed, "bodies are not to have a content encoding", status: .unsupportedMediaType)
     }
     guard let type = fields[.contentType], let coding = Coding(mediaType: type[...]) else {
       throw Problem(
-        .unsupportedMediaType, .malformed,
-        "the content type has to be \(WireFrame.contentType) or application/json")
+        .malformed, "the content type has to be \(WireFrame.contentType) or application/json",
+        status: .unsupportedMediaType)
     }
     return coding
   }

@@ -34,14 +34,13 @@ final class ConnectionTable: Sendable {
     /// Called when the client closes the connection.
     var hangUp: (@Sendable () -> Void)?
     var hasHungUp = false
-    /// Bytes of its answers that are not sent yet.
-    var held = 0
+    /// The memory of its answers that are not sent yet.
+    var held: [Budget.Part] = []
   }
 
   private struct State {
     var rows: [ID: Row] = [:]
     var byAddress: [String: Int] = [:]
-    var held = 0
   }
 
   private let limits: ServerLimits
@@ -91,7 +90,6 @@ final class ConnectionTable: Sendable {
 
   private func remove(_ id: ID, from state: inout State) {
     guard let row = state.rows.removeValue(forKey: id) else { return }
-    state.held -= row.held
     let left = state.byAddress[row.address, default: 1] - 1
     state.byAddress[row.address] = left > 0 ? left : nil
   }
@@ -106,38 +104,14 @@ final class ConnectionTable: Sendable {
 
   func phase(_ id: ID) -> Phase? { state.withLock { $0.rows[id]?.phase } }
 
-  /// Reserves memory for an answer while it is encoded; after that see `hold`.
-  /// - Returns: false when there is too little. Without others, one answer may exceed the limit.
-  func reserve(_ bytes: Int) -> Bool {
-    state.withLock { state in
-      guard state.held == 0 || bytes <= limits.allAnswerBytes - state.held else { return false }
-      state.held += bytes
-      return true
-    }
-  }
-
-  /// Ends a reservation.
-  func giveBack(_ bytes: Int) { state.withLock { $0.held -= bytes } }
-
-  /// Counts an answer that is about to be sent, until it is sent completely.
-  /// - Returns: false when too many bytes wait to be sent.
-  func hold(_ bytes: Int, _ id: ID) -> Bool {
-    state.withLock { state in
-      guard bytes <= limits.allAnswerBytes - state.held else { return false }
-      guard state.rows[id] != nil else { return true }
-      state.rows[id]?.held += bytes
-      state.held += bytes
-      return true
-    }
-  }
+  /// Counts the memory of an answer that is about to be sent, until it is sent completely or its
+  /// connection ends.
+  func hold(_ room: Budget.Part, _ id: ID) { state.withLock { $0.rows[id]?.held.append(room) } }
 
   /// Notes that an answer was sent completely.
   func answered(_ id: ID, now phase: Phase) {
     set(phase, id)
-    state.withLock { state in
-      state.held -= state.rows[id]?.held ?? 0
-      state.rows[id]?.held = 0
-    }
+    state.withLock { $0.rows[id]?.held = [] }
   }
 
   /// Calls `body` when the client closes the connection, also if it already has; nil ends that.

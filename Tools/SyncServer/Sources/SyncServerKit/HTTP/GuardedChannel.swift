@@ -2,14 +2,17 @@ internal import HummingbirdCore
 internal import Logging
 internal import NIOCore
 
-/// A connection that is closed at once if the ``ConnectionTable`` has no room for it.
+/// A connection that is closed at once if the ``ConnectionTable`` has no room for it, and uses TLS
+/// if there are certificates.
 struct GuardedChannel<Base: ServerChildChannel>: ServerChildChannel {
   private let base: Base
   private let table: ConnectionTable
+  private let files: TLSFiles?
 
-  init(_ base: Base, _ table: ConnectionTable) {
+  init(_ base: Base, _ table: ConnectionTable, _ files: TLSFiles?) {
     self.base = base
     self.table = table
+    self.files = files
   }
 
   func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<Base.Value> {
@@ -17,7 +20,8 @@ struct GuardedChannel<Base: ServerChildChannel>: ServerChildChannel {
       channel.close(promise: nil)
       return channel.eventLoop.makeFailedFuture(ChannelError.ioOnClosedChannel)
     }
-    return base.setup(channel: channel, logger: logger)
+    return channel.eventLoop.makeCompletedFuture { try files?.secure(channel) }
+      .flatMap { _ in base.setup(channel: channel, logger: logger) }
   }
 
   /// Answers requests on the connection's event loop, which saves waking another thread for each

@@ -18,9 +18,8 @@ struct Reply: Sendable {
   /// The error that it reports, if any, for the log.
   var error: PeerError?
 
-  init(_ body: [UInt8], _ coding: Coding, entries: Int = 0) {
+  init(_ body: [UInt8], _ coding: Coding) {
     self.body = ByteBuffer(bytes: body)
-    self.entries = entries
     contentType = coding.contentType
   }
 

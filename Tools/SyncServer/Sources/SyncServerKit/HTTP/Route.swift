@@ -1,15 +1,12 @@
 internal import HTTPTypes
+internal import TidemarkSyncServer
 
 /// What a request asks for, by its path and method.
 enum Route: Sendable, Hashable {
   case health
   case metrics
-  case call(Call, DatabaseName)
-
-  /// The calls of a peer.
-  enum Call: String, Sendable, Hashable, CaseIterable {
-    case hello, push, pull, values, digest, attach, fetch
-  }
+  /// A call of a peer, by the message that it takes.
+  case call(WireMessage.Kind, DatabaseName)
 
   /// Matches the path of a request, without decoding it, against the routes.
   /// - Throws: for any other path or method.
@@ -33,7 +30,8 @@ enum Route: Sendable, Hashable {
     guard parts.count == 4, parts[0].isEmpty, parts[2] == "v1",
       let name = DatabaseName(parts[1])
     else { throw Problem.notFound }
-    guard let call = Call(rawValue: String(parts[3])) else { throw Problem.notFound }
+    let call = WireMessage.Kind.allCases.first { $0.isRequest && $0.name == parts[3] }
+    guard let call else { throw Problem.notFound }
     return .call(call, name)
   }
 
@@ -42,7 +40,7 @@ enum Route: Sendable, Hashable {
     switch self {
     case .health: "health"
     case .metrics: "metrics"
-    case .call(let call, _): call.rawValue
+    case .call(let call, _): call.name
     }
   }
 

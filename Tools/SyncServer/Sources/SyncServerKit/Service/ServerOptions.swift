@@ -1,3 +1,5 @@
+public import TidemarkSyncServer
+
 /// The settings of a server.
 public struct ServerOptions: Sendable {
   /// The address that it listens at.
@@ -23,13 +25,8 @@ public struct ServerOptions: Sendable {
 
   /// The limits that it sets its callers.
   public var limits = ServerLimits()
-  /// For how long tombstones are kept for a replica that does not call, in whole seconds, rounded
-  /// up; nil for as long as the store's retention keeps them.
-  public var lease: Duration? = .seconds(90 * 86_400)
-  /// How many leases a database stores in its log.
-  public var mostLeases = 10_000
-  /// The limits of attachments and uploads.
-  public var attachments = AttachmentLimits()
+  /// The settings of each database: its leases, and the limits of attachments and uploads.
+  public var handler = SyncHandler.Options()
   /// When databases are compacted.
   public var compaction = CompactionSettings()
   /// Policies for conflicts that databases get when they are opened: `NAME=POLICY`, or
@@ -47,7 +44,12 @@ public struct ServerOptions: Sendable {
   public var keyFile: String?
 
   /// The defaults, with a directory.
-  public init(dataDirectory: String) { self.dataDirectory = dataDirectory }
+  public init(dataDirectory: String) {
+    self.dataDirectory = dataDirectory
+    handler.attachmentBytes = 4 << 30
+    handler.attachmentUploads = 64
+    handler.attachmentUploadBytes = 16 << 30
+  }
 
   /// Whether an address can be reached from this machine only.
   static func isLoopback(_ host: String) -> Bool {

@@ -5,7 +5,6 @@ internal import NIOPosix
 public import ServiceLifecycle
 internal import Synchronization
 internal import Tidemark
-internal import TidemarkSyncServer
 
 /// Serves the databases in a directory over HTTP.
 ///
@@ -38,14 +37,11 @@ public struct SyncServer: Service {
     files =
       options.certificateFile == nil && options.keyFile == nil
       ? nil : try TLSFiles(certificate: options.certificateFile, key: options.keyFile, logger)
-    var handlers = SyncHandler.Options(lease: options.lease)
-    handlers.mostLeases = options.mostLeases
-    options.attachments.apply(to: &handlers)
     let compaction = options.compaction
     let databases = DatabaseTable(
       try DataDirectory(options.dataDirectory), creates: options.createsDatabases,
       limits: options.limits,
-      options: handlers,
+      options: options.handler,
       retention: compaction.isOn ? Retention(age: compaction.history) : nil,
       policies: try PolicyRules(options.policies), logger: logger)
     service = SyncService(
@@ -77,7 +73,7 @@ public struct SyncServer: Service {
   /// - Throws: ``SettingsError`` when it cannot listen at its address.
   public func run() async throws {
     let group = MultiThreadedEventLoopGroup(numberOfThreads: max(1, options.eventLoops))
-    let server = try server(on: group)
+    let server = server(on: group)
     let upkeep = Task { await keepUp() }
     let service = self.service
     let compaction = Task { await service.compactor.run() }
@@ -114,7 +110,7 @@ public struct SyncServer: Service {
     }
   }
 
-  private func server(on group: any EventLoopGroup) throws -> any Service {
+  private func server(on group: any EventLoopGroup) -> any Service {
     let limits = options.limits
     let service = self.service
     var decoder = HTTP1Channel.Configuration.DecoderConfiguration()
@@ -128,23 +124,11 @@ public struct SyncServer: Service {
       configuration: HTTP1Channel.Configuration(
         additionalChannelHandlers: [ConnectionHandler(service.connections)],
         httpDecoderConfiguration: decoder))
-    #if TLS
-      if let files {
-        return makeServer(SecureChannel(base: http, files: files), on: group)
-      }
-    #endif
-    return makeServer(http, on: group)
-  }
-
-  private func makeServer(_ http: some ServerChildChannel, on group: any EventLoopGroup)
-    -> any Service
-  {
     // Info messages of the HTTP library repeat what this server logs.
     var quiet = logger
     quiet.logLevel = max(.warning, logger.logLevel)
     let onReady = self.onReady
-    let service = self.service
-    return GuardedChannel(http, service.connections).server(
+    return GuardedChannel(http, service.connections, files).server(
       configuration: ServerConfiguration(
         address: .hostname(options.host, port: options.port), backlog: 1024),
       onServerRunning: {

@@ -7,16 +7,12 @@ extension SyncService {
   /// A request's body, which counts against the budget of all bodies while it lives.
   private final class Body: Sendable {
     let bytes: [UInt8]
-    private let cost: Int
-    private let budget: Budget
+    private let room: [Budget.Part]
 
-    init(_ bytes: [UInt8], cost: Int, _ budget: Budget) {
+    init(_ bytes: [UInt8], _ room: [Budget.Part]) {
       self.bytes = bytes
-      self.cost = cost
-      self.budget = budget
+      self.room = room
     }
-
-    deinit { budget.giveBack(cost) }
   }
 
   /// The outcome of a call.
@@ -28,15 +24,15 @@ extension SyncService {
 
   /// Answers a call.
   func answer(
-    _ call: Route.Call, _ name: DatabaseName, _ request: Request,
+    _ call: WireMessage.Kind, _ name: DatabaseName, _ request: Request,
     _ writer: borrowing ResponseWriter, _ caller: Caller, _ connection: ConnectionTable.ID
   ) async throws(Problem) -> Reply {
     guard let access = caller.grant.access(to: name) else {
-      throw Problem(PeerError(.forbidden, "the token is not for this database"))
+      throw Problem(.forbidden, "the token is not for this database")
     }
     let coding = try Coding.ofBody(request.headers)
     let answerCoding = Coding.ofAnswer(request.headers)
-    let mayBeKnown = call == .pull && waiters.remembersAny(of: name)
+    let mayBeKnown = call == .pullRequest && waiters.remembersAny(of: name)
     if !mayBeKnown { try await countMaking(of: name, caller, access) }
     // In a function of its own, so that the body's memory is released before a long poll waits.
     func perform() async throws(Problem) -> (Outcome, received: Int) {
@@ -55,8 +51,8 @@ extension SyncService {
         let message = try Self.attempt { () throws(PeerError) in
           try coding.decode(body.bytes, reader)
         }
-        guard message.kind == call.kind else {
-          throw Problem(PeerError(.malformed, "the message is not one for this address"))
+        guard message.kind == call else {
+          throw Problem(.malformed, "the message is not one for this address")
         }
         return message
       }
@@ -80,20 +76,14 @@ extension SyncService {
   ) async throws(Problem) -> Outcome {
     try await pool.run(
       name.description, lane,
-      finishing: { [self] finish in
-        do throws(Problem) {
-          let message = try message()
-          let lease = try databases.lease(name, mayCreate: access.canPush)
-          let (outcome, staged) = try judge(
-            message, name, lease, lane, coding, access, caller)
-          guard !lease.handler.isSettled(staged) else {
-            lease.end()
-            return finish(.success(outcome))
-          }
-          settler.settle(staged, lease, of: name) { settled in
-            finish(settled.map { outcome })
-          }
-        } catch { finish(.failure(error)) }
+      finishing: { [self] (finish) throws(Problem) in
+        let message = try message()
+        let lease = try databases.lease(name, mayCreate: access.canPush)
+        let (outcome, staged) = try judge(
+          message, name, lease, lane, coding, access, caller)
+        settler.settle(staged, lease, of: name) { settled in
+          finish(settled.map { outcome })
+        }
       })
   }
 
@@ -128,9 +118,8 @@ extension SyncService {
     let account = lane == .calls ? nil : "\(lane) \(caller)"
     if let account, let seconds = searches.debt(of: account) {
       throw Problem(
-        PeerError(
-          .busy, "more comparing and searching than this server does for one caller",
-          retryAfter: .seconds(seconds)))
+        .busy, "more comparing and searching than this server does for one caller",
+        retryAfter: .seconds(seconds))
     }
     let start = ContinuousClock.now
     let staged = try Self.attempt { () throws(PeerError) in
@@ -146,16 +135,17 @@ extension SyncService {
   }
 
   func encode(_ answer: StagedAnswer, _ coding: Coding) throws(Problem) -> Reply {
-    let room = answer.message.contentBytes * coding.answerFactor
-    guard connections.reserve(room) else { throw Problem.tooManyAnswers }
-    defer { connections.giveBack(room) }
+    let bytes = answer.message.contentBytes * coding.answerFactor
+    // For the encoding only: `respond` takes the memory of the encoded answer.
+    guard let room = answers.take(bytes, mayExceed: true) else { throw Problem.tooManyAnswers }
+    defer { withExtendedLifetime(room) {} }
     do throws(PeerError) {
       let body =
         coding == .frame
         ? try answer.frame(writer) : try coding.encode(answer.message, writer)
       return Reply(body, coding)
     } catch {
-      throw Problem(PeerError(.failed, "the answer cannot be written: " + error.message))
+      throw Problem(.failed, "the answer cannot be written: " + error.message)
     }
   }
 
@@ -185,7 +175,7 @@ extension SyncService {
     // A length that overflows `Int` counts as the greatest one.
     let stated = request.headers[.contentLength].map { Int($0) ?? .max }
     guard stated != nil || request.headers[.transferEncoding] != nil else {
-      throw Problem(.lengthRequired, .malformed, "the request has no body")
+      throw Problem(.malformed, "the request has no body", status: .lengthRequired)
     }
     guard (stated ?? 0) <= limits.bodyBytes else { throw Problem.tooLarge(limits.bodyBytes) }
     if request.headers[.expect]?.lowercased() == "100-continue" {
@@ -193,32 +183,24 @@ extension SyncService {
       try? await writer.writeInformationalHead(HTTPResponse(status: .continue))
     }
     var bytes: [UInt8] = []
-    var taken = 0
-    defer { bodies.giveBack(taken) }
+    var room: [Budget.Part] = []
     do {
       for try await part in request.body {
         guard bytes.count + part.readableBytes <= limits.bodyBytes else {
           throw Problem.tooLarge(limits.bodyBytes)
         }
-        let cost = part.readableBytes * coding.memoryFactor
-        guard bodies.take(cost) else {
+        guard let taken = bodies.take(part.readableBytes * coding.memoryFactor) else {
           throw Problem(
-            PeerError(.busy, "the server has too many requests now", retryAfter: .seconds(1)))
+            .busy, "the server has too many requests now", retryAfter: .seconds(1))
         }
-        taken += cost
+        room.append(taken)
         bytes.append(contentsOf: part.readableBytesView)
       }
     } catch let problem as Problem {
       throw problem
-    } catch {
-      throw Problem(PeerError(.malformed, "the body ends too early"))
-    }
-    guard stated == nil || stated == bytes.count else {
-      throw Problem(PeerError(.malformed, "the body ends too early"))
-    }
-    let cost = taken
-    taken = 0
-    return Body(bytes, cost: cost, bodies)
+    } catch { throw Problem.cutShort }
+    guard stated == nil || stated == bytes.count else { throw Problem.cutShort }
+    return Body(bytes, room)
   }
 }
 
@@ -253,26 +235,13 @@ extension StagedAnswer {
   }
 }
 
-extension Route.Call {
-  /// The kind of its request.
-  fileprivate var kind: WireMessage.Kind {
-    switch self {
-    case .hello: .helloRequest
-    case .push: .pushRequest
-    case .pull: .pullRequest
-    case .values: .valuesRequest
-    case .digest: .digestRequest
-    case .attach: .attachRequest
-    case .fetch: .fetchRequest
-    }
-  }
-
+extension WireMessage.Kind {
   /// The lane of its work in the pool.
   fileprivate var lane: WorkPool.Lane {
     switch self {
-    case .pull: .pulls
-    case .digest: .digests
-    case .hello, .push, .values, .attach, .fetch: .calls
+    case .pullRequest: .pulls
+    case .digestRequest: .digests
+    default: .calls
     }
   }
 }

@@ -17,7 +17,7 @@ extension SyncService {
     guard waiters.add(waiter) else {
       if waiters.isEnding { return nothing.reply }
       // After an empty answer the caller would pull again at once.
-      throw Problem(PeerError(.busy, "too many calls wait already", retryAfter: .seconds(5)))
+      throw Problem(.busy, "too many calls wait already", retryAfter: .seconds(5))
     }
     endIfReplaced(waiter, caller)
     metrics.waiting(1)
@@ -64,20 +64,14 @@ extension SyncService {
       do throws(Problem) {
         let looks: [Look] = try await pool.run(
           name.description, .pulls,
-          finishing: { [self] finish in
-            do throws(Problem) {
-              let lease = try databases.lease(name, mayCreate: false)
-              var last: StagedAnswer?
-              let looks = slice.map { look(for: $0, lease, &last) }
-              // One sync is enough: the other answers have nothing later than the last one's end.
-              guard let last, !lease.handler.isSettled(last) else {
-                lease.end()
-                return finish(.success(looks))
-              }
-              settler.settle(last, lease, of: name) { settled in
-                finish(settled.map { looks })
-              }
-            } catch { finish(.failure(error)) }
+          finishing: { [self] (finish) throws(Problem) in
+            let lease = try databases.lease(name, mayCreate: false)
+            var last: StagedAnswer?
+            let looks = slice.map { look(for: $0, lease, &last) }
+            // One sync is enough: the other answers have nothing later than the last one's end.
+            settler.settle(last, lease, of: name) { settled in
+              finish(settled.map { looks })
+            }
           })
         for (waiter, look) in zip(slice, looks) { finish(waiter, look, since: change) }
       } catch {

@@ -19,6 +19,8 @@ final class SyncService: Sendable {
   let compactor: Compactor
   /// The budget of the bytes of all request bodies in memory.
   let bodies: Budget
+  /// The budget of the memory of all answers that are encoded or not sent yet.
+  let answers: Budget
   /// Decodes requests.
   let reader: WireCoder
   /// Encodes answers, with the largest limit: a log may have values that no body may have now.
@@ -32,7 +34,8 @@ final class SyncService: Sendable {
   /// How often an answer that is being sent is in memory: with TLS also encrypted.
   private let copiesOfAnswers: Int
   private let hasOpenMetrics: Bool
-  private let trustsProxy: Bool
+  /// The field that tells callers' addresses, where a proxy is trusted to set it.
+  private let proxyField: HTTPField.Name?
   private let log: RequestLog
   /// When a database last failed because of the disk.
   private let lastDiskFailure = PosixMutex<ContinuousClock.Instant?>(nil)
@@ -50,12 +53,13 @@ final class SyncService: Sendable {
     compactor = Compactor(options.compaction, databases, metrics, logger: logger)
     copiesOfAnswers = options.certificateFile == nil ? 1 : 2
     hasOpenMetrics = options.hasOpenMetrics
-    trustsProxy = options.trustsProxy
+    proxyField = options.trustsProxy ? HTTPField.Name("X-Forwarded-For") : nil
     connections = ConnectionTable(limits)
     pool = WorkPool(
       threads: limits.threads, perKey: limits.threadsPerDatabase, queued: limits.queuedCalls)
     waiters = Waiters(most: limits.waiting, perCaller: limits.waitingPerCaller)
     bodies = Budget(limits.allBodyBytes)
+    answers = Budget(limits.allAnswerBytes)
     reader = WireCoder(limit: limits.bodyBytes)
     rates = RateLimiter(
       rate: limits.requestsPerSecond, burst: max(limits.requestsAtOnce, 1),
@@ -84,9 +88,10 @@ final class SyncService: Sendable {
       entry.route = route.label
       entry.database = route.database?.description
       let made = try await self.reply(to: route, request, writer, entry.address, connection)
-      guard connections.hold(made.body.readableBytes * copiesOfAnswers, connection) else {
+      guard let room = answers.take(made.body.readableBytes * copiesOfAnswers) else {
         throw Problem.tooManyAnswers
       }
+      connections.hold(room, connection)
       reply = made
     } catch {
       note(error.error)
@@ -115,7 +120,7 @@ final class SyncService: Sendable {
     switch route {
     case .health, .metrics:
       guard caller.grant.databases == nil else {
-        throw Problem(PeerError(.forbidden, "metrics need a token for all databases"))
+        throw Problem(.forbidden, "metrics need a token for all databases")
       }
       return metricsReply
     case .call(let call, let name):
@@ -183,8 +188,7 @@ final class SyncService: Sendable {
 
   private func count(_ id: String) throws(Problem) {
     guard let seconds = rates.count(id) else { return }
-    throw Problem(
-      PeerError(.busy, "more requests than this server takes", retryAfter: .seconds(seconds)))
+    throw Problem(.busy, "more requests than this server takes", retryAfter: .seconds(seconds))
   }
 
   /// Counts a request that may create a database by its caller's rate limit: databases are
@@ -197,14 +201,13 @@ final class SyncService: Sendable {
       let seconds = creations.count(caller.id)
     else { return }
     throw Problem(
-      PeerError(
-        .busy, "more new databases than this server makes for one caller",
-        retryAfter: .seconds(seconds)))
+      .busy, "more new databases than this server makes for one caller",
+      retryAfter: .seconds(seconds))
   }
 
   /// The client's address: that of the connection, or of the trusted proxy's header field.
   private func address(of request: Request, on channel: any Channel) -> String {
-    if trustsProxy, let field = request.headers[.xForwardedFor],
+    if let proxyField, let field = request.headers[proxyField],
       let last = field.split(separator: ",").last
     {
       // The header field is not trusted, and the address is logged: only its characters are kept.
@@ -213,9 +216,4 @@ final class SyncService: Sendable {
     }
     return channel.remoteAddress?.ipAddress ?? "unknown"
   }
-}
-
-extension HTTPField.Name {
-  static var xForwardedFor: Self { HTTPField.Name("X-Forwarded-For") ?? .forwarded }
-  private static var forwarded: Self { .from }
 }

@@ -84,22 +84,28 @@ final class WorkPool: Sendable {
   ) async throws(Problem) -> Result {
     try await run(
       key, lane,
-      finishing: { finish in finish(Swift.Result { () throws(Problem) in try body() }) })
+      finishing: { (finish) throws(Problem) in finish(.success(try body())) })
   }
 
-  /// Runs a job on one of the threads that completes by a call of its argument: exactly once, also
-  /// later and on another thread.
+  /// Runs a job on one of the threads that completes by a call of its argument, exactly once, also
+  /// later and on another thread; or by throwing instead.
   /// - Throws: what the job fails with; `busy` when too many wait.
   func run<Result: Sendable>(
     _ key: String, _ lane: Lane = .calls,
     finishing body:
-      @escaping @Sendable (@escaping @Sendable (Swift.Result<Result, Problem>) -> Void) -> Void
+      @escaping @Sendable (
+        @escaping @Sendable (Swift.Result<Result, Problem>) -> Void
+      ) throws(Problem) -> Void
   ) async throws(Problem) -> Result {
     let outcome: Swift.Result<Result, Problem> = await withCheckedContinuation { continuation in
-      let isTaken = start(key, lane) { body { continuation.resume(returning: $0) } }
+      let isTaken = start(key, lane) {
+        do throws(Problem) { try body { continuation.resume(returning: $0) } } catch {
+          continuation.resume(returning: .failure(error))
+        }
+      }
       if !isTaken {
-        let busy = PeerError(.busy, "the server has too much to do", retryAfter: .seconds(1))
-        continuation.resume(returning: .failure(Problem(busy)))
+        let busy = Problem(.busy, "the server has too much to do", retryAfter: .seconds(1))
+        continuation.resume(returning: .failure(busy))
       }
     }
     return try outcome.get()
