@@ -13,9 +13,9 @@ final class Settler: Sendable {
   /// Answers that wait for the next round of syncs; a database without a running round has no row.
   private let rows = PosixMutex<[DatabaseName: [Waiting]]>([:])
 
-  /// Ends a lease and calls `finish` once an answer may be sent, on this thread or on one that syncs
-  /// already. The thread of a round's first answer blocks until no more answers of the database
-  /// wait.
+  /// Ends a lease and calls `finish` once an answer may be sent, on this thread or on one that
+  /// syncs already. The thread of a round's first answer blocks until no more answers of the
+  /// database wait.
   /// - Parameters:
   ///   - answer: nil if there is none to wait for.
   ///   - finish: gets a failure when the disk has failed. Then the answer must not be sent: it is
