@@ -26,6 +26,9 @@ package struct FeedView: Sendable {
   /// The feed's time, in milliseconds since 1970: it does not depend on which server was asked.
   package var now: UInt64
   package var policies: PolicyTable
+  /// Differs after a failover or a restore. Epochs do not tell: a feed that loses its end, and gets
+  /// it back from a copy, has the same ones again.
+  package var incarnation: UInt64 = 0
   package var mark = FeedMark()
   package var lease: FeedLease?
   /// By key of the question; nil for keys without entry, and for what is too short or too long for
@@ -51,7 +54,8 @@ package struct FeedView: Sendable {
     if PlantedSyncBug.isOn(.pagesMixEpochs) {  // a fault that only tests switch on
       return range.truncatedThrough == earlier.range.truncatedThrough
     }
-    return range.epochs == earlier.range.epochs && range.head >= earlier.range.head
+    return incarnation == earlier.incarnation && range.epochs == earlier.range.epochs
+      && range.head >= earlier.range.head
       && range.truncatedThrough == earlier.range.truncatedThrough
   }
 }

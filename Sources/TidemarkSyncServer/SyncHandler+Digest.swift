@@ -89,7 +89,8 @@ extension SyncHandler {
       name.scope.contains(key: key, labels: labels) && access.reaches(key: key, labels: labels)
     }
     table.finish()
-    let row = DigestCache.Row(name: name, epoch: view.epoch, head: head, table: table)
+    let row = DigestCache.Row(
+      name: name, incarnation: view.incarnation, epoch: view.epoch, head: head, table: table)
     cache.insert(row)
     return row
   }
@@ -100,14 +101,16 @@ extension SyncHandler {
   ) throws(TidemarkError) -> Bool {
     // In another epoch the same offsets may be of other entries. A tombstone that was appended and
     // dropped since would not be found below.
-    let isOfEpoch = row.epoch == view.epoch && row.head <= view.range.head
+    let isOfEpoch =
+      row.incarnation == view.incarnation && row.epoch == view.epoch && row.head <= view.range.head
     guard isOfEpoch || PlantedSyncBug.isOn(.digestsOverEpochs),
       view.range.truncatedThrough <= row.head
     else { return false }
     var offset = row.head
     while offset < view.range.head {
       let found = try feed.read(FeedQuery(after: offset, through: view.range.head, limit: 1))
-      guard found.rows.isEmpty else { return false }
+      // A feed that has lost its end since the view has nothing to read on.
+      guard found.rows.isEmpty, found.through > offset else { return false }
       offset = found.through
     }
     return true
@@ -133,6 +136,7 @@ struct DigestCache: Sendable {
 
   struct Row {
     var name: Name
+    var incarnation: UInt64
     var epoch: UInt64
     /// The offset of the feed as of which the table is correct.
     var head: UInt64

@@ -82,6 +82,7 @@ final class DatabaseFeed: Feed, FeedUpkeep {
   func look(_ question: FeedQuestion) throws(TidemarkError) -> FeedView {
     let primary = try reach()
     var view = try primary.feed.look(question)
+    view.incarnation = primary.incarnation
     if let told = primary.told.withLock({ $0 }) { view.range.truncatedThrough = told }
     return view
   }

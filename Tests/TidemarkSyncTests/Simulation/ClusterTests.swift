@@ -8,6 +8,11 @@ struct ClusterTests {
     arguments: 1...60 as ClosedRange<UInt64>)
   func holds(seed: UInt64) throws { try ClusterSimulation(seed: seed).run() }
 
+  @Test("a feed that loses its end and gets it back, or not, within one call is read right")
+  func endGoesAndComes() throws {
+    for seed: UInt64 in [40_436, 40_718] { try ClusterSimulation(seed: seed).run() }
+  }
+
   @Test("everything that may befall a database happens")
   func happens() throws {
     let report = try (1...5).reduce(SyncSimulationReport()) {
