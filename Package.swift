@@ -153,7 +153,7 @@ let package = Package(
       name: "logtool-http", dependencies: ["LogtoolKit", "TidemarkHTTP"],
       path: "Tools/logtool-http", swiftSettings: strict),
     .testTarget(
-      name: "TidemarkEngineTests", dependencies: ["TidemarkEngine", "TidemarkTestKit"],
+      name: "TidemarkEngineTests", dependencies: ["CZstd", "TidemarkEngine", "TidemarkTestKit"],
       swiftSettings: relaxed),
     // Counts what a test's own thread asks of the memory, where the C library lets it.
     .target(name: "CAllocationCount", path: "Tests/CAllocationCount"),

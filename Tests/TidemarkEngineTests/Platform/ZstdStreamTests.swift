@@ -34,10 +34,10 @@ import TidemarkEngine
     var offset = 0
     while offset < source.count {
       let count = min(feed, source.count - offset)
-      try encoder.encode(try source.rawSpan.slice(offset, count), appendingTo: &file)
+      encoder.encode(try source.rawSpan.slice(offset, count), appendingTo: &file)
       offset += count
     }
-    try encoder.finish(appendingTo: &file)
+    encoder.finish(appendingTo: &file)
     return file
   }
 
