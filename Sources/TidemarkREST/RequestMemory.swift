@@ -2,7 +2,8 @@ internal import Tidemark
 internal import TidemarkEngine
 internal import TidemarkSyncProtocol
 
-/// The state of a ``RequestPeer``, in memory only: whatever is lost is asked for or sent again.
+/// The state of a ``RequestPeer``, which makes a peer of a REST back end. In memory only: whatever
+/// is lost is asked for or sent again.
 struct RequestMemory: Sendable {
   /// The batch in flight, of which some changes have an answer.
   struct Partial: Sendable {
@@ -73,6 +74,7 @@ struct RequestMemory: Sendable {
     guard !isClosed else { throw PeerError(.unavailable, "the peer is closed") }
   }
 
+  /// Assigns an offset: an even one to another writer's version, else an odd one.
   mutating func nextOffset(isOfOther: Bool = false) -> UInt64 {
     head += RequestPositions.isOfOther(head + 1) == isOfOther ? 1 : 2
     return head
@@ -82,7 +84,7 @@ struct RequestMemory: Sendable {
   /// changes to fetch, the head is put after the cursor, so that the caller pulls.
   mutating func begin(_ request: HelloRequest, canFetch: Bool) throws(PeerError) {
     try checkOpen()
-    // The back end stores no marks, so the caller's is right; it sends its batch in flight again.
+    // A back end stores no marks (a replica's last batch, with verdicts), so the caller's is right.
     if request.mark.number > marks[request.replica]?.number ?? 0 {
       setMark(request.mark, of: request.replica)
     }

@@ -188,7 +188,8 @@ struct ConflictDetector {
     }
   }
 
-  /// The verdict on a change whose base is not current; nil where the policy lets it win.
+  /// The verdict on a change whose base is not current; nil where the policy lets it win. A put
+  /// that loses is kept in the feed as history.
   private mutating func contest(_ index: Int, _ held: FeedState?, plans: Bool) -> Verdict? {
     let change = request.changes[index]
     // The key has no tombstone any more, so there is no time that the policy could compare.
@@ -208,7 +209,8 @@ struct ConflictDetector {
     }
   }
 
-  /// Adds the entry of a change that applies.
+  /// Adds the entry of a change that applies, with the labels that its key had: readers by label
+  /// learn from them that the key has left.
   private mutating func plan(_ index: Int, upon held: FeedState?) -> Verdict {
     let entry = judged.entries.count
     var planned = JudgedBatch.Entry(change: index, kind: .applies(upon: 0))

@@ -3,10 +3,11 @@ public import TidemarkEngine
 internal import TidemarkSyncProtocol
 
 extension Store {
-  /// Counts of the entries that are not synced; see ``PendingSummary`` for which count.
+  /// Counts the newest own puts and deletes that have no verdict of the peer yet; those that wait
+  /// for the user (parked, undecided) are counted apart.
   ///
   /// With a live replicator of the name this is cheap: it reads the entries written since the last
-  /// call. Else it reads the log from the peer's frontier on.
+  /// call. Else it reads the log from the first change on that was not sent.
   /// - Parameter name: of the peer. Nil counts the entries that at least one peer lacks, each once;
   ///   in a store without peers, that is all own entries.
   public func pending(for name: String? = nil) async throws(TidemarkError) -> PendingSummary {
@@ -181,7 +182,7 @@ extension HostState {
     return summary
   }
 
-  /// How many of the entries that need no decision carry each label.
+  /// How many entries carry each label, without those that wait for the user (not `goesOn`).
   mutating func pendingByLabel() throws(TidemarkError) -> [EntryLabel: Int] {
     let table = try pending()
     var sets = table.perLabelSet
@@ -231,7 +232,7 @@ public enum KeyState: Sendable, Hashable {
   case synced
   /// The key's newest entry is not synced.
   case waiting(PendingState)
-  /// The key is not replicated: it has no entry, or one that is cached, or out of the scope; or it
+  /// The key is not replicated: it has no entry, or one of class `cache` or out of the scope, or it
   /// was put and deleted before it was sent.
   case local
 }

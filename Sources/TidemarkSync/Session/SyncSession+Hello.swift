@@ -46,6 +46,7 @@ extension SyncSession {
     try compareMarks(answer.mark)
     guard range != nil else { return }
     if answer.isLeaseExpired {
+      // The peer may have dropped deletes that were not pulled yet.
       try beginResync(seenThrough: progress.cursor.offset)
     }
     if progress.scope != Self.fingerprint(of: scope) || isOfAnotherReach(answer) {
@@ -96,8 +97,8 @@ extension SyncSession {
       // If the feed has batches under this replica id, `compareMarks` takes another one.
       next.scope = Self.fingerprint(of: scope)
       next.reach = answer.reach ?? 0
-      // Entries of the old feed are adopted: sent to the new one. A comparison is needed as well,
-      // since a feed recreated from a backup lists positions of the old one.
+      // Entries of the old feed are adopted: they become own changes and are sent. A comparison is
+      // needed as well, since a feed recreated from a backup lists positions of the old one.
       if hadPeer {
         next.possiblyKnownThrough = progress.lastSent
         next.resync = Resync(
@@ -225,7 +226,8 @@ extension SyncSession {
     scope.isEverything ? 0 : scope.hash(seed: 1)
   }
 
-  /// Handles a mark that is neither that of the last batch nor of the one in flight.
+  /// Handles a mark, the peer's last batch of this replica, that is neither that of the last batch
+  /// known here nor of the one in flight.
   private func compareMarks(_ mark: ReplicaMark) throws {
     if mark.number == progress.number, mark.batchID == progress.batchID { return }
     if PlantedSyncBug.isOn(.cloneNotNoticed) {
@@ -273,7 +275,7 @@ extension SyncTransaction {
     if isFirst { return }
     progress.count(0, .none)
     progress.renamedThrough = log.head
-    // The feed may have changes under the previous id whose verdicts did not arrive.
+    // The feed may have changes up to here under the previous id, whose verdicts did not arrive.
     progress.possiblyKnownThrough = progress.lastSent
     if PlantedSyncBug.isOn(.batchLostByRename) { inFlight = nil }
     resendBatch()

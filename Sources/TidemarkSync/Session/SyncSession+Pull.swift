@@ -61,8 +61,8 @@ extension PeerView {
   /// An own change that the feed returns, and whether its verdict was known before.
   fileprivate typealias Returned = (change: LoggedChange, hadVerdict: Bool)
 
-  /// The own changes that a page returns, by index, at peers without numbered batches: positions in
-  /// the feed may be later than those of verdicts, after changes of other replicas.
+  /// The own changes that a page returns, by index, at peers without numbered batches, which may
+  /// count a batch twice that was sent again: their positions may be later than the verdicts'.
   fileprivate func ownChanges(of page: PullAnswer) throws(TidemarkError) -> [Int: Returned] {
     guard !capabilities.isNumbered else { return [:] }
     var changes: [Int: Returned] = [:]
@@ -79,7 +79,7 @@ extension PeerView {
       // Compaction may have dropped an own delete; the comparison saw that the key is gone.
       return entry.position.offset <= progress.comparedThrough.offset
     }
-    // A put that was never sent may hide an earlier own version of the key that the feed has.
+    // Below a put that was never sent there may be an own version that the feed has.
     let known =
       isUnsentPut(newest)
       ? try knownRemote(ofKey: entry.key, from: newest)
@@ -106,14 +106,15 @@ extension PeerView {
     if entry.kind == .own || entry.operation.replica == replica {
       return entry.operation.sequence
     }
-    // Only after a restore or a change of id can an own change be there under another replica id.
+    // Own changes are under another id only after a restore or a change of id: only then the peer
+    // may have some that are not known to be there (`possiblyKnownThrough`).
     guard progress.possiblyKnownThrough > 0, entry.kind != .left else { return nil }
     return try pending(in: entry)
   }
 
   /// The pending change that equals an entry of another replica: this store sent it under a
-  /// previous id, or the feed had lost it and another replica sent it again. Later versions in the
-  /// feed are based upon it. The commit time tells it from others of same content.
+  /// previous id, or the feed had lost it and another replica adopted it (`isBroughtBack`). Later
+  /// versions in the feed are based upon it. The commit time tells it from others of same content.
   fileprivate func pending(in entry: FeedEntry) throws(TidemarkError) -> UInt64? {
     var version = try log.newestChange(ofKey: entry.key)
     while let change = version, position(of: change) == nil {

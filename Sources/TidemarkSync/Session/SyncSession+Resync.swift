@@ -2,7 +2,8 @@ internal import Tidemark
 internal import TidemarkEngine
 internal import TidemarkSyncProtocol
 
-/// The state of a comparison by digest with the peer, in memory only: a crash restarts it.
+/// The state of a comparison by digest, which follows an expired lease, a restored feed or another
+/// scope. In memory only: a crash restarts it.
 struct Comparing {
   var walk = DigestWalk()
   /// The digests of what the feed is known to hold; a row's offset is its key's newest sequence.
@@ -47,7 +48,7 @@ extension SyncSession {
     }
     guard try purge(now.purged) else { return nil }
     try finishResync(at: now.walk.position)
-    // The hello reports the comparison to the peer, which renews the lease.
+    // The hello reports the comparison; with the lease the peer keeps deletes for this store again.
     range = nil
     return .helloRequest(hello())
   }
@@ -167,7 +168,7 @@ extension SyncSession {
       guard tx.progress.resync?.compares != true else { return }
       var resync = tx.progress.resync ?? Resync()
       resync.compares = true
-      // Own changes that the feed may have must be pulled before anything is sent.
+      // Own changes that the feed may have are pulled before anything is sent, from the old cursor.
       if canRead, tx.progress.isRereading || bringsBackLost { resync.keepsCursor = true }
       resync.seenThrough = min(seenThrough, tx.progress.resync?.seenThrough ?? seenThrough)
       tx.progress.resync = resync
