@@ -204,8 +204,8 @@ struct RequestMemory: Sendable {
     sent[key] = (change, change.kind == .put ? .value(change.content) : .absent)
   }
 
-  /// The operation of this store that a listed change is, as far as the changes applied since the
-  /// program started show it; nil for a change of another writer.
+  /// The operation with which this store made a change that the back end lists; nil for another
+  /// writer's, and for one that was sent before the program was started.
   mutating func own(
     _ change: RequestPage.Change, ofKey key: [UInt8], of replica: ReplicaID
   ) -> OperationID? {

@@ -70,7 +70,7 @@ package final class PeerRecords {
     (0..<bytes).map { UInt8(truncatingIfNeeded: number >> (8 * $0)) } + name
   }
 
-  /// A key's remote state, the feed's version beside another local value; and the record's place.
+  /// The feed's version of a key whose local value differs, and the sequence of its record.
   func remote(ofKey key: [UInt8]) throws(TidemarkError) -> (sequence: UInt64, state: RemoteState)? {
     guard table.has(.remoteState), let sequence = table.sequence(of: .remoteState, key: key),
       let state: RemoteState = try table.read(.remoteState, key: key)

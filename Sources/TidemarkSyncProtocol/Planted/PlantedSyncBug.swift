@@ -53,7 +53,7 @@ package enum PlantedSyncBug: String, Sendable, CaseIterable {
   case markOfAnotherTaken
   /// A change of what the authorization reaches is not noticed.
   case reachIgnored
-  /// A superseded entry is left out of a page although the reader does not get the later one.
+  /// A page omits a superseded entry though the entry that supersedes it is not for this reader.
   case supersededNeverTold
   /// The pin of a peer does not advance with verdicts: all since then counts as pending.
   case pinNotMoved

@@ -13,7 +13,7 @@ struct ClusterTests {
     for seed: UInt64 in [40_436, 40_718] { try ClusterSimulation(seed: seed).run() }
   }
 
-  @Test("everything that may befall a database happens")
+  @Test("a few seeds have calls, failovers, compactions and deaths of servers")
   func happens() throws {
     let report = try (1...5).reduce(SyncSimulationReport()) {
       try $0 + ClusterSimulation(seed: $1).run()
@@ -23,7 +23,7 @@ struct ClusterTests {
     }
   }
 
-  @Test("the same seed interleaves in the same order", arguments: [1, 2, 3] as [UInt64])
+  @Test("two runs of one seed interleave calls alike", arguments: [1, 2, 3] as [UInt64])
   func repeats(seed: UInt64) throws {
     #expect(try ClusterSimulation(seed: seed).run() == ClusterSimulation(seed: seed).run())
   }

@@ -4,8 +4,8 @@ internal import TidemarkNDJSON
 
 /// Reads the fields of a JSON message by name, one object at a time.
 ///
-/// A field that is given twice is an error; so is an unknown field in a request. To notice those,
-/// each object's fields are marked as taken when they are read.
+/// A duplicate field is an error, and so is an unknown one in a request. To find them, the fields
+/// of each object are marked when they are read.
 struct JSONFields {
   private let tape: JSONTape
   var isRequest = false

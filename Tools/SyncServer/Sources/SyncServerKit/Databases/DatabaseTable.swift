@@ -111,7 +111,7 @@ final class DatabaseTable: Sendable {
     listener.withLock { $0.call = body }
   }
 
-  /// Reports something new in a database, or a compaction.
+  /// Tells the listener that a database has new entries, or was compacted.
   func noteChange(of name: DatabaseName) { listener.withLock { $0 }.call(name) }
 
   /// How many databases are open.
