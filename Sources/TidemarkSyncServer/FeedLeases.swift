@@ -122,7 +122,10 @@ struct FeedLeases: Sendable {
   ) throws(TidemarkError) {
     for start in stride(from: 0, to: changes.count, by: Self.recordsPerStep) {
       let step = changes[start...].prefix(Self.recordsPerStep)
-      try feed.append(.feedLease, step.map { ($0.replica.bytes, $0.lease?.encoded ?? []) })
+      let records = try step.map { (row) throws(TidemarkError) in
+        (row.replica.bytes, try row.lease?.encoded() ?? [])
+      }
+      try feed.append(.feedLease, records)
       for (replica, lease) in step {
         if let lease {
           rows[replica]?.lease = lease

@@ -38,9 +38,9 @@ struct MarkRecord: StoredRecord {
   /// The record for a batch that is about to be appended after so many entries of that batch.
   static func encode(
     number: UInt64, batchID: BatchID, verdicts: [Verdict], entries: Int
-  ) -> [UInt8] {
+  ) throws(TidemarkError) -> [UInt8] {
     let mark = ReplicaMark(number: number, batchID: batchID, verdicts: verdicts)
-    return MarkRecord(entries: UInt64(entries), mark: mark).encoded
+    return try MarkRecord(entries: UInt64(entries), mark: mark).encoded()
   }
 
   /// - Parameter own: the record's position, from which those of its batch's entries follow.

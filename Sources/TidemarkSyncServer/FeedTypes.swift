@@ -187,8 +187,8 @@ package struct JudgedBatch: Sendable {
   package var hasNews: Bool { entries.contains { $0.kind != .loses } }
 
   /// The record that ends the batch; the mark is decoded from it once its position is known.
-  package var markRecord: [UInt8] {
-    MarkRecord.encode(
+  package func markRecord() throws(TidemarkError) -> [UInt8] {
+    try MarkRecord.encode(
       number: request.number, batchID: request.batchID, verdicts: verdicts, entries: entries.count)
   }
 

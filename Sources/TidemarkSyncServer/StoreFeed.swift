@@ -317,7 +317,7 @@ extension StoreFeed {
       batch = OperationBatch()
     }
     let replica = judged.request.replica
-    let record = judged.markRecord
+    let record = try judged.markRecord()
     try RecordTable.add(.feedMark, key: replica.bytes, value: record, to: &batch)
     let result = try commit(batch)
     guard result.applied == batch.count else {

@@ -175,9 +175,9 @@ struct PeerState: StoredRecord {
   static func encode(
     _ progress: PeerProgress, _ basis: PeerProgress.Basis, _ batch: OutgoingBatch?,
     _ tail: [AcknowledgedRun], _ pin: RetentionPin
-  ) -> [UInt8] {
-    pin.record(
-      before: PeerState(progress: progress, basis: basis, batch: batch, tail: tail).encoded)
+  ) throws(TidemarkError) -> [UInt8] {
+    let state = PeerState(progress: progress, basis: basis, batch: batch, tail: tail)
+    return pin.record(before: try state.encoded())
   }
 
   /// Decodes the pin's record after the pin.

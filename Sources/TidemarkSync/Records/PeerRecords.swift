@@ -98,7 +98,7 @@ package final class PeerRecords {
       try write(.peerSettled, key: key, value, into: &batch)
     }
     for sequence in progress.outbox.waiting.changed.sorted() {
-      let value = progress.outbox.waiting[sequence]?.encoded ?? []
+      let value = try progress.outbox.waiting[sequence]?.encoded() ?? []
       try write(.peerWaiting, key: key(sequence, bytes: Self.waitingBytes), value, into: &batch)
     }
     var written = basis
@@ -107,11 +107,11 @@ package final class PeerRecords {
     {
       written = PeerProgress.Basis(
         head: progress.head, epoch: progress.cursor.epoch, pending: progress.outbox.pending)
-      let bytes = written.encoded
+      let bytes = try written.encoded()
       written.note(bytes.rawSpan)
       try RecordTable.add(.peerProgress, key: name, value: bytes, to: &batch)
     }
-    let step = PeerState.encode(progress, written, outgoing, acknowledged.tail, pin)
+    let step = try PeerState.encode(progress, written, outgoing, acknowledged.tail, pin)
     try RecordTable.add(.pin, key: pinKey, value: step, to: &batch)
     return written
   }
@@ -130,10 +130,7 @@ package final class PeerRecords {
   func write(
     _ state: RemoteState, ofKey key: [UInt8], into batch: inout OperationBatch
   ) throws(TidemarkError) {
-    let value: [UInt8]
-    do { value = try state.encoded() } catch {
-      throw TidemarkError(.limitExceeded, error.reason, cause: error)
-    }
+    let value = try state.encoded(capacity: 128 + state.content.value.count)
     try RecordTable.add(.remoteState, key: key, value: value, to: &batch)
   }
 

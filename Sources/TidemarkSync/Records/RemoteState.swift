@@ -33,19 +33,12 @@ struct RemoteState: Sendable, Hashable {
 
   /// Whether the feed has no entry of the key, not even a delete.
   var isAbsent: Bool { isDeleted && entry.operation.replica == .none }
-
-  /// Varint rounds; then the entry, as in a page.
-  /// - Throws: if the entry is longer than one may be.
-  func encoded() throws(FormatError) -> [UInt8] {
-    var (state, record) = (self, FrameCursor(writing: 128 + entry.content.value.count))
-    try state.code(&record)
-    return record.out.bytes
-  }
 }
 
 extension RemoteState: StoredRecord {
   init() { self.init(.blank) }
 
+  /// Varint rounds; then the entry, as in a page.
   mutating func code(_ record: inout FrameCursor) throws(FormatError) {
     try record.varint(&rounds, atMost: 1 << 20)
     var entry = entry

@@ -291,7 +291,7 @@ extension HostState {
   }
 
   private mutating func record(_ value: BudgetLedger) throws(TidemarkError) {
-    try session().records.record(.peerBudget, value.encoded)
+    try session().records.record(.peerBudget, value.encoded())
     recordedLedger = value
   }
 }
@@ -361,7 +361,7 @@ extension HostState {
     {
       return
     }
-    try session.records.record(.peerStatus, status.encoded)
+    try session.records.record(.peerStatus, status.encoded())
     recorded = status
   }
 }

@@ -102,7 +102,7 @@ extension SyncSession {
     guard unsent.isEmpty else {
       throw UnsentChanges(entries: unsent.count, keys: unsent.prefix(100).map { Key($0) })
     }
-    try records.record(.signOut, signOut.encoded, durability: .durable)
+    try records.record(.signOut, try signOut.encoded(), durability: .durable)
   }
 
   /// Carries out the recorded sign-outs from any peer of the store.

@@ -186,7 +186,7 @@ package final class MemoryFeed: Feed, FeedUpkeep {
       try state.index.note(.change(row), at: state.log.position(of: offset))
     }
     let replica = batch.request.replica
-    entries.append(.record(.feedMark, key: replica.bytes, value: batch.markRecord))
+    entries.append(.record(.feedMark, key: replica.bytes, value: try batch.markRecord()))
     try write(entries, &state)
     return state.index.marks[replica] ?? FeedMark()
   }
@@ -199,7 +199,8 @@ package final class MemoryFeed: Feed, FeedUpkeep {
       if !writes, view.lease != nil {
         state.index.leases[replica] = lease
       } else {
-        try write([.record(.feedLease, key: replica.bytes, value: lease?.encoded ?? [])], &state)
+        let value = try lease?.encoded() ?? []
+        try write([.record(.feedLease, key: replica.bytes, value: value)], &state)
       }
     }
   }

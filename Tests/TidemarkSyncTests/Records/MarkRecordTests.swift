@@ -44,7 +44,7 @@ struct MarkRecordTests {
         verdicts += (0..<entries).map { .applied(MarkRecord.planned($0)) }
       }
       let own = Position(epoch: chance.next(), offset: 1000)
-      var bytes = MarkRecord.encode(
+      var bytes = try MarkRecord.encode(
         number: chance.next(), batchID: BatchID(chance.next()), verdicts: verdicts,
         entries: entries)
       let decoded = try MarkRecord.decode(bytes.rawSpan, at: own)
@@ -57,9 +57,18 @@ struct MarkRecordTests {
     }
   }
 
+  @Test("more verdicts than a record may have throw, and no record is cut off")
+  func tooMany() throws {
+    let verdicts = [Verdict](repeating: .aborted, count: WireLimits.rows + 1)
+    let error = #expect(throws: TidemarkError.self) {
+      try MarkRecord.encode(number: 1, batchID: BatchID(1), verdicts: verdicts, entries: 0)
+    }
+    #expect(error?.code == .limitExceeded)
+  }
+
   @Test("four thousand changes that applied take a few bytes; counts that are lies are refused")
   func bounds() throws {
-    let bytes = MarkRecord.encode(
+    let bytes = try MarkRecord.encode(
       number: 1, batchID: BatchID(1),
       verdicts: (0..<4000).map { .applied(MarkRecord.planned($0)) }, entries: 4000)
     #expect(bytes.count < 30)
@@ -78,7 +87,7 @@ struct MarkRecordTests {
   func places() throws {
     let own = Position(epoch: 1, offset: 5)
     for (entries, place) in [(3, 3), (4, 4)] as [(Int, Int)] {
-      let bytes = MarkRecord.encode(
+      let bytes = try MarkRecord.encode(
         number: 1, batchID: BatchID(1),
         verdicts: [.duplicate(MarkRecord.planned(place - 1))], entries: entries)
       let mark = try MarkRecord.decode(bytes.rawSpan, at: own)
@@ -86,7 +95,7 @@ struct MarkRecordTests {
       #expect(mark.verdicts == [.duplicate(expected)])
     }
     for (entries, place) in [(3, 4), (0, 1), (5, 1)] as [(Int, Int)] {
-      let bytes = MarkRecord.encode(
+      let bytes = try MarkRecord.encode(
         number: 1, batchID: BatchID(1),
         verdicts: [.duplicate(MarkRecord.planned(place - 1))], entries: entries)
       #expect(throws: FormatError.self) { _ = try MarkRecord.decode(bytes.rawSpan, at: own) }

@@ -65,10 +65,10 @@ struct PeerStateTests {
     let (progress, _, tail) = progress(1)
     var parts = PeerProgress.Basis(
       head: progress.head, epoch: 7, pending: progress.outbox.pending)
-    let basis = parts.encoded
+    let basis = try parts.encoded()
     parts.note(basis.rawSpan)
     let batch = OutgoingBatch(number: 1, batchID: BatchID(5), items: [])
-    let record = PeerState.encode(
+    let record = try PeerState.encode(
       progress, parts, batch, tail, RetentionPin(frontier: 3, acknowledgedThrough: 2, renewed: 77))
     var (_, rest) = try RetentionPin.split(record.rawSpan)
     var reader = ByteReader(rest.rawSpan)
@@ -90,9 +90,9 @@ struct PeerStateTests {
     let pin = RetentionPin(frontier: 3, acknowledgedThrough: 2, renewed: 77)
     var parts = PeerProgress.Basis(
       head: progress.head, epoch: 7, pending: self.progress(seed + 1).0.outbox.pending)
-    let basis = parts.encoded
+    let basis = try parts.encoded()
     parts.note(basis.rawSpan)
-    let record = PeerState.encode(progress, parts, batch, tail, pin)
+    let record = try PeerState.encode(progress, parts, batch, tail, pin)
     let (first, rest) = try RetentionPin.split(record.rawSpan)
     #expect(try RetentionPin(decoding: first.rawSpan) == pin)
     let read = try PeerState.decode(rest.rawSpan, basis: basis.rawSpan)
@@ -101,7 +101,7 @@ struct PeerStateTests {
     // A step makes no sense upon another basis.
     var other = parts
     other.pending.insert(999_999)
-    let foreign = other.encoded
+    let foreign = try other.encoded()
     #expect(throws: FormatError.self) {
       try PeerState.decode(rest.rawSpan, basis: foreign.rawSpan)
     }
@@ -149,15 +149,15 @@ struct PeerStateTests {
   }
 
   @Test("records that make no sense are refused, whatever their bytes", arguments: [1, 2, 3])
-  func hostile(seed: UInt64) {
+  func hostile(seed: UInt64) throws {
     var random = SeededGenerator(seed: seed)
     for round in 0..<2_000 as Range<UInt64> {
       let (progress, outgoing, tail) = progress(round % 40 + 1)
       var parts = PeerProgress.Basis(
         head: progress.head, epoch: 7, pending: self.progress(round % 7).0.outbox.pending)
-      var basis = parts.encoded
+      var basis = try parts.encoded()
       parts.note(basis.rawSpan)
-      var record = PeerState.encode(
+      var record = try PeerState.encode(
         progress, parts, outgoing, tail,
         RetentionPin(frontier: 3, acknowledgedThrough: 2, renewed: 77))
       for _ in 0...random.int(below: 4) {

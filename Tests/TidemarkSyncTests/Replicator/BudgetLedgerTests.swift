@@ -71,14 +71,16 @@ struct BudgetLedgerTests {
     ledger.charge(1, at: Self.noon)
     #expect(ledger.roundedUp(3200).used == 200)
     #expect(ledger.roundedUp(0).used == 101)
-    #expect(try BudgetLedger(decoding: ledger.encoded.rawSpan) == ledger)
+    let saved = try ledger.encoded()
+    #expect(try BudgetLedger(decoding: saved.rawSpan) == ledger)
     ledger.charge(.max, at: Self.noon)
     ledger.charge(.max, at: Self.noon)
     #expect(ledger.remaining(of: .max) == 0)
-    let longer = ledger.encoded + [0]
+    let bytes = try ledger.encoded()
+    let longer = bytes + [0]
     #expect(throws: FormatError.self) { try BudgetLedger(decoding: longer.rawSpan) }
-    for length in 0..<ledger.encoded.count {
-      let part = Array(ledger.encoded.prefix(length))
+    for length in 0..<bytes.count {
+      let part = Array(bytes.prefix(length))
       #expect(throws: FormatError.self) { try BudgetLedger(decoding: part.rawSpan) }
     }
   }

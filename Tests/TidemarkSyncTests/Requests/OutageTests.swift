@@ -117,10 +117,11 @@ struct OutageTests {
     (status.target, status.head, status.lastSuccess) = (target, 7, 8)
     status.scope = SyncScope(labels: ["a"], keyPrefixes: ["b/"])
     // The first version ended before the time until which a peer is left alone.
-    var bytes = Array(status.encoded.dropLast())
+    var bytes = try Array(status.encoded().dropLast())
     bytes[0] = 1
     #expect(try PeerStatus(decoding: bytes.rawSpan) == status)
     status.retryAfterEnds = 99
-    #expect(try PeerStatus(decoding: status.encoded.rawSpan) == status)
+    let saved = try status.encoded()
+    #expect(try PeerStatus(decoding: saved.rawSpan) == status)
   }
 }

@@ -8,10 +8,12 @@ package protocol StoredRecord {
 }
 
 extension StoredRecord {
-  package var encoded: [UInt8] {
-    var (value, record) = (self, FrameCursor(writing: 64))
-    // It cannot throw: what is in memory was checked when it was read or made.
-    try? value.code(&record)
+  /// - Throws: if a part of it is longer than it may be; such a record could not be read.
+  package func encoded(capacity: Int = 64) throws(TidemarkError) -> [UInt8] {
+    var (value, record) = (self, FrameCursor(writing: capacity))
+    do { try value.code(&record) } catch {
+      throw TidemarkError(.limitExceeded, error.reason, cause: error)
+    }
     return record.out.bytes
   }
 
@@ -21,7 +23,7 @@ extension StoredRecord {
     try record.finish()
   }
 
-  /// - Parameter bytes: those of ``encoded``.
+  /// - Parameter bytes: those of ``encoded(capacity:)``.
   package init(decoding bytes: RawSpan) throws(FormatError) {
     self.init()
     try decode(bytes)
