@@ -64,11 +64,9 @@ struct RequestMemory: Sendable {
   private(set) var current: [[UInt8]: RequestState] = [:]
   /// The keys of `current` that were returned to the caller, who may ask again until its next push.
   private var told: Set<[UInt8]> = []
-  /// By key, the last change that was applied, to recognise it in a list without idempotency keys.
-  private(set) var sent: [[UInt8]: (change: RequestChange, state: RequestState)] = [:]
-
-  /// By key, the alias in an answer that the store may not have stored.
-  private var named: [[UInt8]: (replica: ReplicaID, alias: Alias)] = [:]
+  /// By key, the last change that was applied, to recognise it in a list without idempotency keys,
+  /// and the alias in its answer, which the store may not have stored.
+  private var sent: [[UInt8]: (change: RequestChange, state: RequestState, alias: Alias?)] = [:]
 
   func checkOpen() throws(PeerError) {
     guard !isClosed else { throw PeerError(.unavailable, "the peer is closed") }
@@ -172,16 +170,6 @@ struct RequestMemory: Sendable {
   /// As long as the store's backoff after an outage, which one change's failures may be.
   private static let longestRest = Duration.seconds(300)
 
-  func alias(ofKey key: [UInt8], _ replica: ReplicaID) -> Alias? {
-    guard let found = named[key], found.replica == replica else { return nil }
-    return found.alias
-  }
-
-  mutating func note(_ alias: Alias?, ofKey key: [UInt8], _ replica: ReplicaID) {
-    if alias != nil, named[key] == nil, named.count >= Self.mostKeys { named = [:] }
-    named[key] = alias.map { (replica, $0) }
-  }
-
   mutating func note(_ state: RequestState?, heldBy key: [UInt8]) {
     if state != nil, current[key] == nil, current.count >= Self.mostKeys { current = [:] }
     current[key] = state
@@ -198,11 +186,21 @@ struct RequestMemory: Sendable {
     told = []
   }
 
-  mutating func note(_ change: RequestChange) {
+  mutating func note(_ change: RequestChange, _ alias: Alias?) {
     let key = change.key.bytes
     if sent[key] == nil, sent.count >= Self.mostKeys { sent = [:] }
-    sent[key] = (change, change.kind == .put ? .value(change.content) : .absent)
+    sent[key] = (change, change.kind == .put ? .value(change.content) : .absent, alias)
   }
+
+  /// - Parameter known: the alias that the store has; nil where it may not have stored one yet.
+  mutating func alias(ofKey key: [UInt8], _ known: Alias?, _ replica: ReplicaID) -> Alias? {
+    if known != nil { forgetAlias(ofKey: key) }
+    guard let last = sent[key], last.change.operation.replica == replica else { return known }
+    return known ?? last.alias
+  }
+
+  /// Forgets an alias that the store has by now, or whose record is gone.
+  mutating func forgetAlias(ofKey key: [UInt8]) { sent[key]?.alias = nil }
 
   /// The operation with which this store made a change that the back end lists; nil for another
   /// writer's, and for one that was sent before the program was started.

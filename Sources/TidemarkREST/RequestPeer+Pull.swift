@@ -74,9 +74,7 @@ extension RequestPeer {
           "what the back end has at \(Key(key)) is not known any more; give the peer `read` or "
             + "`fetch`")
       }
-      if state ?? .absent == .absent {
-        self.state.withLock { $0.note(nil, ofKey: key, request.replica) }
-      }
+      if state ?? .absent == .absent { self.state.withLock { $0.forgetAlias(ofKey: key) } }
       var entry = self.entry(key, state ?? .absent)
       entry.alias = listing?.items[key]?.alias
       entries.append(entry)
@@ -255,7 +253,7 @@ extension RequestMemory {
       let offset = nextOffset(isOfOther: own == nil)
       let position = positions.position(offset)
       // The alias of a deleted record must not be used any more.
-      if change.state == .absent { note(nil, ofKey: key, request.replica) }
+      if change.state == .absent { forgetAlias(ofKey: key) }
       if let own {
         var entry = FeedEntry(position: position, kind: .own, operation: own, key: [])
         entry.alias = change.alias

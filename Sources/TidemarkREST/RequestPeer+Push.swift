@@ -113,8 +113,9 @@ extension RequestPeer {
     let pushed = request.changes[index]
     let replica = request.replica
     if let previous, !state.withLock({ $0.isAnswered(previous, of: replica) }) { return .skipped }
-    let change = positions.request(
-      pushed, of: replica, store: request.store, alias: alias(of: pushed, request))
+    let known = request.aliases?.alias(ofKey: pushed.key)
+    let alias = state.withLock { $0.alias(ofKey: pushed.key, known, replica) }
+    let change = positions.request(pushed, of: replica, store: request.store, alias: alias)
     do {
       let outcome: RequestOutcome =
         pushed.atomicGroup == 0 || PlantedSyncBug.isOn(.groupSentInParts)
@@ -141,15 +142,6 @@ extension RequestPeer {
     }
     let held = try await ask { try await read?(change.key, alias) } ?? .absent
     return held == .absent ? .conflict(.absent) : outcome
-  }
-
-  /// The alias of a change's key: as the store has it, or by an answer that it has not stored yet.
-  private func alias(of change: PushedChange, _ request: PushRequest) -> Alias? {
-    let known = request.aliases?.alias(ofKey: change.key)
-    return state.withLock { memory in
-      if known != nil { memory.note(nil, ofKey: change.key, request.replica) }
-      return known ?? memory.alias(ofKey: change.key, request.replica)
-    }
   }
 }
 
@@ -194,7 +186,7 @@ extension RequestMemory {
     case .conflict(let state):
       if state != nil || canRead {
         note(state, heldBy: change.key.bytes)
-        if state == .absent { note(nil, ofKey: change.key.bytes, replica) }
+        if state == .absent { forgetAlias(ofKey: change.key.bytes) }
         verdict = .conflict(positions.position(nextOffset(isOfOther: true)))
       } else {
         verdict = .rejected(
@@ -218,10 +210,9 @@ extension RequestMemory {
     _ change: RequestChange, as alias: Alias?, _ index: Int, _ positions: RequestPositions
   ) -> Position {
     let replica = change.operation.replica
-    note(change)
-    note(nil, heldBy: change.key.bytes)
     let kept = change.kind == .put && !PlantedSyncBug.isOn(.aliasForgotten) ? alias : nil
-    note(kept, ofKey: change.key.bytes, replica)
+    note(change, kept)
+    note(nil, heldBy: change.key.bytes)
     partial[replica]?.aliases[index] = kept
     return positions.position(nextOffset())
   }

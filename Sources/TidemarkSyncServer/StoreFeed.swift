@@ -11,21 +11,17 @@ package final class StoreFeed: Feed, FeedUpkeep {
   /// Retained so that the store stays open; nil where only an engine was given.
   private let store: Store?
   let records: Lock<RecordTable>
-  /// Lock order: this one before `marks`.
+  /// Lock order: this one before `appending`.
   let leases: Lock<FeedLeases>
   let uploads: StoreContents
-  /// A cache of decoded marks; its lock is held while anything is appended.
-  private let marks = Lock<[ReplicaID: FeedMark]>([:])
-  /// Changed only while the lock of `marks` is held.
+  /// Held while anything is appended: entries and the records beside them.
+  private let appending = Lock(())
+  /// Changed only while `appending` is held.
   private let policies: Lock<PolicyTable>
   /// Readers of earlier pages, which can go on where they stopped.
   let readers = Lock<[FeedReader]>([])
   /// Notified by this feed's appends. Nil where the store's program may write: the engine notifies.
   private let news: Observers?
-
-  /// Most marks in the cache, and most verdicts of one of them.
-  private static let mostMarks = 1_024
-  private static let mostVerdicts = 64
 
   /// Opens the store in a directory.
   package convenience init(
@@ -70,9 +66,7 @@ package final class StoreFeed: Feed, FeedUpkeep {
     var mark = FeedMark()
     var lease: FeedLease?
     if let replica = question.replica {
-      mark = try marks.withLock { (known) throws(TidemarkError) in
-        try self.mark(of: replica, &known)
-      }
+      mark = try appending.withLock { _ throws(TidemarkError) in try self.mark(of: replica) }
       lease = leases.withLock { $0.lease(of: replica) }
     }
     let policies = policies.withLock { $0 }
@@ -88,32 +82,13 @@ package final class StoreFeed: Feed, FeedUpkeep {
     return view
   }
 
-  /// The mark of a replica; not the cached one if a store that was suspended and resumed lost it.
-  private func mark(
-    of replica: ReplicaID, _ known: inout [ReplicaID: FeedMark]
-  ) throws(TidemarkError) -> FeedMark {
-    if let mark = known[replica], try position(of: mark.position.offset) == mark.position {
-      return mark
-    }
-    let found = try records.withLock {
-      (table: inout RecordTable) throws(TidemarkError) -> FeedMark? in
+  private func mark(of replica: ReplicaID) throws(TidemarkError) -> FeedMark {
+    try records.withLock { (table: inout RecordTable) throws(TidemarkError) -> FeedMark in
       guard let value = try table.value(of: .feedMark, key: replica.bytes),
         let sequence = table.sequence(of: .feedMark, key: replica.bytes)
-      else { return nil }
+      else { return FeedMark() }
       return try FeedMark(value, at: try position(of: sequence))
     }
-    guard let found else { return FeedMark() }
-    keep(found, of: replica, &known)
-    return found
-  }
-
-  private func keep(
-    _ mark: FeedMark, of replica: ReplicaID, _ known: inout [ReplicaID: FeedMark]
-  ) {
-    known[replica] = nil
-    guard mark.mark.verdicts.count <= Self.mostVerdicts else { return }
-    if known.count >= Self.mostMarks { known = [:] }
-    known[replica] = mark
   }
 
   func hasMark(of replica: ReplicaID) -> Bool {
@@ -231,7 +206,7 @@ extension StoreFeed {
       try RecordTable.add(type, key: record.key, value: record.value, to: &batch)
     }
     let commits = batch
-    return try marks.withLock { _ throws(TidemarkError) in
+    return try appending.withLock { _ throws(TidemarkError) in
       let position = end(of: try commit(commits))
       for record in records where type == .feedPolicy {
         try policies.withLock { (policies) throws(TidemarkError) in
@@ -289,13 +264,13 @@ extension StoreFeed {
     _ judged: JudgedBatch, after view: FeedView
   ) throws(TidemarkError) -> FeedMark? {
     let replica = judged.request.replica
-    let appended = try marks.withLock { (known) throws(TidemarkError) -> FeedMark? in
-      let mark = try mark(of: replica, &known).mark
+    let appended = try appending.withLock { _ throws(TidemarkError) -> FeedMark? in
+      let mark = try mark(of: replica).mark
       guard mark.precedes(judged.request) || PlantedSyncBug.isOn(.markNotChecked),
         policies.withLock({ $0.revision }) == view.policies.revision,
         try engine.reader.bounds().epochs.last?.epoch ?? 0 == view.epoch
       else { return nil }
-      do throws(TidemarkError) { return try commit(judged, &known) } catch {
+      do throws(TidemarkError) { return try commit(judged) } catch {
         guard error.code == .conflict else { throw error }
         return nil
       }
@@ -306,9 +281,7 @@ extension StoreFeed {
     return appended
   }
 
-  private func commit(
-    _ judged: JudgedBatch, _ known: inout [ReplicaID: FeedMark]
-  ) throws(TidemarkError) -> FeedMark {
+  private func commit(_ judged: JudgedBatch) throws(TidemarkError) -> FeedMark {
     var batch = OperationBatch()
     for entry in judged.entries { try add(entry, of: judged, to: &batch) }
     batch.mayLackAttachments = PlantedSyncBug.isOn(.attachmentNotAwaited)
@@ -316,17 +289,15 @@ extension StoreFeed {
       try commit(batch)
       batch = OperationBatch()
     }
-    let replica = judged.request.replica
     let record = try judged.markRecord()
-    try RecordTable.add(.feedMark, key: replica.bytes, value: record, to: &batch)
+    try RecordTable.add(
+      .feedMark, key: judged.request.replica.bytes, value: record, to: &batch)
     let result = try commit(batch)
     guard result.applied == batch.count else {
       throw TidemarkError(
         .unknownOutcome, "the log took another number of entries than the batch has")
     }
-    let mark = try FeedMark(record, at: end(of: result))
-    keep(mark, of: replica, &known)
-    return mark
+    return try FeedMark(record, at: end(of: result))
   }
 
   /// The position of the last entry of a commit.

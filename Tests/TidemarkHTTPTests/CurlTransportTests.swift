@@ -5,27 +5,6 @@
 
   @Suite("The transport over libcurl", .timeLimit(.minutes(20)))
   struct CurlTransportTests {
-    @Test("an exchange ends once: a late cancellation leaves alone who has the connection next")
-    func endsOnce() async throws {
-      let outcome = CurlOutcome()
-      var steps: [String] = []
-      try await withCheckedThrowingContinuation { continuation in
-        outcome.expect(continuation)
-        outcome.end(.success(())) { steps.append("given back") }
-      }
-      outcome.end(.failure(CancellationError())) { steps.append("cancelled") }
-      #expect(steps == ["given back"])
-    }
-
-    @Test("an exchange that was cancelled before anybody waited for it ends for whoever does")
-    func endsBefore() async {
-      let outcome = CurlOutcome()
-      outcome.end(.failure(CancellationError())) {}
-      await #expect(throws: CancellationError.self) {
-        try await withCheckedThrowingContinuation { outcome.expect($0) }
-      }
-    }
-
     @Test("calls go on while others of the same transport are cancelled")
     func cancellations() async throws {
       let server = try SocketServer { _, connection in

@@ -13,11 +13,9 @@ struct BlobTransfer: Sendable {
   /// How many bytes the next part has. It is halved when a part fails, as that may have been too
   /// large for a call's timeout.
   private var partBytes = SyncContent.mostInlineBytes
-  /// After a part has failed, the size that parts do not grow beyond, and how many of that size
-  /// have succeeded since. After `partsUntilNextTry` larger ones are tried: each failure costs a
-  /// pause.
-  private var ceiling: (bytes: Int, parts: Int)?
-  private static let partsUntilNextTry = 16
+  /// By which part of its size the next part is larger: slowly once one has failed, as each failure
+  /// costs a pause.
+  private var growth = 1
   /// The bytes that are downloaded so far of one entry's value. A page has at most one large value.
   private var fetched: (position: Position, bytes: [UInt8])?
 
@@ -55,19 +53,14 @@ struct BlobTransfer: Sendable {
   /// Notes a part that was transferred. One that was smaller than parts are now, such as the last
   /// of a value, says nothing of larger ones.
   mutating func partWent(_ bytes: Int, in time: Duration) {
-    guard bytes >= partBytes, time < Self.quick else { return }
-    if let known = ceiling, partBytes >= known.bytes {
-      let parts = known.parts + 1
-      ceiling = parts < Self.partsUntilNextTry ? (known.bytes, parts) : nil
-      if ceiling != nil { return }
-    }
-    partBytes = min(2 * partBytes, AttachRequest.mostBytes)
+    guard bytes >= Self.wholeParts(partBytes), time < Self.quick else { return }
+    partBytes = min(partBytes + partBytes / growth, AttachRequest.mostBytes)
   }
 
   /// Notes a part that failed.
   mutating func partFailed(_ bytes: Int) {
     partBytes = Self.wholeParts(min(partBytes, bytes) / 2)
-    ceiling = (partBytes, 0)
+    growth = 24
   }
 
   /// Whether a part has enough bytes: a peer must not prolong a transfer for ever with tiny ones.

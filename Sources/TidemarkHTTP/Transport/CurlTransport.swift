@@ -1,4 +1,5 @@
 #if os(Linux)
+  internal import Tidemark
   internal import TidemarkEngine
   internal import TidemarkSyncProtocol
 
@@ -33,24 +34,29 @@
       let message = try CurlMessage(request)
       try Task.checkCancellation()
       let line = try take()
-      let outcome = CurlOutcome()
-      try await withTaskCancellationHandler {
-        try await withCheckedThrowingContinuation { continuation in
-          outcome.expect(continuation)
-          let reception = CurlReception(isHead: message.isHead, head: head, body: body)
-          line.perform(message, reception) { [weak self] result in
-            outcome.end(result) {
-              // After a failure the connection may be in the middle of a response.
-              if case .success = result { self?.giveBack(line) } else { self?.drop(line) }
-            }
+      let outcome = Lock<Result<Void, any Error>?>(nil)
+      let ended = Signal()
+      // Only the first end counts: afterwards the line may be in use for another request.
+      let end = { @Sendable [weak self] (result: Result<Void, any Error>) in
+        outcome.withLock { outcome in
+          guard outcome == nil else { return }
+          if case .success = result {
+            self?.giveBack(line)
+          } else {
+            // The connection may be in the middle of a response.
+            line.cancel()
+            self?.drop(line)
           }
+          outcome = result
         }
+        ended.raise()
+      }
+      let reception = CurlReception(isHead: message.isHead, head: head, body: body)
+      line.perform(message, reception, end)
+      try await withTaskCancellationHandler {
+        try await ended.first { outcome.withLock { $0 } }.get()
       } onCancel: {
-        // Only if it has not ended: then the line may be in use for another request already.
-        outcome.end(.failure(CancellationError())) {
-          line.cancel()
-          drop(line)
-        }
+        end(.failure(CancellationError()))
       }
     }
 
@@ -91,42 +97,6 @@
         return Array(state.busy.values)
       }
       for line in busy { line.cancel() }
-    }
-  }
-
-  /// Resumes an exchange's caller once, with the outcome that is reported first: its own, or a
-  /// cancellation.
-  final class CurlOutcome: Sendable {
-    private enum State {
-      case begun
-      case awaited(CheckedContinuation<Void, any Error>)
-      case ended(Result<Void, any Error>)
-    }
-
-    private let state = Lock(State.begun)
-
-    func expect(_ continuation: CheckedContinuation<Void, any Error>) {
-      let result = state.withLock { state -> Result<Void, any Error>? in
-        if case .ended(let result) = state { return result }
-        state = .awaited(continuation)
-        return nil
-      }
-      if let result { continuation.resume(with: result) }
-    }
-
-    /// - Parameter first: called before the caller resumes, only if this outcome is the first.
-    func end(_ result: Result<Void, any Error>, first: () -> Void) {
-      let before = state.withLock { state in
-        defer { if case .ended = state {} else { state = .ended(result) } }
-        return state
-      }
-      switch before {
-      case .begun: first()
-      case .awaited(let continuation):
-        first()
-        continuation.resume(with: result)
-      case .ended: break
-      }
     }
   }
 #endif

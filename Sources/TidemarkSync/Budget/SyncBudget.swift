@@ -115,9 +115,8 @@ extension SyncBudget {
   }
 }
 
-/// The use of a day's bytes: a record in the log, written when a further thirty-second part is
-/// begun, which it counts as a whole. So a restart does not reset the use, and records are few. Its
-/// bytes are in `HowReplicationWorks.md`.
+/// The use of a day's bytes: saved with the peer's status when a further thirty-second part is
+/// begun, which it counts as a whole. So a restart does not reset the use, and records are few.
 struct BudgetLedger: Sendable, Hashable {
   static let dayMilliseconds: UInt64 = 86_400_000
   private static let shares = 32
@@ -178,7 +177,6 @@ struct BudgetLedger: Sendable, Hashable {
 
 extension BudgetLedger: StoredRecord {
   mutating func code(_ record: inout FrameCursor) throws(FormatError) {
-    try record.version(1)
     try record.varint(&start)
     try record.varint(&back)
     try record.varint(&used)

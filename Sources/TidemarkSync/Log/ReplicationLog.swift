@@ -2,12 +2,14 @@ internal import Tidemark
 package import TidemarkEngine
 internal import TidemarkSyncProtocol
 
-/// A store's log as a session sees it: all calls that the client of replication makes to the
-/// engine.
+/// A store's log as a session sees it: entries decoded for replication, and what else it reads and
+/// writes in several places.
 package struct ReplicationLog {
-  private let engine: Engine
+  let engine: Engine
 
   package init(_ engine: Engine) { self.engine = engine }
+
+  var reader: Reader { engine.reader }
 
   // MARK: Entries
 
@@ -32,9 +34,16 @@ package struct ReplicationLog {
     try engine.reader.slot(ofKey: key.rawSpan)
   }
 
-  /// Whether a change is its key's newest entry; false if that is a touch.
-  func isNewest(_ change: LoggedChange) throws(TidemarkError) -> Bool {
-    try engine.reader.isNewest(change.sequence, ofKey: change.key.rawSpan)
+  /// A key's versions after a sequence, the newest first.
+  func versions(
+    ofKey key: [UInt8], after sequence: UInt64
+  ) throws(TidemarkError) -> [LoggedChange] {
+    var (versions, next): ([LoggedChange], LoggedChange?) = ([], try newestChange(ofKey: key))
+    while let version = next, version.sequence > sequence {
+      versions.append(version)
+      next = try change(at: version.previous)
+    }
+    return versions
   }
 
   package func content(of change: LoggedChange) throws(TidemarkError) -> SyncContent {
@@ -46,9 +55,6 @@ package struct ReplicationLog {
   ) throws(TidemarkError) -> R {
     try engine.reader.withValue(of: change.sequence) { (value, _) in body(value) }
   }
-
-  /// A reader for values of changes that are near each other in the log.
-  var values: RowReader { RowReader(engine.reader) }
 
   /// Writes a checkpoint of the records, so that the next opening has little to read.
   func list(_ records: inout RecordTable) throws(TidemarkError) {
@@ -89,23 +95,10 @@ package struct ReplicationLog {
 
   /// Whether a change's key was evicted after it, so that the change must not be sent.
   func isEvicted(_ change: LoggedChange) throws(TidemarkError) -> Bool {
-    var version = try newestChange(ofKey: change.key)
-    while let found = version, found.sequence > change.sequence {
-      if found.kind == .evict { return true }
-      version = try self.change(at: found.previous)
-    }
-    return false
+    try versions(ofKey: change.key, after: change.sequence).contains { $0.kind == .evict }
   }
 
   // MARK: Content of attachments
-
-  func hasContent(_ id: AttachmentID) throws(TidemarkError) -> Bool {
-    try engine.holdContent(of: id) != nil
-  }
-
-  func openContent(_ id: AttachmentID) throws(TidemarkError) -> AttachmentFileReader? {
-    try engine.openAttachment(id)
-  }
 
   /// The file of a content that is fetched in parts, made if there is none. Parts that an earlier
   /// process has left are verified first.
@@ -114,15 +107,6 @@ package struct ReplicationLog {
     let part = try engine.attachmentPart(of: id, for: ReplicaID.none.bytes, begins: true)
     while let part, try !part.verifyStored(most: 64 << 20) {}
     return part
-  }
-
-  /// Deletes content and records that it has to be fetched again.
-  func releaseContent(_ id: AttachmentID) throws(TidemarkError) { try engine.releaseAttachment(id) }
-
-  /// The newest entries of keys whose attachments' content this store lacks, in the order of the
-  /// log.
-  func entriesWithoutContent() throws(TidemarkError) -> [UInt64] {
-    try engine.entriesWithoutContent()
   }
 
   // MARK: Writing
@@ -138,8 +122,6 @@ package struct ReplicationLog {
     }
   }
 
-  func records() throws(TidemarkError) -> RecordTable { try RecordTable(engine.reader) }
-
   // MARK: Identity
 
   /// The replica id under which this store's entries are sent.
@@ -147,9 +129,6 @@ package struct ReplicationLog {
 
   /// Draws another replica id for entries sent from now on.
   func changeReplica() throws(TidemarkError) { try engine.changeReplica() }
-
-  /// The id of this store, which copies of it share.
-  var storeID: [UInt8] { engine.reader.storeID }
 
   /// Looks up an own change that no pulled entry has replaced. It does not retain the engine.
   var ownLookup: @Sendable (UInt64) -> PushedChange? {
@@ -160,43 +139,19 @@ package struct ReplicationLog {
 
   private func ownChange(at sequence: UInt64) throws(TidemarkError) -> PushedChange? {
     guard let change = try change(at: sequence), change.isOwn else { return nil }
-    var version = try newestChange(ofKey: change.key)
-    while let later = version, later.sequence > sequence {
-      guard later.isOwn || later.kind == .touch else { return nil }
-      version = try self.change(at: later.previous)
-    }
-    guard version?.sequence == sequence else { return nil }
+    let later = try versions(ofKey: change.key, after: sequence)
+    let first = later.isEmpty ? try newestChange(ofKey: change.key)?.sequence : later.last?.previous
+    guard later.allSatisfy({ $0.isOwn || $0.kind == .touch }), first == sequence else { return nil }
     return PushedChange(change, try content(of: change), upon: .absent)
   }
 
-  // MARK: Extent
-
-  /// About how many live keys the store has.
-  var liveKeys: Int { engine.reader.liveKeys }
-
-  /// The first sequence of the complete history: of earlier entries compaction has dropped some.
-  func historyStart() throws(TidemarkError) -> UInt64 { try engine.reader.bounds().historyFrom }
-
-  /// A value that changes when a compaction may have dropped entries.
-  var generation: LogGeneration { engine.reader.generation }
-
-  /// The pins of all other peers that have answered lately; nil for one that cannot be read.
-  func pins(besides name: [UInt8]) throws(TidemarkError) -> [RetentionPin?] {
-    try engine.livePins(butOf: name)
-  }
-
   // MARK: Surroundings
-
-  var isClosed: Bool { engine.reader.isClosed }
 
   var now: Timestamp { engine.environment.clock.now() }
 
   var monotonicNanoseconds: UInt64 { engine.environment.clock.monotonicNanoseconds() }
 
   func random() -> UInt64 { engine.environment.random.next() }
-
-  /// A secret seed for tables of keys.
-  var hashSeed: UInt64 { engine.reader.hashSeed }
 }
 
 /// An entry of the log, decoded for replication.

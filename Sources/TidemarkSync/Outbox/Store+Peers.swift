@@ -98,9 +98,7 @@ extension HostState {
     var batch = OperationBatch()
     try session().records.removeAll(isLast: isLast, into: &batch)
     try engine.commit(batch, durability: .durable)
-    status = PeerStatus()
-    recorded = nil
-    (ledger, recordedLedger) = (nil, nil)
+    forgetStatus()
     reopen()
   }
 }

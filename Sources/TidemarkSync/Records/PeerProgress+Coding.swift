@@ -4,11 +4,6 @@ package import TidemarkSyncProtocol
 /// The encoding of the progress in two parts: the *basis*, a record that seldom changes, and the
 /// *step*, a small difference to it in every commit. The bytes are in `HowReplicationWorks.md`.
 extension PeerProgress {
-  /// The id that a batch of a number has unless the step says otherwise.
-  func usualID(_ number: UInt64) -> BatchID {
-    number == 0 ? .none : BatchID(head.seed, number)
-  }
-
   /// The parts of a basis that a step refers to.
   struct Basis: Sendable, Hashable {
     var head = Head()
@@ -34,12 +29,13 @@ extension PeerProgress {
 
   /// - Parameter basis: the basis that was written last.
   mutating func code(_ record: inout FrameCursor, upon basis: Basis) throws(FormatError) {
-    // Steps do not have it, and the usual id depends on it.
+    // Steps do not have it.
     head = basis.head
-    try record.version(9)
+    try record.version(10)
     try record.varint(&cursor.offset)
     try record.difference(&furthest.offset, from: cursor.offset)
     try record.varint(&number)
+    if number > 0 { try record.u64(&batchID.bits) }
     var (frontier, batchLimit) = (outbox.frontier, outbox.batchLimit)
     try record.varint(&frontier)
     var end = record.out.count
@@ -60,7 +56,6 @@ extension PeerProgress {
     if parts != 0 { end = record.out.count }
     try record.trailing(&cursor.epoch, usually: basis.epoch)
     try record.trailing(&furthest.epoch, usually: basis.epoch)
-    try record.trailing(&batchID.bits, usually: usualID(number).bits)
     try record.trailing(&batchLimit)
     try record.trailing(&comparedThrough.epoch)
     try record.trailing(&comparedThrough.offset)
@@ -82,7 +77,7 @@ extension PeerProgress {
 
 extension PeerProgress.Basis: StoredRecord {
   mutating func code(_ record: inout FrameCursor) throws(FormatError) {
-    try record.version(9)
+    try record.version(10)
     var feed = head.feed?.bytes ?? []
     try record.bytes(&feed, atMost: ReplicaID.byteCount)
     head.feed = ReplicaID(feed)
@@ -90,7 +85,6 @@ extension PeerProgress.Basis: StoredRecord {
     try record.u64(&head.reach)
     try record.u64(&epoch)
     try head.name.code(&record)
-    try record.u64(&head.seed)
     var count = head.epochs.count
     try record.count(&count, atMost: .max, each: 9)
     for index in 0..<count {
@@ -207,12 +201,9 @@ package struct OutgoingBatch: Sendable, Hashable {
     _ record: inout FrameCursor, _ progress: PeerProgress, _ epoch: UInt64
   ) throws(FormatError) {
     try record.difference(&number, from: progress.number)
-    let usual = progress.usualID(number)
-    var bits = UInt64(items.count) << 1 | (batchID == usual ? 0 : 1)
-    try record.varint(&bits)
-    if bits & 1 != 0 { try record.u64(&batchID.bits) } else { batchID = usual }
-    let count = Int(clamping: bits >> 1)
-    guard count <= record.remaining / 2 else { throw FormatError("more changes than bytes") }
+    try record.u64(&batchID.bits)
+    var count = items.count
+    try record.count(&count, atMost: .max, each: 2)
     if record.isReading { items.reserveCapacity(count) }
     var last = progress.outbox.frontier
     let place = Position(epoch: epoch, offset: progress.cursor.offset)
@@ -254,32 +245,8 @@ extension ChangeBase {
   }
 }
 
-/// Generates batch ids from a random seed and the batch's number, so that usual ids need not be
-/// saved. Every session draws a seed, and another one before it uses a number again: equal number
-/// and id mean the same batch.
-struct BatchNaming {
-  private(set) var seed: UInt64 = 0
-  private var last: UInt64 = .max
-
-  /// The id of a batch to be formed; another one at each call.
-  /// - Parameter random: draws a seed.
-  mutating func next(_ number: UInt64, _ random: () -> UInt64) -> BatchID {
-    if number <= last { seed = random() }
-    last = number
-    return BatchID(seed, number)
-  }
-}
-
 extension BatchID {
-  /// The id of a batch of this number with this seed.
-  init(_ seed: UInt64, _ number: UInt64) {
-    var bits = seed ^ number &* 0x9e37_79b9_7f4a_7c15
-    bits = (bits ^ bits >> 30) &* 0xbf58_476d_1ce4_e5b9
-    bits = (bits ^ bits >> 27) &* 0x94d0_49bb_1331_11eb
-    // With the lowest bit set, its complement is no batch's id: it is that of the empty batch.
-    self.init((bits ^ bits >> 31) | 1)
-  }
-
-  /// The id of the empty batch that is sent instead if this one is given up.
+  /// The id of the empty batch that is sent instead if this one is given up. No other batch has it:
+  /// the lowest bit of their ids is set.
   var ofEmpty: BatchID { BatchID(~bits) }
 }

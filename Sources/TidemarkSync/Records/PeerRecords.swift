@@ -14,7 +14,7 @@ package final class PeerRecords {
   init(_ log: ReplicationLog, peer: [UInt8]) throws(TidemarkError) {
     self.log = log
     name = peer
-    table = try log.records()
+    table = try RecordTable(log.reader)
   }
 
   // MARK: Reading
@@ -171,7 +171,7 @@ package final class PeerRecords {
   /// - Parameter isLast: whether no other peer is left, so that remote states go as well.
   func removeAll(isLast: Bool, into batch: inout OperationBatch) throws(TidemarkError) {
     let kept: [(RecordType, [[UInt8]])] = [
-      (.peerProgress, [name]), (.peerStatus, [name]), (.peerBudget, [name]), (.pin, [pinKey]),
+      (.peerProgress, [name]), (.peerStatus, [name]), (.pin, [pinKey]),
       (.signOut, [name]),
       (.peerSettled, numbered(.peerSettled, bytes: Self.settledBytes).map(\.key)),
       (.peerWaiting, numbered(.peerWaiting, bytes: Self.waitingBytes).map(\.key)),
@@ -202,8 +202,7 @@ extension RecordType {
   package static let peerStatus = RecordType(rawValue: 36)
   /// The key that an alias names; the key is the peer's name with the alias.
   package static let alias = RecordType(rawValue: 37)
-  /// The bytes of a day's budget used with a peer; the key is the peer's name.
-  package static let peerBudget = RecordType(rawValue: 38)
+  // 38 meant the bytes of a day's budget once, and is not assigned again.
   /// Why an undecided own entry is not sent; the key is u64 sequence and the peer's name.
   package static let peerWaiting = RecordType(rawValue: 39)
   /// A sign-out that was begun and not finished; the key is the peer's name.
@@ -214,7 +213,7 @@ extension RecordType {
 /// with the alias, so that an alias never has two keys; its value is the key, empty if removed.
 extension PeerRecords {
   func aliases() throws(TidemarkError) -> KnownAliases {
-    let known = KnownAliases(store: log.storeID, own: log.ownLookup)
+    let known = KnownAliases(store: log.reader.storeID, own: log.ownLookup)
     guard table.has(.alias) else { return known }
     var changes = AliasChanges(upon: known)
     for name in aliasNames {

@@ -109,7 +109,8 @@ extension Replicator {
       // The next driver starts with a hello.
       try state.session().disconnect()
       try state.session().writeDown()
-      try state.recordLedger()
+      // The exact use, at the end of the replicator's work: before it is saved rounded up.
+      state.status.budget = state.ledger
       try state.recordStatus()
     }
   }

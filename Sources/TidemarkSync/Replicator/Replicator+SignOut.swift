@@ -75,9 +75,7 @@ extension HostState {
   ) throws {
     try check(owner)
     try session().beginSignOut(keeping: kept, isForced: isForced)
-    status = PeerStatus()
-    recorded = nil
-    (ledger, recordedLedger) = (nil, nil)
+    forgetStatus()
     release(owner)
   }
 }

@@ -142,7 +142,7 @@ extension Replicator {
       if asked ?? .zero > .zero {
         _ = try? await host.perform { try $0.recordRetryAfter(wait.total) }
       }
-      await countUnlessMuch()
+      await countPending(always: true)
       showWaiting(for: wait.total)
     }
     try await sleepFirmly(for: firm)

@@ -88,8 +88,6 @@ public final class Replicator: Sendable {
     var counted: UInt64 = 0
     /// The log's last entry at that time; nil before the first count.
     var countedThrough: UInt64?
-    /// Whether a count was put off, since much was written and the status has no observers.
-    var isCountDue = false
     var lastRound: Round?
   }
 
@@ -145,8 +143,8 @@ public final class Replicator: Sendable {
 
   // MARK: Status
 
-  /// The status of the replicator. Entries written since the last count of pending ones are counted
-  /// now, unless a request to the peer is in flight.
+  /// The status of the replicator. Pending entries are counted now, unless a request to the peer is
+  /// in flight.
   public var status: SyncStatus {
     countHere()
     return state.withLock { $0.status }
@@ -171,8 +169,6 @@ public final class Replicator: Sendable {
   }
 
   private static let bufferedStatuses = 16
-
-  var hasObservers: Bool { state.withLock { !$0.observers.isEmpty } }
 
   /// Changes the status and yields it to all observers.
   func change(_ body: (inout SyncStatus) -> Void) {
@@ -208,41 +204,24 @@ extension Store {
 }
 
 /// The count of pending entries in the status. It reads every entry once, at more than half of the
-/// cost of writing it: a program that writes while its server is down must not pay for a number
-/// that no observer reads.
+/// cost of writing it, so it is only made for observers, and when somebody asks for the status: a
+/// program that writes while its server is down must not pay for a number that nobody reads.
 extension Replicator {
-  /// The most entries written since the last count that are counted even without observers.
-  private static let countedUnasked: UInt64 = 1024
-
-  /// Counts the pending entries before a wait; if much was written and there is no observer, the
-  /// count is put off until there is one, or until the writers pause.
-  func countUnlessMuch() async {
-    let through = state.withLock { $0.countedThrough ?? 0 }
-    guard hasObservers || store.lastSequence &- through <= Self.countedUnasked else {
-      return state.withLock { $0.isCountDue = true }
-    }
-    await countPending(always: true)
-  }
-
-  /// Counts once a second: with observers if anything was written, without them if a count is due
-  /// and almost nothing was written.
+  /// Counts once a second if anything was written.
   func keepCounting() async throws -> Bool {
     while true {
-      let (seen, sequence) = (news.count, store.lastSequence)
+      let seen = news.count
       try await Task.sleep(for: .seconds(1))
-      let isQuiet = store.lastSequence &- sequence <= Self.countedUnasked
-      if hasObservers ? news.count != seen : isQuiet && state.withLock({ $0.isCountDue }) {
-        await countPending(always: true)
-      }
+      if news.count != seen { await countPending(always: true) }
     }
   }
 
-  /// Updates the count of pending entries in the status.
-  /// - Parameter always: even without observers, or less than a second after the last count.
+  /// Updates the count of pending entries in the status, if that has observers.
+  /// - Parameter always: even less than a second after the last count.
   func countPending(always: Bool) async {
     let now = store.engine.environment.clock.monotonicNanoseconds()
     let isDue = state.withLock { state in
-      guard always || !state.observers.isEmpty && now &- state.counted >= 1_000_000_000 else {
+      guard !state.observers.isEmpty, always || now &- state.counted >= 1_000_000_000 else {
         return false
       }
       state.counted = now
@@ -253,13 +232,12 @@ extension Replicator {
     note(pending, through: through)
   }
 
-  /// Counts on the calling thread, unless the count is current or a request is in flight.
-  func countHere() {
+  /// Counts on the calling thread, unless a request is in flight.
+  private func countHere() {
     let through = store.lastSequence
     let isDue = state.withLock { state in
-      guard let counted = state.countedThrough else { return true }
-      let isCalling = [.connecting, .pushing, .pulling].contains(state.status.phase)
-      return counted != through && !isCalling
+      state.countedThrough == nil
+        || ![.connecting, .pushing, .pulling].contains(state.status.phase)
     }
     guard isDue, let pending = try? host.performHere({ try $0.pendingSummary() }) else { return }
     note(pending, through: through)
@@ -270,7 +248,7 @@ extension Replicator {
     let isCurrent = state.withLock { state in
       // A late result must not replace one of a longer log.
       guard sequence >= min(state.countedThrough ?? 0, last) else { return false }
-      (state.countedThrough, state.isCountDue) = (sequence, false)
+      state.countedThrough = sequence
       return true
     }
     if isCurrent { change { $0.pending = pending } }

@@ -121,9 +121,8 @@ struct HostState {
   /// The peer's status for people; `recorded` is the one saved last.
   var status = PeerStatus()
   var recorded: PeerStatus?
-  /// The budget's use of the day, and the one saved last; nil until a budget needs it.
-  var ledger: BudgetLedger?
-  var recordedLedger: BudgetLedger?
+  /// The budget's use of the day; the status has what was saved of it.
+  var ledger = BudgetLedger()
   /// The batch that the budget counted last.
   var chargedBatch: BatchID?
   /// Counts repeated calls, to detect a peer that makes no progress.
@@ -176,8 +175,8 @@ struct HostState {
     if let value = try session.records.table.value(of: .peerStatus, key: session.name),
       let known = try? PeerStatus(decoding: value.rawSpan)
     {
-      status = known
-      recorded = known
+      if recorded == nil { ledger = known.budget }
+      (status, recorded) = (known, known)
       if settings == nil, !known.scope.isEverything {
         session = try newSession(Settings(scope: known.scope))
       }
@@ -247,11 +246,13 @@ extension HostState {
     guard let bytesPerDay = budget.bytesPerDay else {
       return budget.permit(on: condition, remaining: nil, until: .init(milliseconds: 0))
     }
+    // The session's opening reads the ledger.
+    _ = try session()
     let now = engine.environment.clock.now().sinceEpoch
-    var ledger = try readLedger()
-    let hasChanged = ledger.renew(now)
-    self.ledger = ledger
-    if hasChanged { try record(ledger) }
+    if ledger.renew(now) {
+      status.budget = ledger
+      try recordStatus()
+    }
     return budget.permit(
       on: condition, remaining: ledger.remaining(of: bytesPerDay),
       until: Timestamp(milliseconds: Int64(clamping: ledger.end(now))))
@@ -264,41 +265,17 @@ extension HostState {
     guard let budget, let bytesPerDay = budget.bytesPerDay else { return }
     let bytes = sent + (budget.counted == .both ? taken : 0)
     guard bytes > 0 else { return }
-    var ledger = try readLedger()
     ledger.charge(bytes, at: engine.environment.clock.now().sinceEpoch)
-    self.ledger = ledger
     let rounded = ledger.roundedUp(bytesPerDay)
-    guard let recordedLedger, recordedLedger.start == rounded.start,
-      recordedLedger.used >= rounded.used
-    else { return try record(rounded) }
-  }
-
-  /// Saves the exact use at the end of the replicator's work: other records round it up.
-  mutating func recordLedger() throws(TidemarkError) {
-    guard try session().progress.feed != nil else { return }
-    if let ledger, ledger != recordedLedger { try record(ledger) }
-  }
-
-  private mutating func readLedger() throws(TidemarkError) -> BudgetLedger {
-    if let ledger { return ledger }
-    // An unreadable ledger counts as none.
-    let read =
-      try session().records.table.value(of: .peerBudget, key: Array(name.utf8))
-      .flatMap { try? BudgetLedger(decoding: $0.rawSpan) }
-    recordedLedger = read
-    ledger = read
-    return read ?? BudgetLedger()
-  }
-
-  private mutating func record(_ value: BudgetLedger) throws(TidemarkError) {
-    try session().records.record(.peerBudget, value.encoded())
-    recordedLedger = value
+    guard status.budget.start != rounded.start || status.budget.used < rounded.used else { return }
+    status.budget = rounded
+    try recordStatus()
   }
 }
 
 /// What a store knows of a peer besides its progress, for people: a record in the log, written now
-/// and then. It is shown, and two fields are used: the scope if no replicator gives one, and the
-/// end of the peer's `Retry-After`. Its bytes are in `HowReplicationWorks.md`.
+/// and then. It is shown, and three fields are used: the scope if no replicator gives one, the end
+/// of the peer's `Retry-After`, and the budget. Its bytes are in `HowReplicationWorks.md`.
 struct PeerStatus: Sendable, Hashable {
   var target = ""
   var scope = SyncScope.everything
@@ -309,15 +286,13 @@ struct PeerStatus: Sendable, Hashable {
   var error = ""
   /// The end of the peer's `Retry-After`, before which it is not called; 0 for none.
   var retryAfterEnds: UInt64 = 0
+  /// The use of the budget's day, rounded up.
+  var budget = BudgetLedger()
 }
 
 extension PeerStatus: StoredRecord {
   mutating func code(_ record: inout FrameCursor) throws(FormatError) {
-    var version: UInt8 = 2
-    try record.u8(&version)
-    guard (1...2).contains(version) else {
-      throw FormatError("written by another version", isNewer: true)
-    }
+    try record.version(3)
     try record.text(&target)
     try scope.code(&record)
     try record.varint(&head)
@@ -325,8 +300,8 @@ extension PeerStatus: StoredRecord {
     try record.varint(&leaseEnds)
     try record.varint(&errorTime)
     try record.text(&error)
-    // Version 1 has no such field.
-    if version > 1 { try record.varint(&retryAfterEnds) }
+    try record.varint(&retryAfterEnds)
+    try budget.code(&record)
   }
 }
 
@@ -357,11 +332,13 @@ extension HostState {
     let age = status.lastSuccess - min(recorded?.lastSuccess ?? 0, status.lastSuccess)
     if let recorded, recorded.target == status.target, recorded.scope == status.scope,
       recorded.error == status.error, recorded.retryAfterEnds == status.retryAfterEnds,
-      age < Self.recordInterval
+      recorded.budget == status.budget, age < Self.recordInterval
     {
       return
     }
     try session.records.record(.peerStatus, status.encoded())
     recorded = status
   }
+
+  mutating func forgetStatus() { (status, recorded, ledger) = (PeerStatus(), nil, BudgetLedger()) }
 }

@@ -60,7 +60,7 @@ extension BatchBuilder {
 
   /// Unblocks changes whose `after` targets have their verdicts.
   mutating func release() throws(TidemarkError) {
-    for target in deferred.targets(outside: outbox.pending).sequences
+    for target in deferred.targets(outside: outbox.pending)
     where try !isOutstanding(target, with: [:]) {
       deferred.release(target)
     }

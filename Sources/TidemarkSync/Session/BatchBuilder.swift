@@ -44,8 +44,8 @@ struct BatchBuilder: PeerView {
     self.session = session
     progress = session.progress
     deferred = session.deferred
-    taken = KeyTable(seed: session.log.hashSeed)
-    values = session.log.values
+    taken = KeyTable(seed: session.log.reader.hashSeed)
+    values = RowReader(session.log.reader)
     hasRemoteStates = session.records.hasRemoteStates
     let limit = session.outbox.batchLimit
     most = min(session.limits.changes, limit == 0 ? .max : Int(clamping: limit))
@@ -160,17 +160,15 @@ struct BatchBuilder: PeerView {
   /// atomic group or `after` never are, so that the replacement waits for nothing newer than the
   /// older change, and no cycle of waiting arises.
   func newest(inPlaceOf change: LoggedChange) throws(TidemarkError) -> LoggedChange? {
-    if try log.isNewest(change) { return change }
+    if try log.reader.isNewest(change.sequence, ofKey: change.key.rawSpan) { return change }
     guard try log.slot(ofKey: change.key) != nil else { return nil }
     var candidate: LoggedChange?
-    var version = try log.newestChange(ofKey: change.key)
-    while let found = version, found.sequence > change.sequence {
-      if found.attributes.atomicGroup != 0 {
+    for version in try log.versions(ofKey: change.key, after: change.sequence) {
+      if version.attributes.atomicGroup != 0 {
         candidate = nil
-      } else if found.kind != .touch, found.attributes.after.isEmpty {
-        candidate = candidate ?? found
+      } else if version.kind != .touch, version.attributes.after.isEmpty {
+        candidate = candidate ?? version
       }
-      version = try log.change(at: found.previous)
     }
     return candidate ?? change
   }

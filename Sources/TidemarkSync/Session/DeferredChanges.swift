@@ -19,7 +19,6 @@ struct DeferredChanges {
   private(set) var successors = SequenceSet()
   /// The same, by target.
   private var successorsOf: [UInt64: SequenceSet] = [:]
-  private var targets = SequenceSet()
   /// The urgent changes, of a priority above 0, up to `lookedThrough`.
   private var priorities: [UInt64: Int64] = [:]
   private var lookedThrough: UInt64 = 0
@@ -39,16 +38,16 @@ struct DeferredChanges {
   mutating func put(_ sequence: UInt64, behind target: UInt64) {
     wanted.insert(target)
     successors.insert(sequence)
-    targets.insert(target)
     successorsOf[target, default: SequenceSet()].insert(sequence)
   }
 
   /// Targets that are not pending any more.
-  func targets(outside pending: SequenceSet) -> SequenceSet { targets.subtracting(pending) }
+  func targets(outside pending: SequenceSet) -> [UInt64] {
+    successorsOf.keys.filter { !pending.contains($0) }.sorted()
+  }
 
   /// Unblocks the changes that wait for a target, which has its verdict.
   mutating func release(_ target: UInt64) {
-    targets.remove(target)
     successors = successors.subtracting(successorsOf.removeValue(forKey: target) ?? SequenceSet())
   }
 

@@ -40,7 +40,6 @@ struct IncomingAttachments {
   private static let mostRows = 1_024
 
   private(set) var rows: [(id: AttachmentID, key: [UInt8])] = []
-  private var ids: Set<AttachmentID> = []
   /// Contents that could not be stored; they are fetched again after the next hello.
   private var failed: Set<AttachmentID> = []
   /// Contents that the peer does not have, or the authorization does not cover. They are requested
@@ -69,10 +68,9 @@ struct IncomingAttachments {
   }
 
   mutating func add(_ id: AttachmentID, _ key: [UInt8]) {
-    guard !failed.contains(id), !absent.contains(id), !ids.contains(id) else { return }
+    guard !failed.contains(id), !absent.contains(id) else { return }
     guard rows.count < Self.mostRows else { return mayLackSome = true }
-    rows.append((id, key))
-    ids.insert(id)
+    if !rows.contains(where: { $0.id == id }) { rows.append((id, key)) }
   }
 
   /// Removes the first row: its content is stored, or cannot be fetched.
@@ -80,7 +78,6 @@ struct IncomingAttachments {
     part = nil
     guard !rows.isEmpty else { return }
     let row = rows.removeFirst()
-    ids.remove(row.id)
     if hasFailed { failed.insert(row.id) }
     if isAbsent { absent.insert(row.id) }
   }
@@ -104,7 +101,7 @@ extension SyncSession {
     while isFetching, !gate.isNarrow {
       guard let row = incoming.rows.first else {
         incoming.mayLackSome = false
-        for sequence in try log.entriesWithoutContent() {
+        for sequence in try log.engine.entriesWithoutContent() {
           // The peer gives no content of entries outside of the scope.
           if let change = try log.change(at: sequence),
             scope.contains(key: change.key, labels: change.labels)
@@ -115,7 +112,7 @@ extension SyncSession {
         continue
       }
       do throws(TidemarkError) {
-        if try log.hasContent(row.id) {
+        if try log.engine.holdContent(of: row.id) != nil {
           incoming.removeFirst()
           continue
         }
@@ -152,7 +149,7 @@ extension SyncSession {
       _ = try part.finish()
       incoming.removeFirst()
     } catch {
-      guard [.noSpace, .damaged, .closed].contains(error.code), !log.isClosed else {
+      guard [.noSpace, .damaged, .closed].contains(error.code), !log.reader.isClosed else {
         throw error
       }
       incoming.removeFirst(hasFailed: true)

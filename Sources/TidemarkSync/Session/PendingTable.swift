@@ -176,13 +176,9 @@ extension PeerView {
   func isWorthSending(_ change: LoggedChange) throws(TidemarkError) -> Bool {
     guard change.kind == .delete else { return try isWithin(change) }
     if try base(of: change) != .absent { return true }
-    guard let batchInFlight else { return false }
-    var previous = change.previous
-    while previous > 0, let version = try log.change(at: previous) {
-      if batchInFlight.items.contains(where: { $0.sequence == previous }) { return true }
-      previous = version.previous
-    }
-    return false
+    guard let inFlight else { return false }
+    return try versions(from: log.change(at: change.previous)).lacking
+      .contains { inFlight.sequences.contains($0.sequence) }
   }
 }
 

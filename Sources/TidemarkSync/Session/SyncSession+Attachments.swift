@@ -33,7 +33,12 @@ extension SyncSession {
   /// restored or restarted before the batch arrived.
   func nextPartOfBatch() throws(TidemarkError) -> AttachRequest? {
     guard let inFlight, !inFlight.isGivenUp, !inFlight.lacksContent else { return nil }
-    for (change, id) in try attachments(of: inFlight) {
+    let found =
+      if let known = inFlight.attachments { known } else {
+        try attachments(of: inFlight.batch.items.map(\.sequence))
+      }
+    inFlight.attachments = found
+    for (change, id) in found {
       while !outgoing.there.contains(id) {
         guard outgoing.refused[id] == nil else {
           inFlight.lacksContent = true
@@ -48,18 +53,17 @@ extension SyncSession {
     return nil
   }
 
+  /// The puts among some changes that refer to attachments.
   private func attachments(
-    of inFlight: BatchInFlight
+    of sequences: [UInt64]
   ) throws(TidemarkError) -> [(LoggedChange, AttachmentID)] {
-    if let known = inFlight.attachments { return known }
     var found: [(LoggedChange, AttachmentID)] = []
-    for item in inFlight.batch.items {
-      guard let change = try log.change(at: item.sequence), change.kind == .put,
+    for sequence in sequences {
+      guard let change = try log.change(at: sequence), change.kind == .put,
         let id = change.attributes.attachment
       else { continue }
       found.append((change, id))
     }
-    inFlight.attachments = found
     return found
   }
 
@@ -138,7 +142,7 @@ extension SyncSession {
     outgoing.there.insert(asked.id)
     outgoing.release(asked.id)
     // A fault that only tests switch on.
-    if PlantedSyncBug.isOn(.releasedEarly) { try log.releaseContent(asked.id) }
+    if PlantedSyncBug.isOn(.releasedEarly) { try log.engine.releaseAttachment(asked.id) }
   }
 
   // MARK: After the verdict
@@ -146,16 +150,14 @@ extension SyncSession {
   /// Deletes local content that the peer has accepted with its change, if the policy is `release`
   /// and no other peer still needs it from this store.
   func releaseContent(of batch: OutgoingBatch, _ verdicts: [Verdict]) throws(TidemarkError) {
-    for (item, verdict) in zip(batch.items, verdicts) where verdict.isTaken {
-      guard let change = try log.change(at: item.sequence), change.kind == .put,
-        let id = change.attributes.attachment
-      else { continue }
+    let taken = zip(batch.items, verdicts).filter(\.1.isTaken).map(\.0.sequence)
+    for (change, id) in try attachments(of: taken) {
       outgoing.there.remove(id)
       guard attachmentPolicy.afterUpload == .release, outgoing.rows[id] == nil else { continue }
-      let others = try log.pins(besides: records.pinKey)
+      let others = try log.engine.livePins(butOf: records.pinKey)
       // An unreadable pin counts as pending.
-      let isKept = others.contains { $0?.isPending(item.sequence) ?? true }
-      if !isKept { try log.releaseContent(id) }
+      let isKept = others.contains { $0?.isPending(change.sequence) ?? true }
+      if !isKept { try log.engine.releaseAttachment(id) }
     }
   }
 
@@ -216,7 +218,7 @@ struct OutgoingAttachments {
   /// Changes whose uploads wait for room in the table.
   private var later = SequenceSet()
   /// All changes that wait for an upload.
-  private(set) var sequences = SequenceSet()
+  var sequences: SequenceSet { rows.values.reduce(into: later) { $0.formUnion($1.sequences) } }
   /// Whether changes have stopped waiting since no batch could be formed.
   var hasReleased = false
   /// The request in flight: a part, or with count 0 the question for the peer's offset.
@@ -236,7 +238,6 @@ struct OutgoingAttachments {
   }
 
   mutating func add(_ change: LoggedChange, _ id: AttachmentID) {
-    sequences.insert(change.sequence)
     guard rows[id] != nil || rows.count < Self.mostRows else {
       later.insert(change.sequence)
       return
@@ -263,12 +264,9 @@ struct OutgoingAttachments {
   /// Ends an upload; the changes that waited for it can be sent.
   mutating func release(_ id: AttachmentID) {
     if reader?.header.id == id { reader = nil }
-    guard let row = rows.removeValue(forKey: id) else { return }
-    sequences = sequences.subtracting(row.sequences)
+    guard rows.removeValue(forKey: id) != nil else { return }
     hasReleased = true
-    guard rows.isEmpty, !later.isEmpty else { return }
-    sequences = sequences.subtracting(later)
-    later = SequenceSet()
+    if rows.isEmpty { later = SequenceSet() }
   }
 
   /// The content of an attachment; nil if this store does not have it.
@@ -276,7 +274,7 @@ struct OutgoingAttachments {
     of id: AttachmentID, in log: ReplicationLog
   ) throws(TidemarkError) -> AttachmentFileReader? {
     if let reader, reader.header.id == id { return reader }
-    reader = try log.openContent(id)
+    reader = try log.engine.openAttachment(id)
     return reader
   }
 }

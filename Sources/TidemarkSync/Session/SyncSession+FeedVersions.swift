@@ -37,8 +37,8 @@ extension PeerView {
   /// and another replica sent again.
   func isMade(_ change: LoggedChange, upon remote: RemoteState) throws(TidemarkError) -> Bool {
     guard !remote.isDeleted else { return false }
-    var previous = change.previous
-    while let version = try log.change(at: previous) {
+    let (lacking, held) = try versions(from: log.change(at: change.previous))
+    for version in lacking + (held.map { [$0] } ?? []) {
       // A replica that sends a lost change again keeps its commit time.
       let mayBeIts =
         version.attributes.origin != nil || version.sequence <= progress.possiblyKnownThrough
@@ -47,8 +47,6 @@ extension PeerView {
       if mayBeIts, version.kind == .put, try log.content(of: version) == remote.content {
         return true
       }
-      if position(of: version) != nil { return false }
-      previous = version.previous
     }
     return false
   }
@@ -202,6 +200,19 @@ enum KnownRemote {
 }
 
 extension PeerView {
+  /// A version and earlier ones of its key: those that the feed lacks, the newest first, and the
+  /// one before them that it has, or had.
+  func versions(
+    from newest: LoggedChange?
+  ) throws(TidemarkError) -> (lacking: [LoggedChange], held: LoggedChange?) {
+    var (lacking, next) = ([LoggedChange](), newest)
+    while let version = next, position(of: version) == nil {
+      lacking.append(version)
+      next = try log.change(at: version.previous)
+    }
+    return (lacking, next)
+  }
+
   /// The version that the feed is known to hold at a key.
   /// - Parameter newest: the version to start from, going back; it may be the result itself.
   /// - Returns: nil if the feed is not known to have, or to have had, the key.
@@ -209,20 +220,16 @@ extension PeerView {
     ofKey key: [UInt8], from newest: LoggedChange?
   ) throws(TidemarkError) -> KnownRemote? {
     let conflicting = try conflicting(ofKey: key)
-    var version = newest
-    while let candidate = version {
-      if let position = position(of: candidate) {
-        // A remote state saved while an own change was in flight may be earlier in the feed.
-        if let conflicting, conflicting.sequence > candidate.sequence,
-          conflicting.state.position.offset >= position.offset
-        {
-          break
-        }
-        return .version(candidate, position)
-      }
-      version = try log.change(at: candidate.previous)
+    guard let held = try versions(from: newest).held, let position = position(of: held) else {
+      return conflicting.map { .conflicting($0.state) }
     }
-    return conflicting.map { .conflicting($0.state) }
+    // A remote state saved while an own change was in flight may be earlier in the feed.
+    if let conflicting, conflicting.sequence > held.sequence,
+      conflicting.state.position.offset >= position.offset
+    {
+      return .conflicting(conflicting.state)
+    }
+    return .version(held, position)
   }
 
   /// The same, as far as local state reflects it: nil if the newest change is neither pending nor
@@ -267,14 +274,10 @@ extension PeerView {
 
   /// The content that a change was made upon, the common ancestor of a three-way merge.
   func baseContent(of change: LoggedChange) throws(TidemarkError) -> SyncContent? {
-    var previous = change.previous
-    while previous > 0, let version = try log.change(at: previous) {
-      if position(of: version) != nil {
-        return version.kind == .put ? try log.content(of: version) : nil
-      }
-      previous = version.previous
+    let held = try versions(from: log.change(at: change.previous)).held
+    return try held.flatMap { (held) throws(TidemarkError) in
+      held.kind == .put ? try log.content(of: held) : nil
     }
-    return nil
   }
 }
 

@@ -59,12 +59,12 @@ extension SyncSession {
   /// Drops the positions of own changes that compaction has dropped: no change is based upon them.
   /// Positions after the cursor stay, since the feed will echo these changes.
   private func pruneSettled() throws {
-    let history = try log.historyStart()
+    let history = try log.reader.bounds().historyFrom
     guard history > prunedHistory, progress.resync == nil else { return }
     prunedHistory = history
     let unread = acknowledged.firstUnread(after: progress.cursor.offset) ?? .max
     // Two versions of a live key are asked for: its newest, and the base of a pending one.
-    let least = 2 * log.liveKeys + Self.runsUnpruned
+    let least = 2 * log.reader.liveKeys + Self.runsUnpruned
     let kept = try acknowledged.pruned(above: least) { run in
       // A long run takes no more bytes than a short one, and more time to search.
       try run.last >= min(history, unread) || run.count > Self.mostInShortRun

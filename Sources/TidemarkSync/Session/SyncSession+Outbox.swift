@@ -21,10 +21,9 @@ extension SyncSession {
       return false
     }
     let number = progress.number + 1
-    let batch = OutgoingBatch(number: number, batchID: id ?? newBatchID(number), items: draft.items)
+    let batch = OutgoingBatch(number: number, batchID: id ?? newBatchID(), items: draft.items)
     let send = { (tx: inout SyncTransaction) in
       tx.outbox = draft.outbox
-      tx.progress.seed = self.naming.seed
       tx.inFlight = BatchInFlight(batch, draft)
     }
     // A fault that only tests switch on.
@@ -100,7 +99,7 @@ struct BatchDraft {
   private let basis: (outbox: Outbox, room: SyncGate, generation: LogGeneration)
 
   init(_ session: SyncSession) throws(TidemarkError) {
-    basis = (session.outbox, session.room, session.log.generation)
+    basis = (session.outbox, session.room, session.log.reader.generation)
     var builder = BatchBuilder(session)
     try builder.run()
     (outbox, deferred) = (builder.outbox, builder.deferred)
@@ -111,7 +110,7 @@ struct BatchDraft {
   /// Whether a batch built now would be the same.
   func isCurrent(_ session: SyncSession) -> Bool {
     session.progress.resync == nil && basis.outbox == session.outbox && basis.room == session.room
-      && basis.generation == session.log.generation
+      && basis.generation == session.log.reader.generation
   }
 }
 
@@ -128,7 +127,7 @@ extension SyncSession {
     let draft = try BatchDraft(self)
     guard !draft.items.isEmpty else { return nil }
     var request = PushRequest(
-      replica: replica, number: last.number + 1, batchID: newBatchID(last.number + 1),
+      replica: replica, number: last.number + 1, batchID: newBatchID(),
       previousBatchID: last.batchID, knownHead: knownHead, reach: reach, changes: draft.changes)
     // The peer may encode this request ahead, so exactly this one is sent later.
     request.aliases = try knownAliases()
@@ -152,7 +151,8 @@ extension SyncSession {
     SyncGate(isNarrow: gate.isNarrow, leastPriority: gate.leastPriority, bytes: batchBytes)
   }
 
-  func newBatchID(_ number: UInt64) -> BatchID { naming.next(number) { log.random() } }
+  /// Random: equal number and id mean the same batch. See ``BatchID/ofEmpty`` for the lowest bit.
+  private func newBatchID() -> BatchID { BatchID(log.random() | 1) }
 }
 
 /// The batch in flight, with caches and counts that last as long as it.
@@ -184,7 +184,7 @@ package final class BatchInFlight {
 
   func keys(in log: ReplicationLog) throws(TidemarkError) -> KeyTable {
     if let knownKeys { return knownKeys }
-    var keys = KeyTable(seed: log.hashSeed)
+    var keys = KeyTable(seed: log.reader.hashSeed)
     for item in batch.items {
       if let change = try log.change(at: item.sequence) {
         keys.note(change.key, item.sequence, isSent: true)

@@ -116,17 +116,12 @@ extension PeerView {
   /// previous id, or the feed had lost it and another replica adopted it (`isBroughtBack`). Later
   /// versions in the feed are based upon it. The commit time tells it from others of same content.
   fileprivate func pending(in entry: FeedEntry) throws(TidemarkError) -> UInt64? {
-    var version = try log.newestChange(ofKey: entry.key)
-    while let change = version, position(of: change) == nil {
-      if isPending(change),
-        change.sequence <= progress.possiblyKnownThrough || change.isBroughtBack,
-        change.commitTime == entry.commitTime,
-        change.kind == (entry.kind == .put ? .put : .delete),
-        try log.content(of: change) == entry.content
-      {
-        return change.sequence
-      }
-      version = try log.change(at: change.previous)
+    for change in try versions(from: log.newestChange(ofKey: entry.key)).lacking
+    where isPending(change) && change.commitTime == entry.commitTime
+      && change.kind == (entry.kind == .put ? .put : .delete)
+    {
+      let mayBeIts = change.sequence <= progress.possiblyKnownThrough || change.isBroughtBack
+      if mayBeIts, try log.content(of: change) == entry.content { return change.sequence }
     }
     return nil
   }

@@ -104,7 +104,7 @@ extension SyncSession {
     let agreed = resync.purge == .allowed ? min(resync.lostKeys, Slot.maxSequence) : 0
     // An empty list may be a proxy's or a back end's fault, so then every delete needs a question.
     let isSuspicious = !capabilities.isNumbered && comparing?.isEmptyThere ?? false
-    let unasked = isSuspicious ? 0 : max(Self.purgedUnasked, log.liveKeys / 20)
+    let unasked = isSuspicious ? 0 : max(Self.purgedUnasked, log.reader.liveKeys / 20)
     let mayPurge = resync.evicts ? .max : unasked + Int(clamping: agreed)
     guard isRefused || keys.count <= mayPurge else {
       try commit { tx in

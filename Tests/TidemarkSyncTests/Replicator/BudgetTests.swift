@@ -91,8 +91,8 @@ struct BudgetTests {
       try await peer.wait { !$0.pushes.isEmpty }
       // The log's record of it while it is under way is what a killed program leaves.
       let record = try #require(
-        try RecordTable(store.engine.reader).value(of: .peerBudget, key: Array("home".utf8)))
-      let kept = try BudgetLedger(decoding: record.rawSpan)
+        try RecordTable(store.engine.reader).value(of: .peerStatus, key: Array("home".utf8)))
+      let kept = try PeerStatus(decoding: record.rawSpan).budget
       #expect(kept.remaining(of: 3200) <= 1200 && kept.remaining(of: 3200) > 1000)
       peer.set { $0.holdsPushes = false }
       await replicator?.wait { $0.pending.isEmpty }
@@ -221,9 +221,9 @@ struct BudgetTests {
       configuration: time.configuration(SyncBudget(bytesPerDay: 1000)))
     _ = try await replicator?.syncOnce()
     replicator = nil
-    #expect(try RecordTable(store.engine.reader).has(.peerBudget))
+    #expect(try RecordTable(store.engine.reader).has(.peerStatus))
     try await store.forget(peer: "home")
-    #expect(try !RecordTable(store.engine.reader).has(.peerBudget))
+    #expect(try !RecordTable(store.engine.reader).has(.peerStatus))
   }
 
   @Test("a peer that never answers leaves nothing of its budget in the log")
@@ -237,7 +237,7 @@ struct BudgetTests {
       configuration: time.configuration(SyncBudget(bytesPerDay: 1000)))
     #expect(await code { try await replicator?.syncOnce() } == .peerFailed)
     replicator = nil
-    #expect(try store.lastSequence == last && !RecordTable(store.engine.reader).has(.peerBudget))
+    #expect(try store.lastSequence == last && !RecordTable(store.engine.reader).has(.peerStatus))
   }
 
   @Test("without a byte a day a replicator sleeps until it may be another one")
