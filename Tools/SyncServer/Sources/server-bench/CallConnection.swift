@@ -99,59 +99,23 @@ final class CallConnection: ChannelInboundHandler, Sendable {
     context.close(promise: nil)
   }
 
+  /// More bytes than any head of the server has.
+  private static let mostHeadBytes = 4_096
+
   /// Removes an answer from the received bytes, once it is complete.
   private static func takeAnswer(_ buffer: inout ByteBuffer) -> (Int, [UInt8])? {
-    let start = buffer.getBytes(
-      at: buffer.readerIndex, length: min(AnswerHead.most, buffer.readableBytes))
-    guard let head = AnswerHead(start ?? []), buffer.readableBytes >= head.count + head.bodyLength
-    else { return nil }
-    buffer.moveReaderIndex(forwardBy: head.count)
-    let body = buffer.readBytes(length: head.bodyLength) ?? []
+    let bytes = buffer.readableBytesView.prefix(mostHeadBytes)
+    guard let end = bytes.firstRange(of: Array("\r\n\r\n".utf8)) else { return nil }
+    let head = String(decoding: bytes[..<end.lowerBound], as: UTF8.self).lowercased()
+    let lines = head.split(separator: "\r\n")
+    let length = lines.first { $0.hasPrefix("content-length:") }
+    let bodyBytes = length.flatMap { Int($0.drop { !$0.isNumber }) } ?? 0
+    let headBytes = bytes.distance(from: bytes.startIndex, to: end.upperBound)
+    guard buffer.readableBytes >= headBytes + bodyBytes else { return nil }
+    buffer.moveReaderIndex(forwardBy: headBytes)
+    let body = buffer.readBytes(length: bodyBytes) ?? []
     buffer.clear()
-    return (head.status, body)
-  }
-}
-
-/// Parses of an answer's head what the benchmark needs, without the cost of an HTTP library.
-private struct AnswerHead {
-  private(set) var status = 0
-  private(set) var bodyLength = 0
-  /// How many bytes the head has, with the empty line.
-  private(set) var count = 0
-
-  /// More bytes than any head of the server has.
-  static let most = 4096
-
-  /// - Returns: nil while the head is not complete.
-  init?(_ bytes: [UInt8]) {
-    var line = 0
-    while true {
-      guard let end = bytes[line...].firstIndex(of: UInt8(ascii: "\n")) else { return nil }
-      if end - line <= 1 {
-        count = end + 1
-        return
-      }
-      read(bytes[line..<end], isFirst: line == 0)
-      line = end + 1
-    }
-  }
-
-  private static let lengthField = Array("content-length:".utf8)
-
-  private mutating func read(_ line: ArraySlice<UInt8>, isFirst: Bool) {
-    if isFirst {
-      status = Self.number(in: line.drop { $0 != UInt8(ascii: " ") })
-    } else if line.count > Self.lengthField.count,
-      zip(line, Self.lengthField).allSatisfy({ $0 | 0x20 == $1 | 0x20 })
-    {
-      bodyLength = Self.number(in: line.dropFirst(Self.lengthField.count))
-    }
-  }
-
-  /// The first number in a line.
-  private static func number(in bytes: ArraySlice<UInt8>) -> Int {
-    let digits = UInt8(ascii: "0")...UInt8(ascii: "9")
-    return bytes.drop { !digits.contains($0) }.prefix { digits.contains($0) }
-      .reduce(0) { $0 &* 10 &+ Int($1 &- digits.lowerBound) }
+    let status = lines.first?.split(separator: " ").dropFirst().first
+    return (status.flatMap { Int($0) } ?? 0, body)
   }
 }

@@ -4,7 +4,7 @@ internal import NIOPosix
 internal import Synchronization
 internal import TidemarkSyncServer
 
-/// Measures pushes of one entry, and in comparison the engine alone and the disk.
+/// Measures pushes of one entry, and in comparison the engine alone.
 struct PushRows {
   let place: Place
   let program: String
@@ -16,9 +16,6 @@ struct PushRows {
     say(
       "| One-entry writes a second, durable | rate | of the engine | server's µs of processor |")
     say("|---|---|---|---|")
-    for threads in [1, 16, 64] {
-      row("\(threads) threads sync \(threads) files", try bare.syncs(threads))
-    }
     for clients in [1, 4, 16] {
       let engine = try bare.puts(clients, stores: 1)
       row("\(clients) writers, one store, engine alone", engine)

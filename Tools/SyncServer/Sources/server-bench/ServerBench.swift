@@ -2,8 +2,8 @@ internal import ArgumentParser
 internal import NIOCore
 internal import NIOPosix
 
-/// Measures the server over HTTP on this machine, and in the same run the engine alone and the
-/// disk: `Tools/bench server`.
+/// Measures the server over HTTP on this machine, and in the same run the engine alone:
+/// `Tools/bench server`.
 @main
 struct ServerBench: AsyncParsableCommand {
   static let configuration = CommandConfiguration(

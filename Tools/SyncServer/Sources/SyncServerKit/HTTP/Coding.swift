@@ -55,19 +55,9 @@ enum Coding: Sendable, Hashable {
 
   /// The coding of a media type, without regard to its parameters.
   init?(mediaType: Substring) {
-    // The usual spelling needs no parsing.
-    if let coding = Coding(exactly: mediaType) {
-      self = coding
-      return
-    }
-    let name = mediaType.prefix { $0 != ";" }.filter { $0 != " " && $0 != "\t" }.lowercased()
-    self.init(exactly: name[...])
-  }
-
-  private init?(exactly name: Substring) {
-    switch name {
-    case Self.frame.contentType[...]: self = .frame
-    case Self.json.contentType[...]: self = .json
+    switch mediaType.prefix(while: { $0 != ";" }).filter({ $0 != " " && $0 != "\t" }).lowercased() {
+    case Self.frame.contentType: self = .frame
+    case Self.json.contentType: self = .json
     default: return nil
     }
   }
