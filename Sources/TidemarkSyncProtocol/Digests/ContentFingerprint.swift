@@ -13,8 +13,7 @@ package import TidemarkEngine
 /// and each of the two is the seed of another one over the value. It is not cryptographic: a writer
 /// can make collisions among its own values.
 package struct ContentFingerprint: Sendable, Hashable {
-  package var low: UInt64
-  package var high: UInt64
+  package var bits: UInt128
 
   private static let lowSeed: UInt64 = 0x5449_4445_4d41_524b
   private static let highSeed: UInt64 = 0x4449_4745_5354_3132
@@ -39,14 +38,12 @@ package struct ContentFingerprint: Sendable, Hashable {
       writer.varint(attachment.length)
     }
     let head = writer.bytes.rawSpan
-    low = XXH64.hash(value, seed: XXH64.hash(head, seed: Self.lowSeed))
-    high = XXH64.hash(value, seed: XXH64.hash(head, seed: Self.highSeed))
+    let low = XXH64.hash(value, seed: XXH64.hash(head, seed: Self.lowSeed))
+    let high = XXH64.hash(value, seed: XXH64.hash(head, seed: Self.highSeed))
+    bits = UInt128(high) << 64 | UInt128(low)
   }
 
-  package init(low: UInt64, high: UInt64) {
-    self.low = low
-    self.high = high
-  }
+  package init(bits: UInt128) { self.bits = bits }
 
   /// The hash of a key, whose bytes, highest first, are the key's path in a digest.
   package static func keyHash(_ key: RawSpan) -> UInt64 { XXH64.hash(key, seed: keySeed) }

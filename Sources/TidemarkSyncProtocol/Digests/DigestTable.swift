@@ -134,9 +134,7 @@ package struct DigestTable: Sendable {
     var total = DigestSum()
     for row in found { total.add(row.fingerprint) }
     let keys = zip(found, try find(found)).map { row, state in
-      DigestKey(
-        key: state.key, position: state.position, low: row.fingerprint.low,
-        high: row.fingerprint.high)
+      DigestKey(key: state.key, position: state.position, fingerprint: row.fingerprint.bits)
     }
     return DigestPart(total: total, content: .keys(keys))
   }
@@ -181,6 +179,6 @@ package struct DigestTable: Sendable {
 extension DigestSum {
   /// Adds one key.
   package mutating func add(_ fingerprint: ContentFingerprint) {
-    self = self + DigestSum(keys: 1, low: fingerprint.low, high: fingerprint.high)
+    self = self + DigestSum(keys: 1, sum: fingerprint.bits)
   }
 }

@@ -89,7 +89,7 @@ package struct DigestWalk: Sendable {
       guard DigestTable.part(path, has: ContentFingerprint.keyHash(key.key.rawSpan)) else {
         throw PeerError(.malformed, "a key that is not in part \(Hex.text(path))")
       }
-      theirs[key.key] = ContentFingerprint(low: key.low, high: key.high)
+      theirs[key.key] = ContentFingerprint(bits: key.fingerprint)
     }
     var differences: [Difference] = []
     for row in table.rows(of: path) {

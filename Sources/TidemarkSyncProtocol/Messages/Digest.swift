@@ -23,22 +23,18 @@ public struct DigestRequest: Sendable, Hashable {
 public struct DigestSum: Sendable, Hashable {
   /// How many keys.
   public var keys: UInt64
-  /// The sum, modulo 2^128, of the keys' fingerprints: its low and its high half.
-  public var low: UInt64
-  public var high: UInt64
+  /// The sum, modulo 2^128, of the keys' fingerprints.
+  public var sum: UInt128
 
   /// A sum.
-  public init(keys: UInt64 = 0, low: UInt64 = 0, high: UInt64 = 0) {
+  public init(keys: UInt64 = 0, sum: UInt128 = 0) {
     self.keys = keys
-    self.low = low
-    self.high = high
+    self.sum = sum
   }
 
   /// The sum of two parts that have no key in common.
   public static func + (a: DigestSum, b: DigestSum) -> DigestSum {
-    let (low, carry) = a.low.addingReportingOverflow(b.low)
-    return DigestSum(
-      keys: a.keys &+ b.keys, low: low, high: a.high &+ b.high &+ (carry ? 1 : 0))
+    DigestSum(keys: a.keys &+ b.keys, sum: a.sum &+ b.sum)
   }
 }
 
@@ -49,15 +45,13 @@ public struct DigestKey: Sendable, Hashable {
   /// The position of the entry that gave it its state.
   public var position: Position
   /// The fingerprint of key and content.
-  public var low: UInt64
-  public var high: UInt64
+  public var fingerprint: UInt128
 
   /// A key.
-  public init(key: [UInt8], position: Position, low: UInt64, high: UInt64) {
+  public init(key: [UInt8], position: Position, fingerprint: UInt128) {
     self.key = key
     self.position = position
-    self.low = low
-    self.high = high
+    self.fingerprint = fingerprint
   }
 }
 

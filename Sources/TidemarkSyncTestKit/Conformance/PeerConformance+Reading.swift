@@ -115,6 +115,6 @@ extension PeerConformance {
     let fingerprint = ContentFingerprint(
       key: change.key.rawSpan, value: change.content.value.rawSpan,
       labels: change.content.labels.map(\.bytes))
-    return DigestSum(keys: 1, low: fingerprint.low, high: fingerprint.high)
+    return DigestSum(keys: 1, sum: fingerprint.bits)
   }
 }

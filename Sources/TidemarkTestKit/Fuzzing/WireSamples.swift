@@ -196,12 +196,13 @@ package enum WireSamples {
     position: at(420), range: range,
     parts: [
       DigestPart(
-        total: DigestSum(keys: 2, low: 6, high: 8),
+        total: DigestSum(keys: 2, sum: 8 << 64 | 6),
         content: .keys([
-          DigestKey(key: Array("note/1".utf8), position: at(400), low: 1, high: 3),
           DigestKey(
-            key: Array("note/3".utf8), position: Position(epoch: olderEpoch, offset: 9), low: 5,
-            high: 5),
+            key: Array("note/1".utf8), position: at(400), fingerprint: 3 << 64 | 1),
+          DigestKey(
+            key: Array("note/3".utf8), position: Position(epoch: olderEpoch, offset: 9),
+            fingerprint: 5 << 64 | 5),
         ])), DigestPart(total: DigestSum(), content: .keys([])),
     ])
 
@@ -209,9 +210,9 @@ package enum WireSamples {
     position: at(420), range: range,
     parts: [
       DigestPart(
-        total: DigestSum(keys: 3, low: .max, high: 1),
+        total: DigestSum(keys: 3, sum: 2 << 64 - 1),
         content: .sums(
-          (0..<256).map { $0 == 0x2a ? DigestSum(keys: 3, low: .max, high: 1) : DigestSum() }))
+          (0..<256).map { $0 == 0x2a ? DigestSum(keys: 3, sum: 2 << 64 - 1) : DigestSum() }))
     ])
 
   private static let error = PeerError(.busy, "try again later", retryAfter: .seconds(30))

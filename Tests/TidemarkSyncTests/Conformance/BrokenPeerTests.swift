@@ -102,7 +102,7 @@ struct BrokenPeerTests {
 
     func digest(_ request: DigestRequest) async throws -> DigestAnswer {
       var answer = try await peer.digest(request)
-      if bug == .miscounts { answer.parts[0].total.low &+= 1 }
+      if bug == .miscounts { answer.parts[0].total.sum &+= 1 }
       return answer
     }
 

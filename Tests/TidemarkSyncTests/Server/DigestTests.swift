@@ -46,9 +46,9 @@ struct DigestTests {
       case (.sums(let left), .sums(let right)):
         for i in 0..<256 where left[i] != right[i] { paths.append(path + [UInt8(i)]) }
       case (.keys(let left), .keys(let right)):
-        func entries(_ keys: [DigestKey]) -> Set<[UInt64]> { Set(keys.map { [$0.low, $0.high] }) }
+        func entries(_ keys: [DigestKey]) -> Set<UInt128> { Set(keys.map(\.fingerprint)) }
         let same = entries(left).intersection(entries(right))
-        for key in left + right where !same.contains([key.low, key.high]) { found.insert(key.key) }
+        for key in left + right where !same.contains(key.fingerprint) { found.insert(key.key) }
       default: Issue.record("one side has few keys where the other has many")
       }
     }
@@ -154,7 +154,8 @@ struct DigestTests {
     for i in 0..<2000 {
       let row = DigestTable.Row(
         hash: chance.next(),
-        fingerprint: ContentFingerprint(low: chance.next(), high: chance.next()),
+        fingerprint: ContentFingerprint(
+          bits: UInt128(chance.next()) << 64 | UInt128(chance.next())),
         offset: UInt64(i))
       small.add(row)
       large.add(row)
@@ -239,7 +240,7 @@ struct DigestTests {
     for _ in 0..<40 {
       let parts = walk.next.map { path in
         let sums = (0..<256).map { _ in
-          DigestSum(keys: 1, low: chance.next(), high: chance.next())
+          DigestSum(keys: 1, sum: UInt128(chance.next()) << 64 | UInt128(chance.next()))
         }
         return DigestPart(
           total: sums.reduce(DigestSum(), +),
@@ -269,7 +270,7 @@ struct DigestTests {
       guard table.covers(hash: hash) else { continue }
       table.add(
         DigestTable.Row(
-          hash: hash, fingerprint: ContentFingerprint(low: 1, high: 1), offset: UInt64(i)))
+          hash: hash, fingerprint: ContentFingerprint(bits: 1), offset: UInt64(i)))
     }
     table.finish()
     #expect(table.isComplete && table.paths.count == 4 && table.rowCount == 40)

@@ -246,7 +246,9 @@ struct RandomMessages {
   }
 
   private mutating func sum() -> DigestSum {
-    flip() ? DigestSum() : DigestSum(keys: max(1, number()), low: number(), high: number())
+    flip()
+      ? DigestSum()
+      : DigestSum(keys: max(1, number()), sum: UInt128(number()) << 64 | UInt128(number()))
   }
 
   /// In order, and none within another.
@@ -270,7 +272,9 @@ struct RandomMessages {
       ? .sums((0..<256).map { _ in sum() })
       : .keys(
         many(20) {
-          DigestKey(key: $0.key(), position: $0.position(), low: $0.number(), high: $0.number())
+          DigestKey(
+            key: $0.key(), position: $0.position(),
+            fingerprint: UInt128($0.number()) << 64 | UInt128($0.number()))
         })
     return DigestPart(total: sum(), content: content)
   }

@@ -191,13 +191,11 @@ extension DigestPart {
       return
     }
     var keys: [DigestKey] = if case .keys(let keys) = content { keys } else { [] }
-    let blank = DigestKey(key: [], position: .beginning, low: 0, high: 0)
+    let blank = DigestKey(key: [], position: .beginning, fingerprint: 0)
     try v.list("keys", &keys, blank, count: 0...rows, each: 20) { (row, v) throws(FormatError) in
       try v.key(&row.key)
       try v.nextPosition("position", &row.position)
-      var print = WireFingerprint(low: row.low, high: row.high)
-      try v.value("sum", &print)
-      (row.low, row.high) = (print.low, print.high)
+      try v.value("sum", &row.fingerprint)
     }
     rows -= keys.count
     content = .keys(keys)
@@ -208,11 +206,9 @@ extension DigestSum: WirePart {
   mutating func visit(_ v: inout WireVisitor) throws(FormatError) {
     try v.number("keys", &keys, in: 0...UInt64.max)
     guard keys > 0 else {
-      guard low == 0, high == 0 else { throw FormatError("a sum over no keys") }
+      guard sum == 0 else { throw FormatError("a sum over no keys") }
       return
     }
-    var print = WireFingerprint(low: low, high: high)
-    try v.value("sum", &print)
-    (low, high) = (print.low, print.high)
+    try v.value("sum", &sum)
   }
 }

@@ -67,29 +67,26 @@ extension ReplicaID: WireValue {
   init?(wireText text: [UInt8]) { self.init(String(decoding: text, as: UTF8.self)) }
 }
 
-/// The 128 bits of a fingerprint or of a sum of them.
-struct WireFingerprint: WireValue {
-  var low: UInt64
-  var high: UInt64
-
-  init(low: UInt64, high: UInt64) { (self.low, self.high) = (low, high) }
-
+/// The bits of a fingerprint or of a sum of them.
+extension UInt128: WireValue {
   mutating func code(_ frame: inout FrameCursor) throws(FormatError) {
+    var (low, high) = (UInt64(truncatingIfNeeded: self), UInt64(truncatingIfNeeded: self >> 64))
     try frame.u64(&low)
     try frame.u64(&high)
+    self = UInt128(high) << 64 | UInt128(low)
   }
 
-  /// Thirty-two hexadecimal digits, the high half first.
+  /// Thirty-two hexadecimal digits.
   func appendText(to text: inout [UInt8]) {
-    high.appendText(to: &text)
-    low.appendText(to: &text)
+    UInt64(truncatingIfNeeded: self >> 64).appendText(to: &text)
+    UInt64(truncatingIfNeeded: self).appendText(to: &text)
   }
 
   init?(wireText text: [UInt8]) {
     guard text.count == 32, let high = UInt64(hexadecimal: text[..<16]),
       let low = UInt64(hexadecimal: text[16...])
     else { return nil }
-    self.init(low: low, high: high)
+    self = UInt128(high) << 64 | UInt128(low)
   }
 }
 
