@@ -168,21 +168,11 @@ public struct WebTokenSettings: Sendable {
 
     /// Decodes base64url without padding, as RFC 7515 has it.
     private static func bytes(_ part: ArraySlice<UInt8>) -> [UInt8]? {
-      var bytes: [UInt8] = []
-      var bits: UInt32 = 0
-      for (index, byte) in part.enumerated() {
-        switch byte {
-        case UInt8(ascii: "A")...UInt8(ascii: "Z"): bits = bits << 6 | UInt32(byte - 65)
-        case UInt8(ascii: "a")...UInt8(ascii: "z"): bits = bits << 6 | UInt32(byte - 71)
-        case UInt8(ascii: "0")...UInt8(ascii: "9"): bits = bits << 6 | UInt32(byte + 4)
-        case UInt8(ascii: "-"): bits = bits << 6 | 62
-        case UInt8(ascii: "_"): bits = bits << 6 | 63
-        default: return nil
-        }
-        // The first of four characters completes no byte, each other one does.
-        if index % 4 > 0 { bytes.append(UInt8(truncatingIfNeeded: bits >> (6 - index % 4 * 2))) }
-      }
-      return part.count % 4 == 1 ? nil : bytes
+      guard !part.contains(where: "+/=".utf8.contains) else { return nil }
+      let text = String(decoding: part, as: UTF8.self)
+        .replacing("-", with: "+").replacing("_", with: "/")
+      let padding = String(repeating: "=", count: (4 - part.count % 4) % 4)
+      return Data(base64Encoded: text + padding).map { [UInt8]($0) }
     }
   }
 #else

@@ -44,7 +44,7 @@ extension SyncService {
     if let outcome = await waiter.outcome() { return try outcome.get() }
     var vain = nothing
     vain.time = .now
-    waiters.remember(vain, of: name, since: waiter.lastLook)
+    waiters.remember(vain, of: name, since: waiter.lastLook ?? 0)
     return nothing.reply
   }
 
@@ -57,26 +57,30 @@ extension SyncService {
 
   /// Answers the woken long polls of a database, a slice at a time, until none is left.
   func answerWoken(_ name: DatabaseName) async {
-    while true {
-      let slice = waiters.takeWoken(name, most: limits.wokenAtOnce)
-      if slice.isEmpty { return }
-      let change = waiters.lastChange(of: name)
-      do throws(Problem) {
-        let looks: [Look] = try await pool.run(
-          name.description, .pulls,
-          finishing: { [self] (finish) throws(Problem) in
-            let lease = try databases.lease(name, mayCreate: false)
-            var last: StagedAnswer?
-            let looks = slice.map { look(for: $0, lease, &last) }
-            // One sync is enough: the other answers have nothing later than the last one's end.
-            settler.settle(last, lease, of: name) { settled in
-              finish(settled.map { looks })
-            }
-          })
-        for (waiter, look) in zip(slice, looks) { finish(waiter, look, since: change) }
-      } catch {
-        for waiter in slice { finish(waiter, .failed(error), since: change) }
+    while case let woken = waiters.takeWoken(name), !woken.isEmpty {
+      for start in stride(from: 0, to: woken.count, by: limits.wokenAtOnce) {
+        await answer(Array(woken[start...].prefix(limits.wokenAtOnce)), name)
       }
+    }
+  }
+
+  private func answer(_ slice: [PullWaiter], _ name: DatabaseName) async {
+    let change = waiters.lastChange(of: name)
+    do throws(Problem) {
+      let looks: [Look] = try await pool.run(
+        name.description, .pulls,
+        finishing: { [self] (finish) throws(Problem) in
+          let lease = try databases.lease(name, mayCreate: false)
+          var last: StagedAnswer?
+          let looks = slice.map { look(for: $0, lease, &last) }
+          // One sync is enough: the other answers have nothing later than the last one's end.
+          settler.settle(last, lease, of: name) { settled in
+            finish(settled.map { looks })
+          }
+        })
+      for (waiter, look) in zip(slice, looks) { finish(waiter, look, since: change) }
+    } catch {
+      for waiter in slice { finish(waiter, .failed(error), since: change) }
     }
   }
 
@@ -98,17 +102,16 @@ extension SyncService {
   }
 
   private func finish(_ waiter: PullWaiter, _ look: Look, since change: UInt64) {
+    // Also one that is over is not looked for again.
+    waiter.note(lookedThrough: waiter.lookedThrough, at: change)
     switch look {
     case .answered(let reply): waiter.finish(.success(reply))
-    case .nothing(let through):
-      waiter.note(lookedThrough: through, at: change)
-      waiters.keepWaiting(waiter, since: change)
+    case .nothing(let through): waiter.note(lookedThrough: through, at: change)
     case .failed(let problem):
       // If the server is busy, a long poll waits on rather than fails.
       guard problem.error.kind == .busy || problem.error == Problem.noRoom.error else {
         return waiter.finish(.failure(problem))
       }
-      waiters.keepWaiting(waiter, since: change)
       let pause = problem.error.retryAfter ?? .seconds(1)
       Task {
         try? await Task.sleep(for: pause)

@@ -6,16 +6,14 @@ final class PullWaiter: Sendable {
   /// The end of a wait.
   typealias Outcome = Result<Reply, Problem>
 
-  private enum State {
-    case waiting(CheckedContinuation<Outcome?, Never>?)
-    case over(Outcome?)
-  }
-
   let question: VainPull.Question
   let database: DatabaseName
-  private let state = Mutex(State.waiting(nil))
-  /// The position up to which nothing was found, and the number of the database's last change then.
-  private let looked: Mutex<(through: Position, change: UInt64)>
+  private let outcomes: AsyncStream<Outcome?>
+  private let continuation: AsyncStream<Outcome?>.Continuation
+  private let hasEnded = Atomic(false)
+  /// The position up to which nothing was found, and the number of the database's last change when
+  /// it was looked for; nil where it must be looked for again.
+  private let looked: Mutex<(through: Position, change: UInt64?)>
 
   init(
     _ question: VainPull.Question, _ database: DatabaseName, lookedThrough: Position,
@@ -24,19 +22,22 @@ final class PullWaiter: Sendable {
     self.question = question
     self.database = database
     looked = Mutex((lookedThrough, change))
+    (outcomes, continuation) = AsyncStream.makeStream()
   }
 
   var caller: String { question.caller }
   var lookedThrough: Position { looked.withLock { $0.through } }
-  var lastLook: UInt64 { looked.withLock { $0.change } }
+  var lastLook: UInt64? { looked.withLock { $0.change } }
 
-  /// Notes that nothing was found up to a position.
+  /// Notes a look, which has found nothing up to a position.
   func note(lookedThrough: Position, at change: UInt64) {
     looked.withLock { $0 = (lookedThrough, change) }
   }
 
+  func mustLook() { looked.withLock { $0.change = nil } }
+
   /// Whether it has an outcome, and does not wait any more.
-  var isOver: Bool { state.withLock { if case .over = $0 { true } else { false } } }
+  var isOver: Bool { hasEnded.load(ordering: .acquiring) }
 
   /// Ends the wait with an empty answer.
   func end() { finish(nil) }
@@ -44,27 +45,13 @@ final class PullWaiter: Sendable {
   /// Ends the wait with an outcome; only the first one counts.
   /// - Parameter outcome: nil for the empty answer.
   func finish(_ outcome: Outcome?) {
-    let continuation = state.withLock { state -> CheckedContinuation<Outcome?, Never>? in
-      guard case .waiting(let continuation) = state else { return nil }
-      state = .over(outcome)
-      return continuation
-    }
-    continuation?.resume(returning: outcome)
+    if !hasEnded.exchange(true, ordering: .acquiringAndReleasing) { continuation.yield(outcome) }
   }
 
   /// Waits for the outcome; nil for the empty answer. Must be called only once.
   func outcome() async -> Outcome? {
-    await withCheckedContinuation { continuation in
-      let known = state.withLock { state -> Outcome?? in
-        switch state {
-        case .over(let outcome): return .some(outcome)
-        case .waiting:
-          state = .waiting(continuation)
-          return nil
-        }
-      }
-      if let known { continuation.resume(returning: known) }
-    }
+    for await outcome in outcomes { return outcome }
+    return nil
   }
 }
 

@@ -4,38 +4,20 @@
 final class Waiters: Sendable {
   /// The pulls that wait for one database.
   private struct Row {
-    /// Pulls that have read up to the last change, and those that must read again.
-    var fresh: [ObjectIdentifier: PullWaiter] = [:]
-    var woken: [ObjectIdentifier: PullWaiter] = [:]
-    /// Pulls for which the database is being read.
-    var taken: [ObjectIdentifier: PullWaiter] = [:]
-    /// Whether a task answers the woken pulls.
+    var pulls: [ObjectIdentifier: PullWaiter] = [:]
+    /// Whether a task answers those that have not looked since the last change.
     var isAnswered = false
     /// Pulls that have ended with an empty answer, with no change since.
     var inVain: [VainPull.Question: VainPull] = [:]
 
-    var isEmpty: Bool {
-      fresh.isEmpty && woken.isEmpty && taken.isEmpty && !isAnswered && inVain.isEmpty
-    }
+    var isEmpty: Bool { pulls.isEmpty && !isAnswered && inVain.isEmpty }
 
-    /// Wakes all pulls after a change.
-    /// - Returns: whether the caller must begin to answer them, and how many remembered pulls were
-    ///   dropped.
-    mutating func wake() -> (begins: Bool, forgotten: Int) {
-      let forgotten = inVain.count
-      inVain = [:]
-      if woken.isEmpty {
-        swap(&woken, &fresh)
-      } else {
-        woken.merge(fresh) { $1 }
-        fresh = [:]
-      }
-      let begins = !isAnswered && !woken.isEmpty
-      if begins { isAnswered = true }
-      return (begins, forgotten)
+    /// - Returns: whether the caller must begin to answer pulls.
+    mutating func begin() -> Bool {
+      guard !isAnswered, !pulls.isEmpty else { return false }
+      isAnswered = true
+      return true
     }
-
-    var all: [PullWaiter] { [fresh, woken, taken].flatMap { $0.values.map { $0 } } }
   }
 
   private struct State {
@@ -75,7 +57,7 @@ final class Waiters: Sendable {
   func add(_ pull: PullWaiter) -> Bool {
     state.withLock { state in
       guard !state.isEnding, count(pull, &state) else { return false }
-      state.change(pull.database) { $0.fresh[ObjectIdentifier(pull)] = pull }
+      state.change(pull.database) { $0.pulls[ObjectIdentifier(pull)] = pull }
       return true
     }
   }
@@ -92,12 +74,7 @@ final class Waiters: Sendable {
   func remove(_ waiter: PullWaiter) { state.withLock { Self.remove(waiter, &$0) } }
 
   private static func remove(_ waiter: PullWaiter, _ state: inout State) {
-    state.change(waiter.database) { row in
-      let id = ObjectIdentifier(waiter)
-      row.fresh[id] = nil
-      row.woken[id] = nil
-      row.taken[id] = nil
-    }
+    state.change(waiter.database) { $0.pulls[ObjectIdentifier(waiter)] = nil }
     state.count -= 1
     let left = state.byCaller[waiter.caller, default: 1] - 1
     state.byCaller[waiter.caller] = left > 0 ? left : nil
@@ -105,7 +82,7 @@ final class Waiters: Sendable {
 
   /// Ends all long polls with empty answers.
   func end() {
-    for waiter in state.withLock({ $0.rows.values.flatMap(\.all) }) { waiter.end() }
+    for waiter in state.withLock({ $0.rows.values.flatMap(\.pulls.values) }) { waiter.end() }
   }
 
   /// Ends all long polls, and refuses others from then on.
@@ -122,61 +99,35 @@ final class Waiters: Sendable {
   }
 
   /// Notes a change of a database, and wakes its pulls.
-  /// - Returns: whether the caller must answer them: by ``takeWoken(_:most:)``, until it returns
-  ///   none.
+  /// - Returns: whether the caller must answer them: by ``takeWoken(_:)``, until it returns none.
   func wake(_ database: DatabaseName) -> Bool {
     state.withLock { state in
       state.changes += 1
       state.lastChange[database] = state.changes
-      guard state.rows[database] != nil else { return false }
-      let (begins, forgotten) = state.change(database) { $0.wake() }
-      state.inVain -= forgotten
-      return begins
+      guard let row = state.rows[database] else { return false }
+      state.inVain -= row.inVain.count
+      return state.change(database) { row in
+        row.inVain = [:]
+        return row.begin()
+      }
     }
   }
 
   /// Wakes one pull: the database changed between its read and its wait, or its read failed.
   /// - Returns: as ``wake(_:)``.
   func wake(_ pull: PullWaiter) -> Bool {
-    state.withLock { state in
-      state.change(pull.database) { row in
-        let id = ObjectIdentifier(pull)
-        guard row.fresh.removeValue(forKey: id) != nil else { return false }
-        row.woken[id] = pull
-        defer { row.isAnswered = true }
-        return !row.isAnswered
-      }
-    }
+    pull.mustLook()
+    return state.withLock { $0.change(pull.database) { $0.begin() } }
   }
 
-  /// Takes some woken pulls, to answer them or to return them by `keepWaiting`.
-  func takeWoken(_ database: DatabaseName, most: Int) -> [PullWaiter] {
+  /// The pulls that have not looked since the last change, for a task that answers them.
+  func takeWoken(_ database: DatabaseName) -> [PullWaiter] {
     state.withLock { state in
-      state.change(database) { row in
-        let taken = row.woken.prefix(most)
-        for (id, pull) in taken {
-          row.woken[id] = nil
-          row.taken[id] = pull
-        }
-        if taken.isEmpty { row.isAnswered = false }
-        return taken.map(\.value)
-      }
-    }
-  }
-
-  /// Returns a taken pull that has found nothing.
-  /// - Parameter change: the number of the database's last change before the read.
-  func keepWaiting(_ pull: PullWaiter, since change: UInt64) {
-    state.withLock { state in
-      let isFresh = state.lastChange[pull.database] ?? 0 == change
-      state.change(pull.database) { row in
-        // It may have ended meanwhile, and been removed.
-        guard row.taken.removeValue(forKey: ObjectIdentifier(pull)) != nil else { return }
-        if isFresh {
-          row.fresh[ObjectIdentifier(pull)] = pull
-        } else {
-          row.woken[ObjectIdentifier(pull)] = pull
-        }
+      let last = state.lastChange[database] ?? 0
+      return state.change(database) { row in
+        let woken = row.pulls.values.filter { $0.lastLook.map { $0 < last } ?? true }
+        if woken.isEmpty { row.isAnswered = false }
+        return woken
       }
     }
   }
