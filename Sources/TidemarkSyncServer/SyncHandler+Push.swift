@@ -45,9 +45,7 @@ extension SyncHandler {
     }
     end.lease = view.lease
     // The range has the mark, so that the answer waits for the mark's sync also after a repetition.
-    return PushAnswer(
-      mark: mark.mark, range: range(end, through: mark.position.offset),
-      current: try current(of: request, mark.mark, view, access))
+    return PushAnswer(mark: mark.mark, range: range(end, through: mark.position.offset))
   }
 
   private func isTurn(of request: PushRequest, _ mark: FeedMark) -> Bool {

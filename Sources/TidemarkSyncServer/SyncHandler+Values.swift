@@ -62,33 +62,6 @@ extension SyncHandler {
     return try feed.values(at: offsets)
   }
 
-  /// Longest value that an answer to a push contains for a conflict.
-  private static let bytesWithVerdict = 4_096
-  /// Most bytes of such values in an answer.
-  private static let bytesWithVerdicts = 256 << 10
-
-  /// The entries that changes of a batch conflicted with or lost to, so that the writer need not
-  /// ask for them: those that are small, and still current in the view.
-  func current(
-    of request: PushRequest, _ mark: ReplicaMark, _ view: FeedView, _ access: SyncAccess
-  ) throws -> [FeedEntry] {
-    guard mark.number == request.number, mark.batchID == request.batchID else { return [] }
-    var keys: [[UInt8]] = []
-    var states: [FeedState?] = []
-    var seen: Set<[UInt8]> = []
-    for (index, verdict) in mark.verdicts.enumerated() where index < view.states.count {
-      guard let state = view.states[index], state.head.valueLength <= Self.bytesWithVerdict,
-        verdict == .conflict(state.position) || verdict == .lost(state.position),
-        seen.insert(request.changes[index].key).inserted
-      else { continue }
-      keys.append(request.changes[index].key)
-      states.append(state)
-    }
-    return try entries(
-      ofKeys: keys, states, most: Self.bytesWithVerdicts, access, takesBlobs: false
-    ).entries
-  }
-
   private func entry(
     ofKey key: [UInt8], _ state: FeedState?, _ values: [UInt64: [UInt8]], _ access: SyncAccess,
     _ takesBlobs: Bool

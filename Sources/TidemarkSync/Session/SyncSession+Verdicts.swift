@@ -4,9 +4,7 @@ internal import TidemarkSyncProtocol
 
 extension SyncSession {
   /// Handles a mark, which has the peer's verdicts on the batch in flight if it is that batch's.
-  /// - Parameter current: the feed's versions of keys in conflict, if they are small enough for the
-  ///   answer.
-  func settle(_ mark: ReplicaMark, _ current: [FeedEntry] = []) throws {
+  func settle(_ mark: ReplicaMark) throws {
     // The next hello handles a mark of another batch.
     guard let inFlight, mark.number == inFlight.batch.number else { return }
     let batch = inFlight.batch
@@ -19,7 +17,6 @@ extension SyncSession {
     let judged = try judgeAliases(batch, mark, sent)
     let verdicts = judged.verdicts
     let end = endOfBatch(verdicts)
-    let there = Dictionary(current.map { ($0.key, $0) }) { $1 }
     // A peer that numbers batches repeats the verdicts until the next batch, whose durable commit
     // saves them too.
     let isRepeated = capabilities.isNumbered
@@ -37,7 +34,7 @@ extension SyncSession {
         {
           tx.outbox.decide(newest.sequence)
         }
-        try tx.apply(verdict, to: item.sequence, change, there)
+        try tx.apply(verdict, to: item.sequence, change)
         if let double = judged.doubles[index] { try tx.unite(double, with: change, verdict) }
       }
     }
@@ -90,11 +87,10 @@ extension PeerView {
 
 extension SyncTransaction {
   /// Changes the outbox and the records by the verdict on one change.
-  /// - Parameters:
-  ///   - change: nil if compaction has dropped it, since a newer one of its key has replaced it.
-  ///   - there: the feed's versions of keys in conflict.
+  /// - Parameter change: nil if compaction has dropped it, since a newer one of its key has
+  ///   replaced it.
   fileprivate mutating func apply(
-    _ verdict: Verdict, to sequence: UInt64, _ change: LoggedChange?, _ there: [[UInt8]: FeedEntry]
+    _ verdict: Verdict, to sequence: UInt64, _ change: LoggedChange?
   ) throws {
     var reason: WaitReason?
     switch verdict {
@@ -124,16 +120,7 @@ extension SyncTransaction {
       return
     }
     outbox.wait(change, for: reason)
-    if reason.isParked {
-      try keepBase(of: change)
-    } else if let entry = there[change.key], range?.contains(entry.position) ?? false {
-      let state = try remoteState(entry)
-      // A pull may have saved a later version meanwhile.
-      let known = try conflicting(ofKey: entry.key)?.state.position.offset
-      if known.map({ $0 < entry.position.offset }) ?? true {
-        try writeRemote(state, ofKey: entry.key)
-      }
-    }
+    if reason.isParked { try keepBase(of: change) }
   }
 
   /// Ends a batch that has all its verdicts.

@@ -192,7 +192,7 @@ package final class SyncSession {
       try accept(push.range)
       lastMark = (push.mark.number, push.mark.batchID, push.range.head)
       delay(push)
-      try settle(push.mark, push.current)
+      try settle(push.mark)
       if let failure = push.failure, push.mark.verdicts.allSatisfy({ $0 == .aborted }) {
         throw PeerError(.unavailable, failure)
       }

@@ -143,8 +143,8 @@ public struct PushAnswer: Sendable, Hashable {
   public var mark: ReplicaMark
   /// The range of the feed now.
   public var range: FeedRange
-  /// The current entries of keys with the verdict conflict or lost, so that the caller need not ask
-  /// for them: as in ``ValuesAnswer``, those that are small, if the peer sends them at all.
+  /// The current entries of keys with the verdict conflict or lost, as in ``ValuesAnswer``. A peer
+  /// may send them; a store asks for them in any case.
   public var current: [FeedEntry]
   /// By index, how long changes wait before they are sent again, while others are sent. Their
   /// verdict is ``Verdict/aborted``. For peers in the same process; not sent.

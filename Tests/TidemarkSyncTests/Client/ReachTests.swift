@@ -168,7 +168,6 @@ struct ReachTests {
   @Test("a change stays when what it is at odds with leaves the reach before it was told")
   func conflictOutOfReach() throws {
     let world = try world(reaching: .everything, resolver: .remoteWins)
-    world.tellsCurrent = false
     try world.put(1, "b/new", "theirs")
     try world.settle(only: 1)
     try world.put(0, "b/new", "mine")

@@ -44,8 +44,6 @@ final class SyncWorld {
   private let seed: UInt64
   private var restores: UInt64 = 0
   private(set) var lastError: PeerError?
-  /// Whether the server tells with a verdict what a change clashes with.
-  var tellsCurrent = true
 
   init(seed: UInt64 = 1, devices count: Int = 2, resolver: ConflictResolver = .localWins) throws {
     self.seed = seed
@@ -195,10 +193,7 @@ final class SyncWorld {
   func answer(
     _ call: WireMessage, _ access: SyncAccess = .everything
   ) throws -> WireMessage {
-    let answer = try server.handler().answer(call, access: access)
-    guard case .pushAnswer(var push) = answer, !tellsCurrent else { return answer }
-    push.current = []
-    return .pushAnswer(push)
+    try server.handler().answer(call, access: access)
   }
 
   /// Lets devices work until nobody has anything to do.

@@ -14,7 +14,6 @@ struct WaitingTests {
     arguments: [true, false])
   func together(startsPlain: Bool) throws {
     let world = try SyncWorld()
-    world.tellsCurrent = false
     try world.put(0, "k", "base")
     try world.settle()
     if startsPlain {

@@ -213,7 +213,6 @@ extension WireMessage {
     return switch self {
     case .pullAnswer(let answer): sum(answer.entries)
     case .valuesAnswer(let answer): sum(answer.entries)
-    case .pushAnswer(let answer): sum(answer.current)
     case .fetchAnswer(let answer): answer.bytes?.count ?? 0
     default: 0
     }
