@@ -282,22 +282,16 @@ extension Replicator {
   }
 
   private func watch(_ keys: [Key], _ body: ([KeyState]) -> Void) async throws {
-    // Writes raise `written`; their later states raise the host's `changed`.
-    let (written, engine) = (Signal(), store.engine)
-    let token = engine.observe { written.raise() }
-    defer { engine.stopObserving(token) }
+    // A write changes the states of its keys before the session does.
+    let token = store.engine.observe { [changed = host.changed] in changed.raise() }
+    defer { store.engine.stopObserving(token) }
     var last: [KeyState]?
     while !Task.isCancelled {
-      let (seen, heard) = (written.count, host.changed.count)
+      let seen = host.changed.count
       let states = try await states(forKeys: keys)
       if states != last { body(states) }
       last = states
-      await withTaskGroup(of: Void.self) { group in
-        group.addTask { await written.wait(beyond: seen) }
-        group.addTask { [host] in await host.changed.wait(beyond: heard) }
-        await group.next()
-        group.cancelAll()
-      }
+      await host.changed.wait(beyond: seen)
     }
   }
 }

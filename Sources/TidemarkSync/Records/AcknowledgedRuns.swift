@@ -12,13 +12,13 @@ package struct AcknowledgedRuns: Sendable {
 
   /// The runs of one record, encoded.
   private struct Piece: Sendable {
-    var number: UInt32
+    var number: UInt64
     var first: UInt64
     var last: UInt64
     var bytes: [UInt8]
 
     /// - Returns: nil when there are no runs.
-    init?(_ number: UInt32, _ runs: ArraySlice<Run>) {
+    init?(_ number: UInt64, _ runs: ArraySlice<Run>) {
       guard let first = runs.first, let last = runs.last else { return nil }
       self.number = number
       self.first = first.first
@@ -35,9 +35,9 @@ package struct AcknowledgedRuns: Sendable {
   private var pieces: [Piece] = []
   /// The newest runs, after those of all pieces.
   package private(set) var tail: [Run] = []
-  private var nextNumber: UInt32 = 0
+  private var nextNumber: UInt64 = 0
   /// The values of records that are not written yet; an empty one removes its record.
-  private var changed: [UInt32: [UInt8]] = [:]
+  private var changed: [UInt64: [UInt8]] = [:]
   /// The first sequence and the last offset of the changes that may be later in the feed than the
   /// cursor.
   private var unread: (first: UInt64, through: UInt64)?
@@ -161,7 +161,7 @@ package struct AcknowledgedRuns: Sendable {
 
   /// Moves a full tail into pieces, and returns the records to write besides the tail: number and
   /// value, which is empty for one to remove.
-  mutating func drainChanges() -> [(index: UInt32, value: [UInt8])] {
+  mutating func drainChanges() -> [(index: UInt64, value: [UInt8])] {
     if tail.count >= Self.runsInTail {
       // The last piece is filled first.
       var (index, runs) = (pieces.count, tail)
@@ -177,7 +177,7 @@ package struct AcknowledgedRuns: Sendable {
 
   /// Replaces a piece by runs, or appends them, in as many pieces as they need.
   private mutating func replace(_ index: Int, with runs: [Run], perPiece: Int) {
-    var number: UInt32? = index < pieces.count ? pieces[index].number : nil
+    var number: UInt64? = index < pieces.count ? pieces[index].number : nil
     var new: [Piece] = []
     for start in stride(from: 0, to: runs.count, by: perPiece) {
       let part = runs[start..<min(start + perPiece, runs.count)]
@@ -217,7 +217,7 @@ package struct AcknowledgedRuns: Sendable {
   // MARK: Reading
 
   /// - Parameter records: the numbers and values of the records.
-  init(decoding records: [(number: UInt32, value: [UInt8])], tail: [Run] = []) throws(FormatError) {
+  init(decoding records: [(number: UInt64, value: [UInt8])], tail: [Run] = []) throws(FormatError) {
     for record in records {
       guard record.number < Self.mostNumbers else { throw FormatError("too many runs") }
       let runs = try AcknowledgedRunsCoding.decode(record.value)
@@ -232,7 +232,7 @@ package struct AcknowledgedRuns: Sendable {
     self.tail = tail
   }
 
-  private static let mostNumbers: UInt32 = 1 << 30
+  private static let mostNumbers: UInt64 = 1 << 30
 }
 
 /// A run: own changes at even distances both in the log and in the feed, such as those of one

@@ -33,40 +33,35 @@ extension PeerProgress {
     head = basis.head
     try record.version(10)
     try record.varint(&cursor.offset)
+    try record.difference(&cursor.epoch, from: basis.epoch)
     try record.difference(&furthest.offset, from: cursor.offset)
+    try record.difference(&furthest.epoch, from: basis.epoch)
     try record.varint(&number)
     if number > 0 { try record.u64(&batchID.bits) }
-    var (frontier, batchLimit) = (outbox.frontier, outbox.batchLimit)
+    var (frontier, batchLimit, sum) = (outbox.frontier, outbox.batchLimit, basis.sum)
     try record.varint(&frontier)
-    var end = record.out.count
-    try record.trailing(&possiblyKnownThrough)
+    try record.varint(&batchLimit)
+    try record.varint(&possiblyKnownThrough)
+    try record.varint(&renamedThrough)
+    try record.varint(&comparedThrough.epoch)
+    try record.varint(&comparedThrough.offset)
     var runs =
       record.isReading ? SequenceSet() : outbox.pending.symmetricDifference(basis.pending)
-    var parts: UInt64 =
-      (runs.isEmpty ? 0 : 1) | (resumption.isEmpty ? 0 : 2) | (resync == nil ? 0 : 4)
-    try record.trailing(&parts)
-    guard parts < 8 else { throw FormatError("unknown parts of a peer's progress") }
-    if parts & 1 != 0 { try record.runs(&runs) }
-    if parts & 2 != 0 { try record.bytes(&resumption, atMost: .max) }
-    if parts & 4 != 0 {
+    try record.runs(&runs)
+    try record.varint(&sum)
+    guard sum == basis.sum else {
+      throw FormatError("a peer's progress is for another basis")
+    }
+    try record.bytes(&resumption, atMost: .max)
+    var isResyncing = resync != nil
+    try record.flags(1)
+    record.flag(1, &isResyncing)
+    if isResyncing {
       var work = resync ?? Resync()
       try work.code(&record)
       resync = work
     }
-    if parts != 0 { end = record.out.count }
-    try record.trailing(&cursor.epoch, usually: basis.epoch)
-    try record.trailing(&furthest.epoch, usually: basis.epoch)
-    try record.trailing(&batchLimit)
-    try record.trailing(&comparedThrough.epoch)
-    try record.trailing(&comparedThrough.offset)
-    try record.trailing(&renamedThrough)
-    let refersToBasis = parts & 1 != 0 || !basis.pending.isEmpty
-    var sum = refersToBasis ? basis.sum : 0
-    try record.trailing(&sum)
-    guard record.isReading else { return record.trim(from: end) }
-    guard sum == (refersToBasis ? basis.sum : 0) else {
-      throw FormatError("a peer's progress is for another basis")
-    }
+    guard record.isReading else { return }
     let pending = runs.symmetricDifference(basis.pending)
     guard frontier < .max, pending.first != 0, pending.last ?? 0 < .max else {
       throw FormatError("pending entries with impossible numbers")
@@ -151,11 +146,11 @@ struct PeerState: StoredRecord {
   var pin: RetentionPin?
 
   mutating func code(_ record: inout FrameCursor) throws(FormatError) {
-    try record.part { (record) throws(FormatError) in
-      try progress.code(&record, upon: basis)
-    }
-    try record.part { (record) throws(FormatError) in
-      guard record.isReading ? record.remaining > 0 : batch != nil else { return }
+    try progress.code(&record, upon: basis)
+    var isSending = batch != nil
+    try record.flags(1)
+    record.flag(1, &isSending)
+    if isSending {
       var some = batch ?? OutgoingBatch(number: 0, batchID: .none, items: [])
       try some.code(&record, progress, basis.epoch)
       batch = some

@@ -32,8 +32,7 @@ package final class PeerRecords {
       saved = try PeerState.decode(rest.rawSpan, basis: first.rawSpan)
     } catch { throw Self.unreadable(error) }
     basis = saved.basis
-    let waiting = numbered(.peerWaiting, bytes: Self.waitingBytes)
-    for (key, sequence) in waiting.sorted(by: { $0.number < $1.number }) {
+    for (key, sequence) in numbered(.peerWaiting).sorted(by: { $0.number < $1.number }) {
       guard let reason: WaitReason = try table.read(.peerWaiting, key: key) else { continue }
       saved.progress.outbox.restore(try log.change(at: sequence), sequence, reason)
     }
@@ -44,30 +43,26 @@ package final class PeerRecords {
   }
 
   private func acknowledged(_ tail: [AcknowledgedRun]) throws(TidemarkError) -> AcknowledgedRuns {
-    var found: [(number: UInt32, value: [UInt8])] = []
-    for (key, number) in numbered(.peerSettled, bytes: Self.settledBytes) {
+    var found: [(number: UInt64, value: [UInt8])] = []
+    for (key, number) in numbered(.peerSettled) {
       guard let value = try table.value(of: .peerSettled, key: key) else { continue }
-      found.append((UInt32(number), value))
+      found.append((number, value))
     }
     do { return try AcknowledgedRuns(decoding: found, tail: tail) } catch {
       throw Self.unreadable(error)
     }
   }
 
-  /// The bytes of the numbers in the keys of records: of positions, and of waiting entries.
-  private static let settledBytes = 4
-  private static let waitingBytes = 8
-
   /// The keys of the peer's records of a numbered type, with their numbers.
-  private func numbered(_ type: RecordType, bytes: Int) -> [(key: [UInt8], number: UInt64)] {
+  private func numbered(_ type: RecordType) -> [(key: [UInt8], number: UInt64)] {
     table.keys(of: type)
-      .filter { $0.count == name.count + bytes && $0.suffix(name.count).elementsEqual(name) }
-      .map { key in (key, key.prefix(bytes).reversed().reduce(0) { $0 << 8 | UInt64($1) }) }
+      .filter { $0.count == name.count + 8 && $0.suffix(name.count).elementsEqual(name) }
+      .map { key in (key, key.prefix(8).reversed().reduce(0) { $0 << 8 | UInt64($1) }) }
   }
 
   /// The key of a numbered record: the number, little-endian, and the peer's name.
-  private func key(_ number: UInt64, bytes: Int) -> [UInt8] {
-    (0..<bytes).map { UInt8(truncatingIfNeeded: number >> (8 * $0)) } + name
+  private func key(_ number: UInt64) -> [UInt8] {
+    (0..<8).map { UInt8(truncatingIfNeeded: number >> (8 * $0)) } + name
   }
 
   /// The feed's version of a key whose local value differs, and the sequence of its record.
@@ -94,12 +89,11 @@ package final class PeerRecords {
     _ pin: RetentionPin, into batch: inout OperationBatch
   ) throws(TidemarkError) -> PeerProgress.Basis {
     for (index, value) in acknowledged.drainChanges() {
-      let key = key(UInt64(index), bytes: Self.settledBytes)
-      try write(.peerSettled, key: key, value, into: &batch)
+      try write(.peerSettled, key: key(index), value, into: &batch)
     }
     for sequence in progress.outbox.waiting.changed.sorted() {
       let value = try progress.outbox.waiting[sequence]?.encoded() ?? []
-      try write(.peerWaiting, key: key(sequence, bytes: Self.waitingBytes), value, into: &batch)
+      try write(.peerWaiting, key: key(sequence), value, into: &batch)
     }
     var written = basis
     if progress.cursor.epoch != basis.epoch || progress.head != basis.head
@@ -173,8 +167,8 @@ package final class PeerRecords {
     let kept: [(RecordType, [[UInt8]])] = [
       (.peerProgress, [name]), (.peerStatus, [name]), (.pin, [pinKey]),
       (.signOut, [name]),
-      (.peerSettled, numbered(.peerSettled, bytes: Self.settledBytes).map(\.key)),
-      (.peerWaiting, numbered(.peerWaiting, bytes: Self.waitingBytes).map(\.key)),
+      (.peerSettled, numbered(.peerSettled).map(\.key)),
+      (.peerWaiting, numbered(.peerWaiting).map(\.key)),
       (.alias, aliasNames), (.remoteState, isLast ? table.keys(of: .remoteState) : []),
     ]
     for (type, keys) in kept {
@@ -194,7 +188,7 @@ extension RecordTable {
 extension RecordType {
   /// The part of a peer's progress that seldom changes; the key is the peer's name.
   package static let peerProgress = RecordType(rawValue: 32)
-  /// The positions of own changes in a peer's feed; the key is u32 number and the peer's name.
+  /// The positions of own changes in a peer's feed; the key is u64 number and the peer's name.
   package static let peerSettled = RecordType(rawValue: 34)
   /// The version that a feed holds at a key whose value here is another; the key is that key.
   package static let remoteState = RecordType(rawValue: 35)

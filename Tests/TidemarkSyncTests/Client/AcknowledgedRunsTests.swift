@@ -11,7 +11,7 @@ struct AcknowledgedRunsTests {
 
   /// The records as the log has them.
   private final class Records {
-    var values: [UInt32: [UInt8]] = [:]
+    var values: [UInt64: [UInt8]] = [:]
     var tail: [UInt8] = AcknowledgedRunsCoding.encode([])
     /// Bytes written so far.
     var written = 0
@@ -178,10 +178,10 @@ struct AcknowledgedRunsTests {
         try AcknowledgedRuns(decoding: [(number: 0, value: bytes)])
       }
     }
-    let overlap = [(number: 0 as UInt32, value: good), (number: 1 as UInt32, value: good)]
+    let overlap = [(number: 0 as UInt64, value: good), (number: 1 as UInt64, value: good)]
     #expect(throws: FormatError.self) { try AcknowledgedRuns(decoding: overlap) }
     #expect(throws: FormatError.self) {
-      try AcknowledgedRuns(decoding: [(number: UInt32.max, value: good)])
+      try AcknowledgedRuns(decoding: [(number: UInt64.max, value: good)])
     }
   }
 

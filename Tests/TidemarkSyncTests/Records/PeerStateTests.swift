@@ -43,30 +43,6 @@ struct PeerStateTests {
     return (progress, random.chance(0.7) ? batch : nil, runs.tail)
   }
 
-  @Test("a batch under way of another length than is said is refused")
-  func elsewhere() throws {
-    let (progress, _, tail) = progress(1)
-    var parts = PeerProgress.Basis(
-      head: progress.head, epoch: 7, pending: progress.outbox.pending)
-    let basis = try parts.encoded()
-    parts.note(basis.rawSpan)
-    let batch = OutgoingBatch(number: 1, batchID: BatchID(5), items: [])
-    let record = try PeerState.encode(
-      progress, parts, batch, tail, RetentionPin(frontier: 3, acknowledgedThrough: 2, renewed: 77))
-    var (_, rest) = try RetentionPin.split(record.rawSpan)
-    var reader = ByteReader(rest.rawSpan)
-    _ = try reader.blob()
-    let place = rest.count - reader.remaining
-    #expect(try PeerState.decode(rest.rawSpan, basis: basis.rawSpan).batch == batch)
-    let length = rest[place]
-    for other in [0, length - 1, length + 1, 127] {
-      rest[place] = other
-      #expect(throws: FormatError.self) {
-        try PeerState.decode(rest.rawSpan, basis: basis.rawSpan)
-      }
-    }
-  }
-
   @Test("a peer's state is read as it was written", arguments: 1...40 as ClosedRange<UInt64>)
   func written(seed: UInt64) throws {
     let (progress, batch, tail) = progress(seed)

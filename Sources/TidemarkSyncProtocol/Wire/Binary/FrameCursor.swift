@@ -219,32 +219,6 @@ package struct FrameCursor {
     offset = reader.offset
   }
 
-  /// A part of a record, with its length before it.
-  package mutating func part(
-    _ body: (inout FrameCursor) throws(FormatError) -> Void
-  ) throws(FormatError) {
-    var content: [UInt8] = []
-    if isReading { try bytes(&content, atMost: .max) }
-    var part = isReading ? FrameCursor(reading: content) : FrameCursor(writing: 64)
-    try body(&part)
-    if isReading { try part.finish() } else { out.blob(part.out.bytes) }
-  }
-
-  /// A number coded as its difference from a usual one. `trim` omits it at the end of a record if
-  /// it is the usual one.
-  package mutating func trailing(
-    _ number: inout UInt64, usually usual: UInt64 = 0
-  ) throws(FormatError) {
-    var code = number ^ usual
-    if mode == .read, offset == end { code = 0 } else { try varint(&code) }
-    number = code ^ usual
-  }
-
-  /// Omits the zeros at the end of the written bytes.
-  package mutating func trim(from start: Int) {
-    while out.count > start, out.bytes.last == 0 { out.bytes.removeLast() }
-  }
-
   // MARK: Flags
 
   /// A byte of flags, for the calls of `flag` that follow.
