@@ -14,7 +14,7 @@ extension BatchBuilder {
       return false
     }
     // The batch has an older change of the key, and a peer may apply a batch in any order.
-    if change.attributes.atomicGroup == 0, taken.sends(change.key) { return true }
+    if change.attributes.atomicGroup == 0, sentKeys.contains(change.key) { return true }
     for target in change.attributes.after where target < change.sequence {
       if try isOutstanding(target, with: last) {
         blockKey(of: change)
@@ -33,7 +33,7 @@ extension BatchBuilder {
     _ target: UInt64, with last: [[UInt8]: UInt64]
   ) throws(TidemarkError) -> Bool {
     guard let change = try log.change(at: target), change.isOwn else { return false }
-    if taken.sends(change.key) { return true }
+    if sentKeys.contains(change.key) { return true }
     guard position(of: change) == nil else { return false }
     if last[change.key] ?? 0 >= target { return false }
     let newest = try newest(inPlaceOf: change)

@@ -18,8 +18,10 @@ struct BatchBuilder: PeerView {
   /// The changes that are sent, in the order of `items`.
   var changes: [PushedChange] = []
   var bytes = 0
-  /// The keys of the batch, each with the sequence of its last change in it.
-  var taken: KeyTable
+  /// The keys of the batch, each with the sequence of its last change in it; and those of changes
+  /// that are sent.
+  var taken: [[UInt8]: UInt64] = [:]
+  var sentKeys: Set<[UInt8]> = []
   private var values: RowReader
   /// Whether any key has a remote state: the feed's version, stored beside another local value.
   private let hasRemoteStates: Bool
@@ -44,7 +46,6 @@ struct BatchBuilder: PeerView {
     self.session = session
     progress = session.progress
     deferred = session.deferred
-    taken = KeyTable(seed: session.log.reader.hashSeed)
     values = RowReader(session.log.reader)
     hasRemoteStates = session.records.hasRemoteStates
     let limit = session.outbox.batchLimit
@@ -64,8 +65,7 @@ struct BatchBuilder: PeerView {
       var before: Outbox
       repeat {
         before = outbox
-        taken.removeAll()
-        (blockedKeys, isClosed) = ([:], false)
+        (taken, sentKeys, blockedKeys, isClosed) = ([:], [], [:], false)
         try pass(delayed)
         // A change that was superseded or parked in this pass may have blocked another.
       } while items.isEmpty && !deferred.blocked.isEmpty && outbox != before
@@ -202,9 +202,10 @@ struct BatchBuilder: PeerView {
     var isNothing =
       change.kind == .delete && base == .absent && change.attributes.atomicGroup == 0
     if isNothing { isNothing = try !mayBeThere(change) }
-    taken.note(change.key, sequence, isSent: !isNothing)
+    taken[change.key] = sequence
     outbox.remove(sequence...sequence)
     if isNothing { return }
+    sentKeys.insert(change.key)
     items.append(OutgoingBatch.Item(sequence: sequence, base: base))
     let value = change.kind == .put ? try values.value(of: sequence) : []
     let pushed = PushedChange(change, change.content(value), upon: base)

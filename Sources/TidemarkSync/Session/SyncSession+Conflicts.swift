@@ -142,8 +142,7 @@ extension PeerView {
   /// Whether a change of the key is in flight. Until its verdict the key is not decided, and no
   /// later change of it joins the prepared batch.
   func isInFlight(_ key: [UInt8]) throws(TidemarkError) -> Bool {
-    guard let inFlight else { return false }
-    return try inFlight.keys(in: log).sends(key)
+    try inFlight?.has(key, log) ?? false
   }
 }
 

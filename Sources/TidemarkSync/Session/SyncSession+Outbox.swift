@@ -92,7 +92,6 @@ struct BatchDraft {
   var deferred: DeferredChanges
   var items: [OutgoingBatch.Item]
   var changes: [PushedChange]
-  var taken: KeyTable
   /// The feed's end as known when the batch was built, since a retry sends the same request.
   var knownHead: Position
   /// What the batch was built from. After a compaction the log may lack changes of it.
@@ -103,7 +102,7 @@ struct BatchDraft {
     var builder = BatchBuilder(session)
     try builder.run()
     (outbox, deferred) = (builder.outbox, builder.deferred)
-    (items, changes, taken) = (builder.items, builder.changes, builder.taken)
+    (items, changes) = (builder.items, builder.changes)
     knownHead = session.knownHead
   }
 
@@ -161,7 +160,8 @@ package final class BatchInFlight {
   let sequences: SequenceSet
   /// The changes as sent; nil if the batch was read from the log, after a restart.
   var content: (changes: [PushedChange], knownHead: Position)?
-  private var knownKeys: KeyTable?
+  /// The keys that it changes; nil until they are computed.
+  private var keys: Set<[UInt8]>?
   /// The changes that refer to attachments; nil until they are computed.
   var attachments: [(LoggedChange, AttachmentID)]?
   /// Whether neither this store nor the peer has the content of one of the batch's attachments.
@@ -179,57 +179,16 @@ package final class BatchInFlight {
     self.batch = batch
     sequences = batch.sequences
     content = draft.map { ($0.changes, $0.knownHead) }
-    knownKeys = draft?.taken
   }
 
-  func keys(in log: ReplicationLog) throws(TidemarkError) -> KeyTable {
-    if let knownKeys { return knownKeys }
-    var keys = KeyTable(seed: log.reader.hashSeed)
-    for item in batch.items {
-      if let change = try log.change(at: item.sequence) {
-        keys.note(change.key, item.sequence, isSent: true)
-      }
+  /// Whether it changes a key.
+  func has(_ key: [UInt8], _ log: ReplicationLog) throws(TidemarkError) -> Bool {
+    if let keys { return keys.contains(key) }
+    var found = Set((content?.changes ?? []).map(\.key))
+    for item in batch.items where content == nil {
+      if let change = try log.change(at: item.sequence) { found.insert(change.key) }
     }
-    knownKeys = keys
-    return keys
+    keys = found
+    return found.contains(key)
   }
-}
-
-/// The keys of a batch, each with the sequence of its last change in it.
-///
-/// It uses a hash that is much faster than Swift's for an array, and seeded like that, so that
-/// chosen keys cannot be made to collide.
-struct KeyTable {
-  private struct HashedKey: Hashable {
-    let keyHash: UInt64
-    let key: [UInt8]
-
-    func hash(into hasher: inout Hasher) { hasher.combine(keyHash) }
-  }
-
-  private let seed: UInt64
-  private var rows: [HashedKey: (sequence: UInt64, isSent: Bool)] = [:]
-
-  /// - Parameter seed: a secret number.
-  init(seed: UInt64) { self.seed = seed }
-
-  private func hashed(_ key: [UInt8]) -> HashedKey {
-    HashedKey(keyHash: KeyHash.hash(key.rawSpan, seed: seed), key: key)
-  }
-
-  /// The sequence of a key's last change.
-  subscript(key: [UInt8]) -> UInt64? { rows[hashed(key)]?.sequence }
-
-  /// Whether a change of the key is sent.
-  func sends(_ key: [UInt8]) -> Bool { rows[hashed(key)]?.isSent ?? false }
-
-  /// Adds a key's change.
-  /// - Parameter isSent: whether the change is sent; once true it stays so for the key.
-  mutating func note(_ key: [UInt8], _ sequence: UInt64, isSent: Bool) {
-    let key = hashed(key)
-    let previous = rows.updateValue((sequence, isSent), forKey: key)
-    if !isSent, previous?.isSent ?? false { rows[key] = (sequence, true) }
-  }
-
-  mutating func removeAll() { rows = [:] }
 }
