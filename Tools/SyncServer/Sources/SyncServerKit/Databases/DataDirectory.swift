@@ -1,3 +1,9 @@
+#if canImport(FoundationEssentials)
+  internal import FoundationEssentials
+#else
+  internal import Foundation
+#endif
+
 #if canImport(Darwin)
   internal import Darwin
 #elseif canImport(Glibc)
@@ -8,8 +14,7 @@
 
 /// The directory with a store for each database.
 ///
-/// SAFETY: C calls get strings that live until they return, and an open directory. Its entries are
-/// read up to their own length, each before the next is requested.
+/// SAFETY: C calls get strings that live until they return.
 struct DataDirectory: Sendable {
   let path: String
   private static let suffix = ".tidemark"
@@ -40,22 +45,10 @@ struct DataDirectory: Sendable {
 
   /// The names of all databases.
   func names() -> [DatabaseName] {
-    guard let directory = unsafe opendir(path) else { return [] }
-    defer { unsafe closedir(directory) }
-    var names: [DatabaseName] = []
-    // Memory may end after the `d_reclen` bytes of an entry, so the structure is never copied.
-    let start = MemoryLayout<dirent>.offset(of: \.d_name) ?? 0
-    while let entry = unsafe readdir(directory) {
-      let length = unsafe Int(entry.pointee.d_reclen) - start
-      let name = unsafe UnsafeRawBufferPointer(
-        start: UnsafeRawPointer(entry) + start, count: max(0, length))
-      let text = unsafe String(decoding: name.prefix { $0 != 0 }, as: UTF8.self)
-      guard text.hasSuffix(Self.suffix),
-        let name = DatabaseName(text.dropLast(Self.suffix.utf8.count))
-      else { continue }
-      names.append(name)
+    let files = (try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []
+    return files.compactMap { file in
+      file.hasSuffix(Self.suffix) ? DatabaseName(file.dropLast(Self.suffix.utf8.count)) : nil
     }
-    return names
   }
 }
 

@@ -24,16 +24,10 @@ final class RateLimiter: Sendable {
   /// Counts a request of a caller.
   /// - Returns: nil if it is allowed, else for how many seconds to wait.
   func count(_ caller: String, at now: ContinuousClock.Instant = .now) -> UInt32? {
-    guard rate > 0 else { return nil }
-    return buckets.withLock { buckets in
-      if buckets[caller] == nil, buckets.count >= callers { prune(&buckets, now) }
-      var bucket = buckets[caller] ?? Bucket(tokens: most, filled: now)
-      bucket.tokens = tokens(of: bucket, now)
-      bucket.filled = now
-      let isAllowed = bucket.tokens >= 1
-      if isAllowed { bucket.tokens -= 1 }
-      buckets[caller] = bucket
-      return isAllowed ? nil : seconds(for: 1 - bucket.tokens)
+    change(caller, now) { left in
+      guard left >= 1 else { return seconds(for: 1 - left) }
+      left -= 1
+      return nil
     }
   }
 
@@ -49,11 +43,21 @@ final class RateLimiter: Sendable {
 
   /// Charges a caller with the cost of a request, which is known only after it.
   func charge(_ caller: String, _ cost: Double, at now: ContinuousClock.Instant = .now) {
-    guard rate > 0 else { return }
-    buckets.withLock { buckets in
+    _ = change(caller, now) { left in
+      left -= cost
+      return nil
+    }
+  }
+
+  private func change(
+    _ caller: String, _ now: ContinuousClock.Instant, _ body: (inout Double) -> UInt32?
+  ) -> UInt32? {
+    guard rate > 0 else { return nil }
+    return buckets.withLock { buckets in
       if buckets[caller] == nil, buckets.count >= callers { prune(&buckets, now) }
-      let left = buckets[caller].map { tokens(of: $0, now) } ?? most
-      buckets[caller] = Bucket(tokens: left - cost, filled: now)
+      var left = buckets[caller].map { tokens(of: $0, now) } ?? most
+      defer { buckets[caller] = Bucket(tokens: left, filled: now) }
+      return body(&left)
     }
   }
 
