@@ -41,12 +41,6 @@ class Unavailable(Fault):
         self.retry_after = retry_after
 
 
-class InputOutput(Fault):
-    """The system failed."""
-
-    status = 74
-
-
 class InUse(Fault):
     """Another process works with the state file."""
 

@@ -69,9 +69,6 @@ class State:
             raise DamagedState(f"{path}: {error}") from None
         if not isinstance(values, dict) or values.get("format") != _FORMAT:
             raise DamagedState(f"{path} is no state file of this client")
-        # Older files have no such fields.
-        values.setdefault("reach", "")
-        values.setdefault("push_only", False)
         for name, kind in cls._FIELDS.items():
             if not isinstance(values.get(name), kind):
                 raise DamagedState(f"{path}: {name} is missing, or of another type")

@@ -62,9 +62,12 @@ private struct DigestComparison {
         throw PeerError(error)
       }
       guard walk.position.map({ $0 == answer.position }) ?? true else { return nil }
-      let here =
-        if let table, table.answers(first) { table } else { try gather(paths, view) }
-      table = here
+      if table?.answers(first) != true {
+        table = DigestTable(paths: paths, limit: Self.rowLimit)
+        try table?.add(view) { scope.contains(key: $0, labels: $1) }
+        table?.finish()
+      }
+      guard let here = table else { break }
       for found in try walk.take(answer, here, key: { try engine.reader.entry(at: $0.offset).key })
       {
         switch (found.local, found.remote) {
@@ -79,14 +82,5 @@ private struct DigestComparison {
     result.onlyThere.sort()
     result.different.sort()
     return result
-  }
-
-  // MARK: What is here
-
-  private func gather(_ paths: [[UInt8]], _ view: EngineView) throws -> DigestTable {
-    var table = DigestTable(paths: paths, limit: Self.rowLimit)
-    try table.add(view) { scope.contains(key: $0, labels: $1) }
-    table.finish()
-    return table
   }
 }

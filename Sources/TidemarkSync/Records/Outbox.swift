@@ -11,7 +11,7 @@ package struct Outbox: Sendable, Hashable {
   /// All pending changes up to the frontier. A run may also cover entries with nothing to send; the
   /// batch builder drops them.
   package private(set) var pending = SequenceSet()
-  package private(set) var waiting = WaitingEntries()
+  package internal(set) var waiting = WaitingEntries()
   /// The most changes of a batch while halving finds the change that fails; 0 for no limit.
   package var batchLimit: UInt64 = 0
 
@@ -98,14 +98,4 @@ package struct Outbox: Sendable, Hashable {
     waiting.removeAll()
     (frontier, pending, batchLimit) = (0, SequenceSet(), 0)
   }
-
-  // MARK: The log's records
-
-  /// Restores a waiting change from its record.
-  mutating func restore(_ change: LoggedChange?, _ sequence: UInt64, _ reason: WaitReason) {
-    waiting.restore(change, sequence, reason)
-  }
-
-  /// The records in the log equal the state here.
-  mutating func wereWritten() { waiting.wereWritten() }
 }

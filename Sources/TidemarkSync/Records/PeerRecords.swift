@@ -9,7 +9,7 @@ package final class PeerRecords {
   let name: [UInt8]
   private(set) var table: RecordTable
   /// The progress's basis that was written last.
-  private var basis = PeerProgress.Basis()
+  var basis = PeerProgress.Basis()
 
   init(_ log: ReplicationLog, peer: [UInt8]) throws(TidemarkError) {
     self.log = log
@@ -34,7 +34,7 @@ package final class PeerRecords {
     basis = saved.basis
     for (key, sequence) in numbered(.peerWaiting).sorted(by: { $0.number < $1.number }) {
       guard let reason: WaitReason = try table.read(.peerWaiting, key: key) else { continue }
-      saved.progress.outbox.restore(try log.change(at: sequence), sequence, reason)
+      saved.progress.outbox.waiting.restore(try log.change(at: sequence), sequence, reason)
     }
     saved.acknowledged = try acknowledged(saved.tail)
     // While a pin cannot be read, compaction keeps everything.
@@ -83,7 +83,7 @@ package final class PeerRecords {
 
   // MARK: Writing
 
-  /// - Returns: the basis, which is in force once the commit has succeeded; see `basisWasWritten`.
+  /// - Returns: the basis, which is to be set once the commit has succeeded.
   func write(
     _ progress: PeerProgress, _ acknowledged: inout AcknowledgedRuns, _ outgoing: OutgoingBatch?,
     _ pin: RetentionPin, into batch: inout OperationBatch
@@ -109,9 +109,6 @@ package final class PeerRecords {
     try RecordTable.add(.pin, key: pinKey, value: step, to: &batch)
     return written
   }
-
-  /// Adopts the basis that `write` returned, after its commit.
-  func basisWasWritten(_ written: PeerProgress.Basis) { basis = written }
 
   /// Writes a record, or for an empty value removes it if it exists.
   private func write(

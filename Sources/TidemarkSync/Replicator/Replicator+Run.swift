@@ -162,7 +162,8 @@ extension Replicator {
         try state.check(owner)
         let next = try state.advance(received, direction, budget, until: isDone)
         let session = try state.session()
-        return (next, state.sessions, state.totals, session.entriesToTake, session.delayFailure)
+        let failure = session.delayed.failure(of: session.outbox.pending)
+        return (next, state.sessions, state.totals, session.entriesToTake, failure)
       }
       change {
         $0.totals = totals

@@ -66,9 +66,6 @@ extension SyncSession {
     }
   }
 
-  /// The peer's last failure, if a pending change is delayed for one; for the status.
-  var delayFailure: String? { delayed.failure(of: outbox.pending) }
-
   /// The time until a delayed change may be sent; nil when none is delayed.
   var timeToRetry: Duration? {
     let now = log.monotonicNanoseconds

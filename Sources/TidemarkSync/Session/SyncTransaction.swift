@@ -110,11 +110,11 @@ extension SyncSession: PeerView {
       into: &transaction.operations)
     let result = try log.commit(transaction.operations, durability: durability)
     // From here on the commit is done, even if the checkpoint of the records fails.
-    transaction.outbox.wereWritten()
+    transaction.outbox.waiting.wereWritten()
     if transaction.totals.resolved > totals.resolved { resolvedThrough = log.head }
     adopt(transaction)
     (self.pin, acknowledgedThrough, hasUnwritten) = (pin, pin.acknowledgedThrough, false)
-    records.basisWasWritten(basis)
+    records.basis = basis
     try records.note(transaction.operations, result)
   }
 

@@ -99,7 +99,7 @@ struct PeerStateTests {
       if step > 0 { bytes += batch.arena.count }
       let result = try engine.commit(batch)
       try records.note(batch, result)
-      records.basisWasWritten(written)
+      records.basis = written
     }
     #expect(bytes < 1_500 * 1_000, "\(bytes) bytes; steps with all of it have 60,000,000")
     let read = try #require(

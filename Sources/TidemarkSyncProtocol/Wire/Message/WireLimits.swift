@@ -16,8 +16,6 @@ package enum WireLimits {
   static let digestPaths = 1_024
   /// How many parts a part of a digest has.
   static let digestParts = 256
-  /// Longest code of a rejection.
-  package static let codeBytes = 64
   /// Longest text for people.
   static let textBytes = 1_024
   /// Most bytes of all texts of one mark together; further texts are left out.

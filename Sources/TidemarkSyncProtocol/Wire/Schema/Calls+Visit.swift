@@ -84,7 +84,6 @@ extension PushRequest: WirePart {
     }
     try v.reach(&reach)
     try v.changes(&changes)
-    try WireBounds.check(rows: changes.count)
   }
 }
 

@@ -104,7 +104,7 @@ extension ReplicaMark: WirePart {
     var last: Rejection?
     for index in verdicts.indices {
       guard case .rejected(var rejection) = verdicts[index] else { continue }
-      rejection.code.cut(to: WireLimits.codeBytes)
+      rejection.code.cut(to: Rejection.codeBytes)
       rejection.message.cut(to: WireLimits.textBytes)
       // A run of equal rejections has its text once.
       if rejection.message != last?.message {
@@ -119,7 +119,7 @@ extension ReplicaMark: WirePart {
 
 extension Rejection: WirePart {
   mutating func visit(_ v: inout WireVisitor) throws(FormatError) {
-    try v.text("code", &code, atMost: WireLimits.codeBytes)
+    try v.text("code", &code, atMost: Rejection.codeBytes)
     try v.text("message", &message, atMost: WireLimits.textBytes, isOptional: true)
   }
 }

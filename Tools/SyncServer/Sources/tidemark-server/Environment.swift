@@ -1,20 +1,17 @@
 internal import ArgumentParser
 
-#if canImport(Darwin)
-  internal import Darwin
-#elseif canImport(Glibc)
-  internal import Glibc
-#elseif canImport(Musl)
-  internal import Musl
+#if canImport(FoundationEssentials)
+  internal import FoundationEssentials
+#else
+  internal import Foundation
 #endif
 
 /// Settings from environment variables: `TIDEMARK_NAME` stands for `--name`.
 enum Environment {
   /// The value of `TIDEMARK_NAME`; nil also for an empty one.
   static func text(_ name: String) -> String? {
-    guard let value = unsafe getenv("TIDEMARK_" + name) else { return nil }
-    let text = unsafe String(cString: value)
-    return text.isEmpty ? nil : text
+    let text = ProcessInfo.processInfo.environment["TIDEMARK_" + name]
+    return text == "" ? nil : text
   }
 
   /// Arguments for the options that have a variable and are not in the command line.

@@ -81,15 +81,9 @@ internal import NIOCore
     /// all the same: its clock may be wrong, or the certificate may be renewed through the server.
     private static func tell(_ chain: [NIOSSLCertificate], _ path: String, _ logger: Logger) {
       let now = Int(Date().timeIntervalSince1970)
-      for (place, certificate) in chain.enumerated() {
-        let reason: String
-        if certificate.notValidAfter < now {
-          reason = "is over"
-        } else if certificate.notValidBefore > now {
-          reason = "is not valid yet"
-        } else {
-          continue
-        }
+      for (place, certificate) in chain.enumerated()
+      where certificate.notValidAfter < now || certificate.notValidBefore > now {
+        let reason = certificate.notValidAfter < now ? "is over" : "is not valid yet"
         logger.warning(
           "a certificate \(reason), so that clients refuse to connect",
           metadata: ["file": "\(path)", "place": "\(place + 1)"])
