@@ -42,6 +42,7 @@ let package = Package(
     .library(name: "TidemarkFoundation", targets: ["TidemarkFoundation"]),
     .library(name: "TidemarkSync", targets: ["TidemarkSync"]),
     .library(name: "TidemarkSyncServer", targets: ["TidemarkSyncServer"]),
+    .library(name: "TidemarkPostgres", targets: ["TidemarkPostgres"]),
     .library(name: "TidemarkREST", targets: ["TidemarkREST"]),
     .library(name: "TidemarkHTTP", targets: ["TidemarkHTTP"]),
     .library(name: "TidemarkHTTPCache", targets: ["TidemarkHTTPCache"]),
@@ -57,6 +58,9 @@ let package = Package(
     .trait(
       name: "AsyncHTTPClient",
       description: "Replication over HTTP by async-http-client, beside URLSession."),
+    .trait(
+      name: "PostgreSQL",
+      description: "Sync servers over PostgreSQL, by libpq; without it TidemarkPostgres is empty."),
   ],
   dependencies: [
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
@@ -110,6 +114,18 @@ let package = Package(
     .target(
       name: "TidemarkSyncServer",
       dependencies: ["Tidemark", "TidemarkEngine", "TidemarkSyncProtocol"],
+      swiftSettings: strict),
+    // Feeds in tables of PostgreSQL: without its trait nothing is looked for.
+    .systemLibrary(
+      name: "CPostgres",
+      pkgConfig: "libpq",
+      providers: [.apt(["libpq-dev"]), .brew(["libpq"])]),
+    .target(
+      name: "TidemarkPostgres",
+      dependencies: [
+        .target(name: "CPostgres", condition: .when(traits: ["PostgreSQL"])),
+        "Tidemark", "TidemarkEngine", "TidemarkSyncProtocol", "TidemarkSyncServer",
+      ],
       swiftSettings: strict),
     .target(
       name: "TidemarkREST", dependencies: ["Tidemark", "TidemarkEngine", "TidemarkSyncProtocol"],
@@ -171,7 +187,7 @@ let package = Package(
       name: "TidemarkSyncTests",
       dependencies: [
         "TidemarkSyncProtocol", "TidemarkSync", "TidemarkSyncServer", "TidemarkREST", "Tidemark",
-        "TidemarkEngine", "TidemarkTestKit", "TidemarkSyncTestKit",
+        "TidemarkEngine", "TidemarkPostgres", "TidemarkTestKit", "TidemarkSyncTestKit",
       ],
       swiftSettings: relaxed),
     // The trials of `Tools/torture caches`, which use the caches as a program does.

@@ -144,6 +144,17 @@ package struct FeedHead: Sendable, Hashable {
   /// The offset of the key's entry before this one; 0 for none.
   package var previous: UInt64
 
+  package init(
+    offset: UInt64, kind: ChangeKind, key: [UInt8], labels: [[UInt8]], valueLength: Int,
+    operation: OperationID, commitTime: UInt64, received: UInt64, attributes: EntryAttributes,
+    previous: UInt64
+  ) {
+    (self.offset, self.kind, self.key, self.labels) = (offset, kind, key, labels)
+    (self.valueLength, self.operation) = (valueLength, operation)
+    (self.commitTime, self.received) = (commitTime, received)
+    (self.attributes, self.previous) = (attributes, previous)
+  }
+
   /// `received` where the commit time is far ahead of it: readers then compare this one.
   var receivedBeforeCommit: UInt64? {
     let isAhead = commitTime > received && commitTime - received > FeedEntry.clockTolerance
@@ -193,7 +204,7 @@ package struct JudgedBatch: Sendable {
   }
 
   /// The attributes of one of its entries in the feed.
-  func attributes(of entry: Entry) -> EntryAttributes {
+  package func attributes(of entry: Entry) -> EntryAttributes {
     let change = request.changes[entry.change]
     var attributes = EntryAttributes()
     attributes.origin = EntryAttributes.Origin(

@@ -31,6 +31,34 @@ package struct SHA256: Sendable {
     return digest
   }
 
+  /// What it takes to go on with the hash on any machine: eight words, the count of bytes so far,
+  /// and those of the last block, which is not full.
+  package var state: [UInt8] {
+    var writer = ByteWriter()
+    let words = context.state
+    for word in [words.0, words.1, words.2, words.3, words.4, words.5, words.6, words.7] {
+      writer.u32(word)
+    }
+    writer.u64(context.length)
+    let rest = Int(context.length % 64)
+    unsafe withUnsafeBytes(of: context.block) { writer.raw(unsafe Array($0.prefix(rest))) }
+    return writer.bytes
+  }
+
+  /// Goes on from a ``state``.
+  package init(state: [UInt8]) throws(FormatError) {
+    self.init()
+    var reader = ByteReader(state.rawSpan)
+    context.state = (
+      try reader.u32(), try reader.u32(), try reader.u32(), try reader.u32(), try reader.u32(),
+      try reader.u32(), try reader.u32(), try reader.u32()
+    )
+    let length = try reader.u64()
+    let rest = try reader.array(Int(length % 64))
+    context.length = length - UInt64(rest.count)
+    add(rest.rawSpan)
+  }
+
   package static func hash(_ bytes: RawSpan) -> [UInt8] {
     var hash = Self()
     hash.add(bytes)

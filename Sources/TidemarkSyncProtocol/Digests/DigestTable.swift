@@ -31,7 +31,8 @@ package struct DigestTable: Sendable {
 
   /// The paths of the parts, sorted, none within another.
   package private(set) var paths: [[UInt8]]
-  private var ranges: [ClosedRange<UInt64>]
+  /// The hashes of each part.
+  package private(set) var ranges: [ClosedRange<UInt64>]
   private let limit: Int
   private var rows: [Row] = []
   /// The sums of the 256 parts of the first part, in case its rows cannot be kept.

@@ -21,6 +21,18 @@ struct ConformanceTests {
     try await check.run(upon: try await StorePeer(at: directory.path), patience: .seconds(1_200))
   }
 
+  @Test(
+    "two servers over PostgreSQL conform, calls alternating",
+    .enabled(if: PostgresTrial.url != nil),
+    arguments: PeerConformance.checks)
+  func postgres(check: PeerConformance.Check) async throws {
+    let handlers = try PostgresTrial.feeds().map { try SyncHandler(feed: $0) }
+    try await check.run(
+      upon: AlternatingPeer(
+        handlers.map { HandlerPeer($0, usesThreads: true, closesHandler: true) }),
+      patience: .seconds(1_200))
+  }
+
   @Test("a peer behind a network that only delays and doubles conforms where that is no matter")
   func flaky() async throws {
     let peer = FlakyPeer(

@@ -9,10 +9,16 @@ import TidemarkTestKit
 
 @Suite("Feeds, and several handlers over one of them")
 struct FeedTests {
-  enum Kind: CaseIterable { case store, memory }
+  enum Kind {
+    case store, memory, postgres
+
+    /// Those that are there: PostgreSQL where a server was started for tests.
+    static let all: [Kind] = [.store, .memory] + (PostgresTrial.url == nil ? [] : [.postgres])
+  }
 
   private func feed(_ kind: Kind) throws -> any Feed & FeedUpkeep {
     switch kind {
+    case .postgres: try PostgresTrial.feeds()[0]
     case .store: try StoreFeed(at: "feed", configuration: Bench().configuration())
     case .memory:
       try MemoryFeed(MemoryFeedLog(id: Device(77).id), epoch: 5, clock: ManualClock())
@@ -33,7 +39,7 @@ struct FeedTests {
     return try handler.push(device.batch(changes))
   }
 
-  @Test("a batch counts once, whichever handler it is sent to", arguments: Kind.allCases)
+  @Test("a batch counts once, whichever handler it is sent to", arguments: Kind.all)
   func once(kind: Kind) throws {
     let (one, other) = try handlers(try feed(kind))
     var a = Device(1)
@@ -48,7 +54,7 @@ struct FeedTests {
   }
 
   @Test(
-    "a handler goes by the leases and policies that another one was told", arguments: Kind.allCases)
+    "a handler goes by the leases and policies that another one was told", arguments: Kind.all)
   func shared(kind: Kind) throws {
     let (one, other) = try handlers(try feed(kind))
     var (a, b) = (Device(1), Device(2))
@@ -65,7 +71,7 @@ struct FeedTests {
       try push(&b, b.put("k", "2", at: 20), to: other).mark.verdicts.map(\.name) == ["applied"])
   }
 
-  @Test("a batch that was judged before another one came is judged anew", arguments: Kind.allCases)
+  @Test("a batch that was judged before another one came is judged anew", arguments: Kind.all)
   func rival(kind: Kind) throws {
     let feed = RivalFeed(try feed(kind))
     let (one, other) = try handlers(feed)
@@ -85,7 +91,7 @@ struct FeedTests {
 
   @Test(
     "the feed takes one of two batches with the same number that are judged at a time",
-    arguments: Kind.allCases)
+    arguments: Kind.all)
   func sameNumber(kind: Kind) throws {
     let feed = RivalFeed(try feed(kind))
     let (one, other) = try handlers(feed)
@@ -202,15 +208,38 @@ struct FeedTests {
 
   // MARK: One beside the other
 
-  /// A store's log and a list in memory, which are asked the same.
+  /// A store's log and other feeds, which are asked the same.
   private struct Pair {
     let handlers: [SyncHandler]
     var devices = (1...3).map { Device(UInt8($0)) }
     var cursors: [[Position]]
+    /// By feed, its offsets in the order in which answers named them.
+    private var offsets: [[UInt64: Int]]
 
     init(_ feeds: [any Feed & FeedUpkeep]) throws {
       handlers = try feeds.map { try SyncHandler(feed: $0) }
       cursors = feeds.map { _ in Array(repeating: .beginning, count: 3) }
+      offsets = feeds.map { _ in [:] }
+    }
+
+    /// A position without what differs from feed to feed: its epoch, and whether records take
+    /// offsets.
+    private mutating func text(_ feed: Int, _ position: Position) -> String {
+      let number = offsets[feed][position.offset] ?? offsets[feed].count
+      offsets[feed][position.offset] = number
+      return "#\(number)"
+    }
+
+    mutating func text(_ feed: Int, _ mark: ReplicaMark) -> String {
+      let verdicts = mark.verdicts.map { verdict in
+        verdict.name + (verdict.place.map { text(feed, $0) } ?? "")
+      }
+      return "\(mark.number) \(verdicts)"
+    }
+
+    mutating func text(_ feed: Int, _ entries: [FeedEntry]) -> String {
+      let rows = entries.map { "\(text(feed, $0.position)) \($0.kind) \($0.key)" }
+      return "\(rows) \(entries.map(\.operation)) \(entries.map(\.content))"
     }
   }
 
@@ -219,10 +248,11 @@ struct FeedTests {
   ]
 
   @Test(
-    "a feed in memory answers as the log of a store does", arguments: 1...30 as ClosedRange<UInt64>)
+    "a feed in memory or in PostgreSQL answers as the log of a store does",
+    arguments: 1...30 as ClosedRange<UInt64>)
   func alike(seed: UInt64) throws {
     var random = SeededGenerator(seed: seed)
-    var pair = try Pair(Kind.allCases.map { try feed($0) })
+    var pair = try Pair(Kind.all.map { try feed($0) })
     for handler in pair.handlers {
       for device in pair.devices { _ = try handler.hello(HelloRequest(replica: device.id)) }
     }
@@ -239,12 +269,14 @@ struct FeedTests {
         let count = Int(random.next() % 3) + 1
         let changes = (0..<count).map { _ in change(&pair.devices[who], &random) }
         let batch = pair.devices[who].batch(changes)
-        answers = try pair.handlers.map { Self.text(try $0.push(batch).mark) }
+        answers = try pair.handlers.indices.map {
+          try pair.text($0, pair.handlers[$0].push(batch).mark)
+        }
       case 5:
         let keys = (0..<12).map { Array("k\($0)".utf8) }
-        answers = try pair.handlers.map { handler in
-          Self.text(
-            try handler.values(ValuesRequest(replica: pair.devices[who].id, keys: keys)).entries)
+        let request = ValuesRequest(replica: pair.devices[who].id, keys: keys)
+        answers = try pair.handlers.indices.map { index in
+          pair.text(index, try pair.handlers[index].values(request).entries)
         }
       case 6:
         answers = try pair.handlers.map { handler in
@@ -259,11 +291,10 @@ struct FeedTests {
               replica: pair.devices[who].id, after: pair.cursors[index][who], scope: scope,
               limits: SyncLimits(changes: 5), everyVersion: isEvery))
           pair.cursors[index][who] = page.cursor
-          // A cursor behind the same entries may stand on either side of records.
-          return Self.text(page.entries) + " \(page.range.head)"
+          return pair.text(index, page.entries)
         }
       }
-      #expect(answers[0] == answers[1], "seed \(seed)")
+      #expect(answers.allSatisfy { $0 == answers[0] }, "seed \(seed)")
     }
   }
 
@@ -277,19 +308,6 @@ struct FeedTests {
     return device.put(
       key, "v\(random.next() % 4)", labels: random.next() % 2 == 0 ? ["a"] : ["b"], base: base,
       at: seconds, group: random.next() % 3 == 0 ? 7 : 0)
-  }
-
-  /// Answers without what differs from feed to feed: epochs.
-  private static func text(_ mark: ReplicaMark) -> String {
-    "\(mark.number) "
-      + mark.verdicts.map { "\($0.name) \($0.place.map { "\($0.offset)" } ?? "")" }
-      .joined(separator: ", ")
-  }
-
-  private static func text(_ entries: [FeedEntry]) -> String {
-    entries.map {
-      "\($0.position.offset) \($0.kind) \($0.key) \($0.operation) \($0.content)"
-    }.joined(separator: ", ")
   }
 }
 

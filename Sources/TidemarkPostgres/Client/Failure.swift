@@ -1,0 +1,52 @@
+#if PostgreSQL
+  internal import Tidemark
+  internal import TidemarkEngine
+
+  /// A call to PostgreSQL that failed.
+  struct Failure: Error {
+    /// The five characters of SQLSTATE; empty where the connection was lost, or could not be made;
+    /// `closed` where nobody may connect any more.
+    var state = ""
+    var message: String
+    /// Whether the commit had been sent, so that it may have been made.
+    var mayBeCommitted = false
+
+    /// A condition of an append does not hold: its statement divides by zero then, which every
+    /// engine reports alike.
+    var isGuard: Bool { state == "22012" }
+
+    /// Whether there was no answer in time: that says nothing of the server.
+    var isTimeout = false
+
+    /// Whether the transaction was not made for sure, and may be made if it is tried again.
+    var isPassing: Bool { ["40001", "40P01", "55P03"].contains(state) }
+
+    /// Whether the server is not the primary, or goes down: all connections to it are useless.
+    var isOfServer: Bool {
+      !isTimeout
+        && (state == "25006" || state.hasPrefix("57P") || state.hasPrefix("08") || state.isEmpty)
+    }
+
+    /// The error as a feed throws it.
+    var error: TidemarkError {
+      if mayBeCommitted {
+        return TidemarkError(
+          .unknownOutcome, "the connection to PostgreSQL was lost at a commit: \(message)")
+      }
+      switch state.prefix(2) {
+      case "cl": return TidemarkError(.closed, message)
+      case "53" where state == "53100":
+        return TidemarkError(.noSpace, "PostgreSQL's disk is full: \(message)")
+      case "22", "54": return TidemarkError(.invalidArgument, "PostgreSQL refuses it: \(message)")
+      case "42", "23":
+        return TidemarkError(
+          .inputOutput,
+          "PostgreSQL does not have the tables of this release, or grants too few rights on them: "
+            + "\(message) (SQLSTATE \(state))")
+      default:
+        let code = state.isEmpty ? "" : " (SQLSTATE \(state))"
+        return TidemarkError(.inputOutput, "PostgreSQL cannot be used now: \(message)\(code)")
+      }
+    }
+  }
+#endif

@@ -1,0 +1,102 @@
+#if PostgreSQL
+  internal import Tidemark
+  internal import TidemarkEngine
+  internal import TidemarkSyncProtocol
+  internal import TidemarkSyncServer
+
+  /// The rows that a batch adds and changes.
+  struct BatchRows {
+    /// The keys whose last entries must be those of the view; 0 for none.
+    private(set) var conditions: [(key: KeyColumns, last: UInt64)] = []
+    /// How many bytes of rows are added, and how many of those that were there are superseded.
+    private var added: Int64 = 0
+    private var superseded: Int64 = 0
+    private var entries: [(key: KeyColumns, entry: JudgedBatch.Entry, after: Int64, prev: Int64)] =
+      []
+    /// The index of the last entry of each key, from 1.
+    private var last: [[UInt8]: Int] = [:]
+    private let batch: JudgedBatch
+
+    /// About what a row takes besides key, labels, attributes and value.
+    private static let rowBytes = 128
+
+    init(_ batch: JudgedBatch, after view: FeedView) throws(TidemarkError) {
+      self.batch = batch
+      var held: [[UInt8]: (offset: UInt64, bytes: Int)] = [:]
+      for state in view.states.compactMap(\.self) {
+        held[state.head.key] = (state.revision, Self.bytes(of: state.head))
+      }
+      for (index, entry) in batch.entries.enumerated() {
+        let key = batch.request.changes[entry.change].key
+        let columns = KeyColumns(key)
+        let bytes = Self.bytes(of: batch.head(of: entry, at: 0, previous: 0, received: 0))
+        added += Int64(bytes)
+        guard case .applies = entry.kind else {
+          entries.append((columns, entry, 0, 0))
+          continue
+        }
+        let before = held.updateValue((0, bytes), forKey: key)
+        superseded += Int64(before?.bytes ?? 0)
+        if last[key] == nil { conditions.append((columns, before?.offset ?? 0)) }
+        entries.append((columns, entry, Int64(last[key] ?? 0), Int64(before?.offset ?? 0)))
+        last[key] = index + 1
+      }
+    }
+
+    private static func bytes(of head: FeedHead) -> Int {
+      rowBytes + head.key.count + head.valueLength + head.labels.reduce(0) { $0 + $1.count + 1 }
+    }
+
+    /// The statements that add and change rows; the first one takes the lock.
+    /// - Parameter count: how many offsets the batch takes.
+    func calls(_ row: Parameter, _ count: Parameter, _ replica: Parameter) -> [Call] {
+      if entries.isEmpty {
+        return [Statements.advance(row, count, .bigint(added), .bigint(superseded))]
+      }
+      let changes = entries.map { batch.request.changes[$0.entry.change] }
+      let labels = entries.map { LabelColumn.encode(batch.labelSets[$0.entry.change]) }
+      let kinds = zip(entries, changes).map { row, change -> Int64 in
+        row.entry.kind == .loses ? 2 : change.kind == .put ? 0 : 1
+      }
+      let insert = Statements.entries(
+        row, count, .bigint(added), .bigint(superseded), replica,
+        .bigints((1...entries.count).map { Int64($0) }), .bigints(kinds),
+        .bigints(entries.map(\.key.hash)), .byteas(changes.map(\.key)),
+        .byteas(entries.map(\.key.longIdent)), .byteas(labels),
+        .bigints(changes.map { Int64(bitPattern: $0.sequence) }),
+        .bigints(changes.map { Int64(bitPattern: $0.commitTime) }), .bigints(entries.map(\.after)),
+        .bigints(entries.map(\.prev)),
+        .byteas(entries.map { batch.attributes(of: $0.entry).column }),
+        .byteas(changes.map { $0.kind == .put ? $0.content.value : nil }))
+      var calls = [insert]
+      let named = entries.indices.filter {
+        entries[$0].entry.kind != .loses && changes[$0].content.attachment != nil
+      }
+      if !named.isEmpty {
+        calls.append(
+          ContentStatements.addReferences(
+            row, count, .bigints(named.map { Int64($0 + 1) }),
+            .byteas(named.map { changes[$0].content.attachment?.engineID.column })))
+      }
+      let kept = last.values.sorted().map { $0 - 1 }
+      if kept.isEmpty { return calls }
+      let prints = kept.map { index -> ContentFingerprint in
+        let (change, entry) = (changes[index], entries[index].entry)
+        guard change.kind == .put else { return ContentFingerprint(bits: 0) }
+        let (key, value) = (change.key, change.content.value)
+        return ContentFingerprint(
+          key: key.rawSpan, value: value.rawSpan, labels: batch.labelSets[entry.change],
+          attachment: change.content.attachment?.engineID)
+      }
+      return calls + [
+        Statements.keys(
+          row, count, .bigints(kept.map { Int64($0 + 1) }),
+          .bigints(kept.map { entries[$0].key.hash }),
+          .byteas(kept.map { entries[$0].key.ident }), .bools(kept.map { kinds[$0] == 1 }),
+          .byteas(kept.map { labels[$0] }),
+          .bigints(prints.map { Int64(truncatingIfNeeded: $0.bits) }),
+          .bigints(prints.map { Int64(truncatingIfNeeded: $0.bits >> 64) }))
+      ]
+    }
+  }
+#endif

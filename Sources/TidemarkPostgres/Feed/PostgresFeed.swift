@@ -1,0 +1,251 @@
+#if PostgreSQL
+  internal import Tidemark
+  internal import TidemarkEngine
+  internal import TidemarkSyncProtocol
+  internal import TidemarkSyncServer
+
+  /// A feed in tables of PostgreSQL, which any number of processes may serve at a time.
+  ///
+  /// Offsets are assigned under the lock of the database's row, so that they become visible in
+  /// their order. What a transaction is judged by is compared in it, so no process keeps anything
+  /// that could be wrong. How that holds after a failover is said in *Running over PostgreSQL*.
+  final class PostgresFeed: Feed {
+    let id: ReplicaID
+    /// The number of the database in the tables.
+    let database: Int64
+    let pool: Pool
+    let news: FeedNews
+    /// For how long superseded entries are kept.
+    let history: Duration
+    let isClosed = Lock(false)
+    private let cache = Lock(Cache())
+
+    /// What changes seldom, by what changes with it.
+    private struct Cache {
+      var epochs: [FeedEpoch] = []
+      var policies = PolicyTable()
+      /// The incarnation in which `policies` was read.
+      var incarnation: UInt64?
+    }
+
+    init(_ database: Int64, id: ReplicaID, pool: Pool, history: Duration, news: FeedNews) {
+      self.history = history
+      self.id = id
+      self.database = database
+      self.pool = pool
+      self.news = news
+    }
+
+    /// Most times that something is read again as it has changed meanwhile.
+    private static let attempts = 8
+
+    var contents: (any FeedContents)? { PostgresContents(pool: pool, row: row) }
+    /// Appending compares all that a batch was judged by, and that is enough.
+    var judgesInTurn: Bool { false }
+    var row: Parameter { .bigint(database) }
+
+    // MARK: Looking
+
+    func look(_ question: FeedQuestion) throws(TidemarkError) -> FeedView {
+      if isClosed.withLock({ $0 }) { throw TidemarkError(.closed, "the feed is closed") }
+      var calls: [Call] = []
+      if let replica = question.replica {
+        calls += [
+          Statements.mark(row, .bytea(replica.bytes)), Statements.lease(row, .bytea(replica.bytes)),
+        ]
+      }
+      // No key is empty, or longer than an entry's may be.
+      let asked = question.keys.indices.filter {
+        (1...Limits.keyBytes).contains(question.keys[$0].count)
+      }
+      let columns = asked.map { KeyColumns(question.keys[$0]) }
+      if !asked.isEmpty {
+        calls.append(
+          Statements.states(
+            row, .bigints(asked.map { Int64($0) }), .bigints(columns.map(\.hash)),
+            .byteas(columns.map(\.ident))))
+      }
+      calls.append(Statements.database(row))
+      for _ in 0..<Self.attempts {
+        var rows = try pool.read(calls)[...]
+        guard var view = try view(rows.removeLast()) else { continue }
+        if question.replica != nil {
+          if var row = rows.removeFirst().first {
+            let offset = try row.ordered()
+            view.mark = try FeedMark(try row.bytes(), at: view.range.position(ofOffset: offset))
+          }
+          if var row = rows.removeFirst().first { view.lease = try FeedLease(&row) }
+        }
+        view.states = Array(repeating: nil, count: question.keys.count)
+        if let found = rows.first {
+          for index in 0..<found.count {
+            var row = found[index]
+            let place = try row.int()
+            let head = try FeedHead(&row)
+            guard view.states.indices.contains(place), head.key == question.keys[place] else {
+              throw Row.otherType
+            }
+            view.states[place] = FeedState(
+              head: head, position: view.range.position(ofOffset: head.offset),
+              revision: head.offset)
+          }
+        }
+        return view
+      }
+      throw TidemarkError(.busy, "the database is being restored")
+    }
+
+    /// - Returns: nil where the epochs that belong to it are there no more.
+    private func view(_ rows: Rows) throws(TidemarkError) -> FeedView? {
+      guard var row = rows.first else { throw Self.deleted }
+      let (head, epoch) = (try row.ordered(), try row.bits())
+      let life = try row.bytes()
+      let incarnation = XXH64.hash(life.rawSpan, seed: 0)
+      let policies = try row.ordered()
+      let (truncated, historyFrom) = (try row.ordered(), try row.ordered())
+      let now = try row.ordered()
+      guard try row.bigint() != 1 else { throw Self.deleted }
+      guard let (epochs, table) = try cached(epoch, policies, incarnation) else { return nil }
+      var view = FeedView(
+        range: FeedRange(epochs: epochs, head: head, truncatedThrough: truncated), durable: head,
+        historyFrom: historyFrom, now: now, policies: table)
+      view.incarnation = incarnation
+      return view
+    }
+
+    static let deleted = TidemarkError(.closed, "the database was deleted")
+
+    /// The epochs up to one, and the policies of a revision.
+    private func cached(
+      _ epoch: UInt64, _ revision: UInt64, _ incarnation: UInt64
+    ) throws(TidemarkError) -> ([FeedEpoch], PolicyTable)? {
+      let known = cache.withLock { $0 }
+      if known.epochs.last?.epoch == epoch, known.incarnation == incarnation,
+        known.policies.revision == revision
+      {
+        return (known.epochs, known.policies)
+      }
+      let rows = try pool.read([Statements.epochs(row), Statements.policies(row)])
+      var (epochs, policies): ([FeedEpoch], _) = ([], PolicyTable())
+      for index in 0..<rows[0].count {
+        var row = rows[0][index]
+        let first = try row.ordered()
+        epochs.append(FeedEpoch(epoch: try row.bits(), firstOffset: first))
+      }
+      guard epochs.last?.epoch == epoch else { return nil }
+      // Without any row the revision counts, too.
+      try policies.set([], for: [], at: revision)
+      for index in 0..<rows[1].count {
+        var row = rows[1][index]
+        let prefix = try row.bytes()
+        try policies.set(try row.bytes(), for: prefix, at: revision)
+      }
+      // Oldest epochs are dropped from the list; their offsets count as epoch 0 then.
+      if let first = epochs.first, first.firstOffset > 1 {
+        epochs.insert(FeedEpoch(epoch: 0, firstOffset: 1), at: 0)
+      }
+      let read = (epochs, policies)
+      cache.withLock { cache in
+        (cache.epochs, cache.policies) = read
+        cache.incarnation = incarnation
+      }
+      return read
+    }
+
+    // MARK: Appending
+
+    func append(
+      _ batch: JudgedBatch, after view: FeedView
+    ) throws(TidemarkError) -> FeedMark? {
+      let rows = try BatchRows(batch, after: view)
+      let record = try batch.markRecord()
+      let replica = Parameter.bytea(batch.request.replica.bytes)
+      let count = Parameter.bigint(Int64(batch.entries.count + 1))
+      var calls = rows.calls(row, count, replica)
+      calls.insert(
+        Statements.stands(
+          row, .bits(view.epoch), .ordered(view.policies.revision), replica,
+          .ordered(view.mark.position.offset), .bigints(rows.conditions.map(\.key.hash)),
+          .byteas(rows.conditions.map(\.key.ident)),
+          .bigints(rows.conditions.map { Int64(clamping: $0.last) })), at: 1)
+      calls.append(
+        Statements.setMark(
+          row, replica, .bits(batch.request.number), .bits(batch.request.batchID.bits),
+          .bytea(record)))
+      let results: [Rows]?
+      do throws(TidemarkError) { results = try pool.write(calls, guarded: true) } catch {
+        guard error.code == .unknownOutcome else { throw error }
+        return try outcome(of: batch, error)
+      }
+      guard var head = results?[1].first else {
+        try beginEpochIfDue()
+        return nil
+      }
+      if batch.hasNews { news.noteAppend() }
+      return try FeedMark(
+        record, at: Position(epoch: view.epoch, offset: try head.ordered()))
+    }
+
+    /// Finds out on another connection whether a batch was appended, by its replica's mark.
+    private func outcome(
+      of batch: JudgedBatch, _ error: TidemarkError
+    ) throws(TidemarkError) -> FeedMark? {
+      let mark = try look(FeedQuestion(of: batch.request.replica)).mark
+      guard mark.mark.number == batch.request.number, mark.mark.batchID == batch.request.batchID
+      else { throw error }
+      if batch.hasNews { news.noteAppend() }
+      return mark
+    }
+
+    /// Begins an epoch if the primary is another one than that of the newest epoch: it may lack
+    /// entries whose offsets are assigned again from here on.
+    private func beginEpochIfDue() throws(TidemarkError) {
+      let epoch = Parameter.bits(UInt64.random(in: 1...UInt64(Int64.max)))
+      _ = try pool.write([
+        Statements.beginEpoch(row, epoch), Statements.noteEpoch(row, epoch),
+        // One place is for the epoch that stands for those before.
+        Statements.trimEpochs(row, .bigint(Int64(Limits.epochs - 1))),
+      ])
+    }
+
+    /// An append is durable when it returns: PostgreSQL answers a commit once it is on its disk.
+    func settle(through position: Position) {}
+
+    // MARK: Leases and policies
+
+    func setLease(
+      _ lease: FeedLease?, of replica: ReplicaID, after view: FeedView, most: Int, writes: Bool
+    ) throws(TidemarkError) {
+      // No process remembers what is not in a row.
+      guard writes else { return }
+      let key = [row, Parameter.bytea(replica.bytes)]
+      let statement: Statement
+      var parameters = key + (view.lease?.columns ?? [])
+      switch (view.lease, lease) {
+      case (nil, nil): return
+      case (nil, let lease?):
+        statement = Statements.addLease
+        parameters += lease.columns + [.bigint(Int64(clamping: most))]
+      case (_?, let lease?):
+        statement = Statements.changeLease
+        parameters += lease.columns
+      case (_?, nil): statement = Statements.removeLease
+      }
+      _ = try pool.write([Call(statement: statement, parameters: parameters)])
+    }
+
+    func setPolicy(
+      _ policy: ConflictPolicy?, prefix: [UInt8]
+    ) throws(TidemarkError) -> Position {
+      let record = PolicyTable.encode(policy)
+      let change =
+        record.isEmpty
+        ? Statements.removePolicy(row, .bytea(prefix))
+        : Statements.setPolicy(row, .bytea(prefix), .bytea(record))
+      guard try pool.write([Statements.changePolicies(row), change])?.first?.first != nil else {
+        throw Self.deleted
+      }
+      return .beginning
+    }
+  }
+#endif

@@ -1,0 +1,318 @@
+#if PostgreSQL
+  /// The statements of a feed, in the SQL that PostgreSQL's relatives take, too: no sequences, no
+  /// triggers, no advisory locks, no arrays of arrays. `d` is always the row of the database.
+  enum Statements {
+    /// The life of the primary: when its process was started, and which table this is. It differs
+    /// after a failover, a restart, and a restore of any kind. Every transaction asks anew: a
+    /// pooler may have moved the connection to another primary.
+    static let incarnation =
+      "(extract(epoch FROM pg_postmaster_start_time())::text || '/' || d.tableoid::text)"
+    private static let milliseconds = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
+
+    /// The columns of ``FeedHead``, see `FeedHead.init(_:)`.
+    private static let head =
+      "e.off, e.kind, e.key, e.labels, e.replica, e.seq, e.wtime, e.rtime, e.prev, e.attrs, e.vlen"
+
+    // MARK: Looking
+
+    static let mark = Statement(
+      "SELECT off, record FROM tidemark.tm_mark WHERE db=$1::bigint AND replica=$2::bytea")
+
+    static let lease = Statement(
+      """
+      SELECT expires, reads_until, epoch, off, cleared FROM tidemark.tm_lease
+      WHERE db=$1::bigint AND replica=$2::bytea
+      """)
+
+    static let states = Statement(
+      """
+      SELECT q.i, \(head)
+      FROM unnest($2::bigint[], $3::bigint[], $4::bytea[]) q(i, hash, ident)
+      JOIN tidemark.tm_key k ON k.db=$1::bigint AND k.hash=q.hash AND k.ident=q.ident
+      JOIN tidemark.tm_entry e ON e.db=k.db AND e.off=k.off
+      """)
+
+    /// Comes last, so that all that was read before is within the head.
+    static let database = Statement(
+      """
+      SELECT d.head, d.epoch, \(incarnation), d.policies, d.truncated, d.history_from,
+        \(milliseconds), d.state
+      FROM tidemark.tm_db d WHERE d.db=$1::bigint
+      """)
+
+    static let epochs = Statement(
+      "SELECT first, epoch FROM tidemark.tm_epoch WHERE db=$1::bigint ORDER BY first")
+
+    static let policies = Statement(
+      "SELECT prefix, record FROM tidemark.tm_policy WHERE db=$1::bigint")
+
+    // MARK: Appending
+
+    /// Takes the row's lock, so that appends come one after the other, and assigns offsets: they
+    /// become visible in their order. Adds the entries as well, so that they have arrived when the
+    /// lock is taken.
+    ///
+    /// `i` counts from 1; `after` is the index of the entry of the batch that had the key before.
+    static let entries = Statement(
+      """
+      WITH d AS (\(advanceText) RETURNING db, head, last_time)
+      INSERT INTO tidemark.tm_entry (db, off, kind, hash, key, ident, labels, replica, seq, wtime,
+        rtime, prev, attrs, vlen, value)
+      SELECT d.db, d.head - $2::bigint + u.i, u.kind, u.hash, u.key, u.ident, u.labels, $5::bytea,
+        u.seq, u.wtime, d.last_time,
+        CASE WHEN u.after > 0 THEN d.head - $2::bigint + u.after ELSE u.prev END,
+        u.attrs, coalesce(octet_length(u.value), 0), u.value
+      FROM d CROSS JOIN unnest($6::bigint[], $7::bigint[], $8::bigint[], $9::bytea[], $10::bytea[],
+        $11::bytea[], $12::bigint[], $13::bigint[], $14::bigint[], $15::bigint[], $16::bytea[],
+        $17::bytea[])
+        u(i, kind, hash, key, ident, labels, seq, wtime, after, prev, attrs, value)
+      """)
+
+    /// The same for a batch without entries.
+    static let advance = Statement(advanceText)
+
+    private static let advanceText = """
+      UPDATE tidemark.tm_db SET head = head + $2::bigint,
+        last_time = greatest(last_time + 1, \(milliseconds) * 65536),
+        bytes = bytes + $3::bigint, garbage = garbage + $4::bigint
+      WHERE db=$1::bigint
+      """
+
+    /// Fails where something differs from what the batch was judged by: primary, epoch, policies,
+    /// the replica's mark, or the last entry of a key. Returns the head.
+    static let stands = Statement(
+      """
+      SELECT d.head / (CASE WHEN d.epoch=$2::bigint AND d.incarnation=\(incarnation)
+        AND d.policies=$3::bigint AND d.state=0
+        AND coalesce((SELECT m.off FROM tidemark.tm_mark m
+          WHERE m.db=$1::bigint AND m.replica=$4::bytea), 0) = $5::bigint
+        AND NOT EXISTS (
+          SELECT 1 FROM unnest($6::bigint[], $7::bytea[], $8::bigint[]) q(hash, ident, off)
+          LEFT JOIN tidemark.tm_key k ON k.db=$1::bigint AND k.hash=q.hash AND k.ident=q.ident
+          WHERE coalesce(k.off, 0) <> q.off)
+        THEN 1 ELSE 0 END)
+      FROM tidemark.tm_db d WHERE d.db=$1::bigint
+      """)
+
+    /// Only the last entry of each key of the batch.
+    static let keys = Statement(
+      """
+      INSERT INTO tidemark.tm_key (db, hash, ident, off, deleted, labels, low, high)
+      SELECT d.db, u.hash, u.ident, d.head - $2::bigint + u.i, u.deleted, u.labels, u.low, u.high
+      FROM tidemark.tm_db d
+      CROSS JOIN unnest($3::bigint[], $4::bigint[], $5::bytea[], $6::boolean[], $7::bytea[],
+        $8::bigint[], $9::bigint[]) u(i, hash, ident, deleted, labels, low, high)
+      WHERE d.db=$1::bigint
+      ON CONFLICT (db, hash, ident) DO UPDATE SET off=excluded.off, deleted=excluded.deleted,
+        labels=excluded.labels, low=excluded.low, high=excluded.high
+      """)
+
+    static let setMark = Statement(
+      """
+      INSERT INTO tidemark.tm_mark (db, replica, number, batch, off, record)
+      SELECT d.db, $2::bytea, $3::bigint, $4::bigint, d.head, $5::bytea
+      FROM tidemark.tm_db d WHERE d.db=$1::bigint
+      ON CONFLICT (db, replica) DO UPDATE SET number=excluded.number, batch=excluded.batch,
+        off=excluded.off, record=excluded.record
+      """)
+
+    // MARK: Epochs
+
+    /// Begins an epoch where this is another life of the primary than that of the newest one.
+    static let beginEpoch = Statement(
+      """
+      UPDATE tidemark.tm_db d SET epoch=$2::bigint, incarnation=\(incarnation)
+      WHERE db=$1::bigint AND incarnation<>\(incarnation)
+      """)
+
+    /// An epoch in which nothing was appended gives its place up.
+    static let noteEpoch = Statement(
+      """
+      INSERT INTO tidemark.tm_epoch (db, first, epoch)
+      SELECT d.db, d.head + 1, d.epoch FROM tidemark.tm_db d
+      WHERE d.db=$1::bigint AND d.epoch=$2::bigint
+      ON CONFLICT (db, first) DO UPDATE SET epoch=excluded.epoch
+      """)
+
+    static let trimEpochs = Statement(
+      """
+      DELETE FROM tidemark.tm_epoch WHERE db=$1::bigint AND first < (
+        SELECT min(t.first) FROM (
+          SELECT first FROM tidemark.tm_epoch WHERE db=$1::bigint ORDER BY first DESC
+          LIMIT $2::bigint) t)
+      """)
+
+    // MARK: Reading
+
+    /// Puts and deletes, with the offset of a later entry of the same key that the page's range
+    /// has.
+    static let page = Statement(
+      """
+      SELECT \(head), coalesce(k.off, 0)
+      FROM tidemark.tm_entry e
+      LEFT JOIN tidemark.tm_key k ON k.db=e.db AND k.hash=e.hash
+        AND k.ident=coalesce(e.ident, e.key) AND k.off>e.off AND k.off<=$3::bigint
+      WHERE e.db=$1::bigint AND e.off>$2::bigint AND e.off<=$3::bigint AND e.kind<2
+      ORDER BY e.off LIMIT $4::bigint
+      """)
+
+    static let heads = Statement(
+      """
+      SELECT \(head) FROM tidemark.tm_entry e
+      WHERE e.db=$1::bigint AND e.off=ANY($2::bigint[]) AND e.kind<2
+      """)
+
+    static let values = Statement(
+      """
+      SELECT e.off, e.value FROM tidemark.tm_entry e
+      WHERE e.db=$1::bigint AND e.off=ANY($2::bigint[]) AND e.kind=0
+      """)
+
+    // MARK: Digests
+
+    static let beginSnapshot = Statement(
+      "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+    static let endSnapshot = Statement("COMMIT")
+    static let headOnly = Statement(
+      "SELECT head FROM tidemark.tm_db WHERE db=$1::bigint")
+
+    /// The keys of a part of a digest after one of them, in their order.
+    static let fingerprints = Statement(
+      """
+      SELECT hash, ident, low, high, off, labels FROM tidemark.tm_key
+      WHERE db=$1::bigint AND (hash, ident) > ($2::bigint, $3::bytea) AND hash<=$4::bigint
+        AND NOT deleted
+      ORDER BY hash, ident LIMIT $5::bigint
+      """)
+
+    // MARK: Leases and policies
+
+    /// Where there are too many the one goes that is not used, or ends first: its replica has to
+    /// compare then.
+    static let addLease = Statement(
+      """
+      WITH gone AS (
+        DELETE FROM tidemark.tm_lease WHERE db=$1::bigint AND (expires<=\(milliseconds)
+          OR replica = (SELECT replica FROM tidemark.tm_lease WHERE db=$1::bigint
+            AND (SELECT count(*) FROM tidemark.tm_lease WHERE db=$1::bigint) >= $8::bigint
+            ORDER BY off > 0, expires LIMIT 1)))
+      INSERT INTO tidemark.tm_lease (db, replica, expires, reads_until, epoch, off, cleared)
+      VALUES ($1::bigint, $2::bytea, $3::bigint, $4::bigint, $5::bigint, $6::bigint, $7::bigint)
+      ON CONFLICT (db, replica) DO NOTHING
+      """)
+
+    private static let sameLease = """
+      db=$1::bigint AND replica=$2::bytea AND expires=$3::bigint AND reads_until=$4::bigint
+        AND epoch=$5::bigint AND off=$6::bigint AND cleared=$7::bigint
+      """
+
+    static let changeLease = Statement(
+      """
+      UPDATE tidemark.tm_lease SET expires=$8::bigint, reads_until=$9::bigint, epoch=$10::bigint,
+        off=$11::bigint, cleared=$12::bigint
+      WHERE \(sameLease)
+      """)
+
+    static let removeLease = Statement(
+      "DELETE FROM tidemark.tm_lease WHERE \(sameLease)")
+
+    static let changePolicies = Statement(
+      "UPDATE tidemark.tm_db SET policies=policies+1 WHERE db=$1::bigint RETURNING head")
+
+    static let setPolicy = Statement(
+      """
+      INSERT INTO tidemark.tm_policy (db, prefix, record)
+      VALUES ($1::bigint, $2::bytea, $3::bytea)
+      ON CONFLICT (db, prefix) DO UPDATE SET record=excluded.record
+      """)
+
+    static let removePolicy = Statement(
+      "DELETE FROM tidemark.tm_policy WHERE db=$1::bigint AND prefix=$2::bytea")
+
+    // MARK: Upkeep
+
+    static let space = Statement(
+      "SELECT bytes, garbage FROM tidemark.tm_db WHERE db=$1::bigint")
+
+    static let shortenLeases = Statement(
+      """
+      UPDATE tidemark.tm_lease SET expires=least(expires, \(milliseconds) + $2::bigint),
+        reads_until=least(reads_until, \(milliseconds) + $2::bigint)
+      WHERE db=$1::bigint AND greatest(expires, reads_until) > \(milliseconds) + $2::bigint
+      """)
+
+    static let removeLeases = Statement(
+      "DELETE FROM tidemark.tm_lease WHERE db=$1::bigint AND expires<=\(milliseconds)")
+
+    /// Takes a database's upkeep for a minute, where no other server has it; gives it back.
+    static let takeUpkeep = Statement(
+      """
+      UPDATE tidemark.tm_db SET upkeep_until=\(milliseconds) + 60000
+      WHERE db=$1::bigint AND upkeep_until<\(milliseconds) RETURNING 1::bigint
+      """)
+    static let giveUpkeep = Statement(
+      "UPDATE tidemark.tm_db SET upkeep_until=0 WHERE db=$1::bigint")
+
+    /// The lock of the database's row, so that what follows sees all that was appended.
+    static let lock = Statement(
+      "UPDATE tidemark.tm_db SET upkeep_until=\(milliseconds) + 60000 WHERE db=$1::bigint")
+
+    /// What an entry counts for in `tm_db.bytes`; see `BatchRows.bytes(of:)`.
+    private static let size =
+      "128 + octet_length(e.key) + octet_length(e.labels) + e.vlen"
+
+    /// Deletes what the next entries supersede, and changes among them that lost; not from the
+    /// first entry on that is younger than the time for which history is kept.
+    static let dropSuperseded = Statement(
+      """
+      WITH d AS (
+        SELECT t.history_from AS start, least(t.history_from + $2::bigint, t.head, (
+          SELECT e.off - 1 FROM tidemark.tm_entry e WHERE e.db=$1::bigint AND e.off>t.history_from
+            AND e.off<=t.history_from + $2::bigint
+            AND e.rtime/65536 > \(milliseconds) - $3::bigint ORDER BY e.off LIMIT 1)) AS stop
+        FROM tidemark.tm_db t WHERE t.db=$1::bigint),
+      old AS (
+        SELECT CASE WHEN n.kind=2 THEN n.off ELSE n.prev END AS off
+        FROM d CROSS JOIN tidemark.tm_entry n
+        WHERE n.db=$1::bigint AND n.off>d.start AND n.off<=d.stop),
+      gone AS (
+        DELETE FROM tidemark.tm_entry e USING old WHERE e.db=$1::bigint AND e.off=old.off
+        RETURNING e.off, \(size) AS size),
+      refs AS (
+        DELETE FROM tidemark.tm_ref r USING gone WHERE r.db=$1::bigint AND r.off=gone.off)
+      UPDATE tidemark.tm_db SET history_from=d.stop, bytes=bytes-g.size,
+        garbage=greatest(garbage-g.size, 0)
+      FROM d CROSS JOIN (SELECT coalesce(sum(size), 0)::bigint size, count(*) n FROM gone) g
+      WHERE db=$1::bigint RETURNING d.stop - d.start, g.n
+      """)
+
+    /// Deletes the next deletes that still count and that no replica with a lease has yet to read.
+    static let dropDeletes = Statement(
+      """
+      WITH d AS (
+        SELECT t.deletes_through AS start, least(t.deletes_through + $2::bigint, t.history_from, (
+          SELECT min(l.off) FROM tidemark.tm_lease l
+          WHERE l.db=$1::bigint AND least(l.expires, l.reads_until) > \(milliseconds)
+            AND least(l.expires, l.reads_until) < 9223372036854775807
+            AND (l.off > 0 OR EXISTS (SELECT 1 FROM tidemark.tm_mark m
+              WHERE m.db=l.db AND m.replica=l.replica)))) AS stop
+        FROM tidemark.tm_db t WHERE t.db=$1::bigint),
+      old AS (
+        SELECT e.off, e.hash, k.ident, \(size) AS size
+        FROM d CROSS JOIN tidemark.tm_entry e
+        JOIN tidemark.tm_key k ON k.db=e.db AND k.hash=e.hash
+          AND k.ident=coalesce(e.ident, e.key) AND k.off=e.off
+        WHERE e.db=$1::bigint AND e.off>d.start AND e.off<=d.stop AND e.kind=1),
+      keys AS (
+        DELETE FROM tidemark.tm_key k USING old
+        WHERE k.db=$1::bigint AND k.hash=old.hash AND k.ident=old.ident),
+      gone AS (
+        DELETE FROM tidemark.tm_entry e USING old WHERE e.db=$1::bigint AND e.off=old.off)
+      UPDATE tidemark.tm_db SET deletes_through=greatest(d.stop, d.start),
+        truncated=greatest(truncated, g.last), bytes=bytes-g.size
+      FROM d CROSS JOIN (SELECT coalesce(sum(size), 0)::bigint size,
+        coalesce(max(off), 0) AS last, count(*) n FROM old) g
+      WHERE db=$1::bigint RETURNING d.stop - d.start, g.n
+      """)
+  }
+#endif

@@ -1,0 +1,201 @@
+#if PostgreSQL
+  public import Tidemark
+  internal import TidemarkEngine
+  internal import TidemarkSyncProtocol
+  public import TidemarkSyncServer
+
+  /// The databases of a sync server in PostgreSQL, which any number of processes may serve at a
+  /// time.
+  ///
+  /// ```swift
+  /// let feeds = try PostgresFeeds(PostgresSettings(url: "postgresql://tidemark@db/tidemark"))
+  /// let handler = try feeds.handler(of: "notes")
+  /// ```
+  /// All calls block, and may come from any thread.
+  public final class PostgresFeeds: Sendable {
+    private let settings: PostgresSettings
+    private let pool: Pool
+    private let news: News
+
+    /// Connects, and checks that the tables are there.
+    /// - Throws: `storeMissing` without tables, `formatTooNew` or `formatTooOld` for those of
+    ///   another release, `inputOutput` where PostgreSQL cannot be reached.
+    public init(_ settings: PostgresSettings) throws(TidemarkError) {
+      self.settings = settings
+      pool = Pool(settings)
+      try Schema.check(pool)
+      news = try News(settings, pool)
+    }
+
+    /// Makes the tables, or brings those of an earlier release to this one's.
+    public static func applySchema(_ settings: PostgresSettings) throws(TidemarkError) {
+      let pool = Pool(settings)
+      defer { pool.close() }
+      try Schema.apply(pool)
+    }
+
+    /// The statements of ``applySchema(_:)``, for those who run them by hand.
+    public static var schema: String { Schema.steps.joined().joined(separator: ";\n\n") + ";\n" }
+
+    private static let find = Statement(
+      """
+      SELECT d.db, d.feed FROM tidemark.tm_name n JOIN tidemark.tm_db d ON d.db=n.db
+      WHERE n.name=$1::text
+      """)
+
+    /// Serves a database.
+    /// - Parameters:
+    ///   - name: of the database.
+    ///   - isMade: whether it is made when there is none.
+    ///   - options: the handler's settings.
+    /// - Throws: `storeMissing` for a database that is not to be made; what PostgreSQL throws.
+    public func handler(
+      of name: String, creating isMade: Bool = true,
+      options: SyncHandler.Options = SyncHandler.Options()
+    ) throws(TidemarkError) -> SyncHandler {
+      try SyncHandler(feed: try feed(of: name, creating: isMade), options: options)
+    }
+
+    package func feed(
+      of name: String, creating isMade: Bool = true
+    ) throws(TidemarkError) -> any Feed & FeedUpkeep {
+      for _ in 0..<3 {
+        if var row = try pool.read([Self.find(.text(name))])[0].first {
+          let database = try row.bigint()
+          return PostgresFeed(
+            database, id: try row.replica(), pool: pool, history: settings.history,
+            news: news.news(of: database, named: name))
+        }
+        guard isMade else { throw TidemarkError(.storeMissing, "there is no such database") }
+        try make(name)
+      }
+      throw TidemarkError(.busy, "somebody makes and deletes the database at a time")
+    }
+
+    /// Makes a database; does nothing where another server has just done so.
+    private func make(_ name: String) throws(TidemarkError) {
+      let database = Parameter.bigint(Int64.random(in: 1...Int64.max))
+      let epoch = Parameter.bigint(Int64.random(in: 1...Int64.max))
+      let id = (0..<ReplicaID.byteCount).map { _ in UInt8.random(in: 0...255) }
+      let calls = [
+        Self.addName(.text(name), database), Self.addDatabase(database, .bytea(id), epoch),
+        Self.noteIncarnation(database), Statements.noteEpoch(database, epoch),
+      ]
+      try pool.again { (connection) throws(Failure) in
+        do throws(Failure) { _ = try connection.write(calls) } catch {
+          guard error.state == "23505" else { throw error }
+        }
+      }
+    }
+
+    private static let addName = Statement(
+      "INSERT INTO tidemark.tm_name (name, db) VALUES ($1::text, $2::bigint)")
+
+    private static let addDatabase = Statement(
+      """
+      INSERT INTO tidemark.tm_db (db, feed, head, last_time, epoch, incarnation, policies,
+        truncated, history_from, deletes_through, bytes, garbage, quota, state, upkeep_until)
+      VALUES ($1::bigint, $2::bytea, 0, 0, $3::bigint, '', 0, 0, 0, 0, 0, 0, 0, 0, 0)
+      """)
+
+    private static let noteIncarnation = Statement(
+      """
+      UPDATE tidemark.tm_db d SET incarnation=\(Statements.incarnation) WHERE db=$1::bigint
+      """)
+
+    private static let list = Statement(
+      """
+      SELECT name FROM tidemark.tm_name WHERE name > $1::text ORDER BY name LIMIT $2::bigint
+      """)
+
+    /// The names of databases, in their order.
+    /// - Parameters:
+    ///   - name: the name to begin after.
+    ///   - limit: most names.
+    public func names(
+      after name: String = "", limit: Int = 1_000
+    ) throws(TidemarkError) -> [String] {
+      let rows = try pool.read([Self.list(.text(name), .bigint(Int64(limit)))])[0]
+      return try (0..<rows.count).map { (index) throws(TidemarkError) in
+        var row = rows[index]
+        return try row.text()
+      }
+    }
+
+    private static let counting = Statement("SELECT count(*) FROM tidemark.tm_name")
+
+    /// How many databases there are.
+    public func count() throws(TidemarkError) -> Int {
+      guard var row = try pool.read([Self.counting()])[0].first else { return 0 }
+      return try row.int()
+    }
+
+    /// Whether there is a database of a name.
+    public func has(_ name: String) throws(TidemarkError) -> Bool {
+      try pool.read([Self.find(.text(name))])[0].first != nil
+    }
+
+    /// Whether the primary has answered within the last seconds, as `/ready` tells it.
+    public var isReady: Bool { news.isReady }
+
+    /// Calls `body` with the name of each database that was served here and has something new,
+    /// whichever process appended it.
+    public func onNews(_ body: @escaping @Sendable (String) -> Void) { news.onNews(body) }
+
+    private static let removeName = Statement(
+      "DELETE FROM tidemark.tm_name WHERE name=$1::text AND db=$2::bigint")
+    private static let markDeleted = Statement(
+      "UPDATE tidemark.tm_db SET state=1 WHERE db=$1::bigint")
+
+    /// Deletes a database. Its name is free at once; a database that is made under it has another
+    /// id, so that its replicas begin anew.
+    /// - Returns: whether there was one.
+    @discardableResult
+    public func delete(_ name: String) throws(TidemarkError) -> Bool {
+      guard var row = try pool.read([Self.find(.text(name))])[0].first else { return false }
+      let database = Parameter.bigint(try row.bigint())
+      _ = try pool.write([Self.markDeleted(database), Self.removeName(.text(name), database)])
+      for table in Schema.tables { try empty(table, database) }
+      return true
+    }
+
+    /// How many rows of a deleted database one transaction deletes.
+    private static let rowsAtOnce: Int64 = 5_000
+
+    private func empty(_ table: String, _ database: Parameter) throws(TidemarkError) {
+      let delete = Statement(
+        """
+        WITH gone AS (DELETE FROM tidemark.\(table) WHERE ctid = ANY(ARRAY(
+          SELECT ctid FROM tidemark.\(table) WHERE db=$1::bigint LIMIT $2::bigint)) RETURNING 1)
+        SELECT count(*) FROM gone
+        """)
+      // A part of a content has up to 256 KiB.
+      let most = table == "tm_chunk" ? 100 : Self.rowsAtOnce
+      while true {
+        guard var row = try pool.write([delete(database, .bigint(most))])?[0].first,
+          try row.bigint() == most
+        else { return }
+      }
+    }
+
+    private static let forgetting = Statement(
+      """
+      UPDATE tidemark.tm_db SET incarnation=''
+      WHERE db=(SELECT db FROM tidemark.tm_name WHERE name=$1::text)
+      """)
+
+    /// Begins a new epoch with a database's next append: after its rows were changed or loaded by
+    /// hand, which nothing else tells.
+    public func beginNewEpoch(of name: String) throws(TidemarkError) {
+      _ = try pool.write([Self.forgetting(.text(name))])
+    }
+
+    /// Ends all connections; handlers answer `unavailable` from then on.
+    public func close() {
+      pool.close()
+      news.close()
+    }
+
+    deinit { close() }
+  }
+#endif
