@@ -17,10 +17,13 @@ let package = Package(
   traits: [
     .trait(name: "JWT", description: "JSON Web Tokens, by swift-crypto."),
     .trait(name: "TLS", description: "HTTPS without a proxy in front, by swift-nio-ssl."),
+    .trait(name: "PostgreSQL", description: "Databases in PostgreSQL, by libpq."),
     .default(enabledTraits: ["JWT"]),
   ],
   dependencies: [
-    .package(name: "tidemark", path: "../.."),
+    .package(
+      name: "tidemark", path: "../..",
+      traits: [.trait(name: "PostgreSQL", condition: .when(traits: ["PostgreSQL"]))]),
     .package(
       url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.1", traits: []),
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
@@ -40,6 +43,7 @@ let package = Package(
       dependencies: [
         "CAllocator",
         .product(name: "Tidemark", package: "tidemark"),
+        .product(name: "TidemarkPostgres", package: "tidemark"),
         .product(name: "TidemarkSyncServer", package: "tidemark"),
         // Only its core: the paths of requests are compared as they came, without a router.
         .product(name: "HummingbirdCore", package: "hummingbird"),

@@ -47,7 +47,7 @@ struct TidemarkServer: AsyncParsableCommand {
 
   /// The settings that the options ask for.
   func options() throws -> ServerOptions {
-    var options = serving.options()
+    var options = try serving.options()
     try access.apply(to: &options)
     limits.apply(to: &options.limits)
     attachments.apply(to: &options)

@@ -19,8 +19,8 @@ struct DatabaseTableTests {
     try await TestServer.inDirectory { directory in
       let told = Mutex<[String]>([])
       let table = DatabaseTable(
-        try DataDirectory(directory), creates: true, limits: ServerLimits(), options: .init(),
-        retention: nil, policies: try PolicyRules([]), logger: Logger(label: "test"))
+        try DirectoryHome(directory), creates: true, limits: ServerLimits(), options: .init(),
+        policies: try PolicyRules([]), logger: Logger(label: "test"))
       table.onChange { name in told.withLock { $0.append(name.description) } }
       let name = try #require(DatabaseName("notes"))
       for number in 1...2 as ClosedRange<UInt64> {
@@ -44,8 +44,8 @@ struct DatabaseTableTests {
   func manyChanges() async throws {
     try await TestServer.inDirectory { directory in
       let table = DatabaseTable(
-        try DataDirectory(directory), creates: true, limits: ServerLimits(), options: .init(),
-        retention: nil, policies: try PolicyRules([]), logger: Logger(label: "test"))
+        try DirectoryHome(directory), creates: true, limits: ServerLimits(), options: .init(),
+        policies: try PolicyRules([]), logger: Logger(label: "test"))
       let places = Mutex<[Int]>([])
       table.onChange { _ in
         var here: UInt8 = 0
@@ -63,7 +63,7 @@ struct DatabaseTableTests {
   @Test("thousands of databases are listed, whatever lies behind the last entry that was read")
   func manyNames() async throws {
     try await TestServer.inDirectory { directory in
-      let data = try DataDirectory(directory)
+      let data = try DirectoryHome(directory)
       let names = (0..<4_000).map { "n\($0)" + String(repeating: "x", count: $0 % 59) }
       for name in names { #expect(mkdir("\(directory)/\(name).tidemark", 0o700) == 0) }
       // Buffers come and go at other places, some with nothing behind them.
@@ -78,8 +78,8 @@ struct DatabaseTableTests {
       var limits = ServerLimits()
       limits.databaseIdle = .milliseconds(300)
       let table = DatabaseTable(
-        try DataDirectory(directory), creates: true, limits: limits, options: .init(),
-        retention: nil, policies: try PolicyRules([]), logger: Logger(label: "test"))
+        try DirectoryHome(directory), creates: true, limits: limits, options: .init(),
+        policies: try PolicyRules([]), logger: Logger(label: "test"))
       let name = try #require(DatabaseName("notes"))
       _ = try table.lease(name, mayCreate: true)
       try await Task.sleep(for: .milliseconds(400))
@@ -97,26 +97,25 @@ struct DatabaseTableTests {
       var limits = ServerLimits()
       limits.openDatabases = 3
       limits.cacheBytes = 1 << 20
-      let table = DatabaseTable(
-        try DataDirectory(directory), creates: true, limits: limits, options: .init(),
-        retention: nil, policies: try PolicyRules([]), logger: Logger(label: "test"))
+      let home = try DirectoryHome(directory, cacheBytes: limits.cacheBytes)
+      let cache = try #require(home.configuration(.write).sharedCache)
       var chance = SystemRandomNumberGenerator()
       var stores: [Store] = []
       for number in 0..<limits.openDatabases {
         let store = try Store.openBlocking(
-          at: "\(directory)/\(number).tidemark", configuration: table.configuration(.create))
+          at: "\(directory)/\(number).tidemark", configuration: home.configuration(.create))
         for key in 0..<100 {
           let value = (0..<600).map { _ in String(chance.next(), radix: 36) }.joined()
           try store.blocking.put("\(key)", value)
         }
         try store.blocking.compact()
-        let before = table.cache.bytes
+        let before = cache.bytes
         for _ in 0..<3 { for key in 0..<100 { _ = try store.value(forKey: "\(key)") } }
-        #expect(number > 0 || table.cache.bytes > before, "nothing was read from the log")
+        #expect(number > 0 || cache.bytes > before, "nothing was read from the log")
         #expect(try store.status.cacheBytes == 0)
         stores.append(store)
       }
-      let cached = table.cache.bytes
+      let cached = cache.bytes
       #expect(cached > limits.cacheBytes / 2 && cached <= limits.cacheBytes, "\(cached)")
       for store in stores { try store.blocking.close() }
     }

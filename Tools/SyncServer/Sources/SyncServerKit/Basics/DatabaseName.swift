@@ -4,7 +4,7 @@ struct DatabaseName: Hashable, Sendable, CustomStringConvertible {
   /// Longest name in bytes.
   static let longest = 64
   /// Names that are routes of the server.
-  static let reserved: Set<String> = ["health", "metrics"]
+  static let reserved: Set<String> = ["health", "metrics", "ready"]
 
   let description: String
 

@@ -48,6 +48,7 @@ struct Problem: Error {
     .unavailable, "too many databases are in use", retryAfter: .seconds(5))
   static let tooManyAnswers = Problem(
     .busy, "too many answers wait to be read", retryAfter: .seconds(1))
+  static let notReady = Problem(.unavailable, "the databases cannot be reached now")
   static let shuttingDown = Problem(.unavailable, "the server is shutting down")
 
   static func methodNotAllowed(_ method: HTTPRequest.Method) -> Problem {

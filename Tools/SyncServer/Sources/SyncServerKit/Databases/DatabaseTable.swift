@@ -71,18 +71,12 @@ final class DatabaseTable: Sendable {
     var isClosed = false
   }
 
-  private let directory: DataDirectory
+  let home: any DatabaseHome
   private let creates: Bool
   private let limits: ServerLimits
   private let options: SyncHandler.Options
-  /// Nil for the stores' own.
-  private let retention: Retention?
   private let policies: PolicyRules
   private let logger: Logger
-  /// One thread for the background work of all stores.
-  private let upkeep = StoreUpkeep()
-  /// Decoded parts of all stores' logs. Feeds read by position, so a cache by key would not help.
-  let cache: SharedCache
   /// A closure that is the lock's whole state would be wrapped once more at each access.
   private struct Listener: Sendable {
     var call: @Sendable (DatabaseName) -> Void = { _ in }
@@ -91,22 +85,26 @@ final class DatabaseTable: Sendable {
   private let listener = PosixMutex(Listener())
   private let state = PosixMutex(State())
 
+  /// Whether the home tells of what is new; otherwise the open databases do.
+  let hearsHome: Bool
+
   init(
-    _ directory: DataDirectory, creates: Bool, limits: ServerLimits,
-    options: SyncHandler.Options, retention: Retention?, policies: PolicyRules, logger: Logger
+    _ home: any DatabaseHome, creates: Bool, limits: ServerLimits, options: SyncHandler.Options,
+    policies: PolicyRules, logger: Logger
   ) {
-    self.directory = directory
+    self.home = home
     self.creates = creates
     self.limits = limits
     self.options = options
-    self.retention = retention
     self.policies = policies
     self.logger = logger
-    cache = SharedCache(bytes: limits.cacheBytes)
+    let listener = listener
+    hearsHome = home.onChange { name in listener.withLock { $0 }.call(name) }
   }
 
   /// Calls `body` when there is something new to pull from a database, on the thread that appended
-  /// it. Only this server appends, so a long poll need not keep its database open.
+  /// it. A long poll need not keep its database open: only this server appends to it, or its home
+  /// tells of what others append.
   func onChange(_ body: @escaping @Sendable (DatabaseName) -> Void) {
     listener.withLock { $0.call = body }
   }
@@ -125,14 +123,14 @@ final class DatabaseTable: Sendable {
   /// Whether fewer than half of the allowed databases are open, so that more can be compacted.
   var hasRoomToSpare: Bool { openCount < limits.openDatabases / 2 }
 
-  /// The names of all databases in the directory; blocks.
-  func allNames() -> [DatabaseName] { directory.names() }
+  /// The names of all databases; blocks.
+  func allNames() -> [DatabaseName] { home.names() }
 
   /// Whether a database is open.
   func isOpen(_ name: DatabaseName) -> Bool { state.withLock { $0.rows[name]?.isOpen ?? false } }
 
   /// Whether a lease of a database might create it; blocks.
-  func mightMake(_ name: DatabaseName) -> Bool { creates && !directory.has(name) }
+  func mightMake(_ name: DatabaseName) -> Bool { creates && !home.has(name) }
 
   /// The database of a name, opened if it is not; blocks.
   /// - Parameters:
@@ -155,7 +153,9 @@ final class DatabaseTable: Sendable {
       let handler = try open(name, mayCreate: mayCreate && creates)
       opened = Opened(
         handler: handler,
-        observation: handler.observe { [weak self] in self?.noteChange(of: name) })
+        observation: handler.observe { [weak self] in
+          if self?.hearsHome == false { self?.noteChange(of: name) }
+        })
       state.withLock {
         $0.rows[name]?.isOpen = true
         $0.rows[name]?.failure = nil
@@ -180,25 +180,29 @@ final class DatabaseTable: Sendable {
   private static let loggedUploads = 5
 
   private func open(_ name: DatabaseName, mayCreate: Bool) throws(Problem) -> SyncHandler {
-    if let handler = try open(name, .write) { return handler }
+    if let handler = try open(name, making: false) { return handler }
     guard mayCreate else {
       throw Problem(.forbidden, "there is no database of this name", status: .notFound)
     }
-    guard directory.names().count < limits.databases else {
-      throw Problem(.forbidden, "the server makes no more databases")
+    do throws(TidemarkError) {
+      guard try home.count() < limits.databases else {
+        throw TidemarkError(.limitExceeded, "the server makes no more databases")
+      }
+    } catch {
+      guard error.code == .limitExceeded else { throw failed(name, error) }
+      throw Problem(.forbidden, error.message)
     }
-    guard let handler = try open(name, .create) else { throw Problem.notFound }
+    guard let handler = try open(name, making: true) else { throw Problem.notFound }
     logger.info("database made", metadata: ["database": "\(name)"])
     return handler
   }
 
   /// - Returns: nil when there is no such store.
   private func open(
-    _ name: DatabaseName, _ access: Store.Access
+    _ name: DatabaseName, making makes: Bool
   ) throws(Problem) -> SyncHandler? {
     do throws(TidemarkError) {
-      let handler = try SyncHandler(
-        at: directory.store(of: name), configuration: configuration(access), options: options)
+      let handler = try home.open(name, making: makes, options: options)
       do throws(TidemarkError) { try handler.adopt(policies.policies(of: name)) } catch {
         try? handler.close()
         throw error
@@ -213,17 +217,6 @@ final class DatabaseTable: Sendable {
       if error.code == .storeMissing { return nil }
       throw failed(name, error)
     }
-  }
-
-  func configuration(_ access: Store.Access) -> Store.Configuration {
-    var configuration = Store.Configuration(
-      access: access, retention: retention,
-      cacheBytes: 0,
-      // The server's compactor compacts all databases in turn, by way of their feeds.
-      compaction: .onRequest)
-    configuration.upkeep = upkeep
-    configuration.sharedCache = cache
-    return configuration
   }
 
   /// Notes a failure to open, so that calls within `databaseRetry` fail without another attempt.
@@ -270,6 +263,7 @@ final class DatabaseTable: Sendable {
       return Array(state.rows.keys)
     }
     for name in names { close(name, evenInUse: true) }
+    home.close()
   }
 
   private func close(_ name: DatabaseName, evenInUse: Bool = false) {

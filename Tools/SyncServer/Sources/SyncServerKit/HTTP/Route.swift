@@ -4,6 +4,7 @@ internal import TidemarkSyncServer
 /// What a request asks for, by its path and method.
 enum Route: Sendable, Hashable {
   case health
+  case ready
   case metrics
   /// A call of a peer, by the message that it takes.
   case call(WireMessage.Kind, DatabaseName)
@@ -23,6 +24,7 @@ enum Route: Sendable, Hashable {
   private static func find(_ path: Substring) throws(Problem) -> Route {
     switch path {
     case "/health": return .health
+    case "/ready": return .ready
     case "/metrics": return .metrics
     default: break
     }
@@ -39,6 +41,7 @@ enum Route: Sendable, Hashable {
   var label: String {
     switch self {
     case .health: "health"
+    case .ready: "ready"
     case .metrics: "metrics"
     case .call(let call, _): call.name
     }
@@ -46,7 +49,7 @@ enum Route: Sendable, Hashable {
 
   var database: DatabaseName? {
     switch self {
-    case .health, .metrics: nil
+    case .health, .ready, .metrics: nil
     case .call(_, let name): name
     }
   }

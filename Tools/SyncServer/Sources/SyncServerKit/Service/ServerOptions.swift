@@ -6,8 +6,10 @@ public struct ServerOptions: Sendable {
   public var host = "127.0.0.1"
   /// The port; 0 for any that is free.
   public var port = 8080
-  /// The directory with a store for each database.
+  /// The directory with a store for each database; unused with PostgreSQL.
   public var dataDirectory: String
+  /// The PostgreSQL server that has the databases; nil for the directory.
+  public var postgres: PostgresOptions?
   /// Whether databases are created at their first use.
   public var createsDatabases = true
 

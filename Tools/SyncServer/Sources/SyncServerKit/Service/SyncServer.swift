@@ -38,11 +38,17 @@ public struct SyncServer: Service {
       options.certificateFile == nil && options.keyFile == nil
       ? nil : try TLSFiles(certificate: options.certificateFile, key: options.keyFile, logger)
     let compaction = options.compaction
+    let home: any DatabaseHome =
+      if let postgres = options.postgres {
+        try postgres.home(history: compaction.history)
+      } else {
+        try DirectoryHome(
+          options.dataDirectory,
+          retention: compaction.isOn ? Retention(age: compaction.history) : nil,
+          cacheBytes: options.limits.cacheBytes)
+      }
     let databases = DatabaseTable(
-      try DataDirectory(options.dataDirectory), creates: options.createsDatabases,
-      limits: options.limits,
-      options: options.handler,
-      retention: compaction.isOn ? Retention(age: compaction.history) : nil,
+      home, creates: options.createsDatabases, limits: options.limits, options: options.handler,
       policies: try PolicyRules(options.policies), logger: logger)
     service = SyncService(
       options, try options.authenticator(), databases, logger: logger)

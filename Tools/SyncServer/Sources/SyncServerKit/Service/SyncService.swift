@@ -110,15 +110,20 @@ final class SyncService: Sendable {
     to route: Route, _ request: Request, _ writer: borrowing ResponseWriter, _ address: String,
     _ connection: ConnectionTable.ID
   ) async throws(Problem) -> Reply {
-    if case .health = route {
-      guard !waiters.isEnding else { throw Problem.shuttingDown }
-      return health
+    switch route {
+    // A server that goes on lives, whatever became of its databases.
+    case .health where !waiters.isEnding: return databases.hearsHome ? alive : health
+    case .ready where !waiters.isEnding:
+      guard databases.home.isReady else { throw Problem.notReady }
+      return databases.hearsHome ? alive : health
+    case .health, .ready: throw Problem.shuttingDown
+    case .metrics, .call: break
     }
     if case .metrics = route, hasOpenMetrics { return metricsReply }
     let caller = try caller(request, address)
     guard !waiters.isEnding else { throw Problem.shuttingDown }
     switch route {
-    case .health, .metrics:
+    case .health, .ready, .metrics:
       guard caller.grant.databases == nil else {
         throw Problem(.forbidden, "metrics need a token for all databases")
       }
@@ -128,11 +133,16 @@ final class SyncService: Sendable {
     }
   }
 
-  /// The answer of `/health`: an error for a while after the disk has failed, such as a full one.
+  private var alive: Reply {
+    Reply(text: "{\"status\":\"ok\"}\n", contentType: "application/json")
+  }
+
+  /// The answer of `/health`, without shared databases: an error for a while after the disk has
+  /// failed, such as a full one.
   private var health: Reply {
     let failure = lastDiskFailure.withLock { $0 }
     guard let failure, ContinuousClock.now - failure < limits.diskFailureTold else {
-      return Reply(text: "{\"status\":\"ok\"}\n", contentType: "application/json")
+      return alive
     }
     return Reply(
       text: "{\"status\":\"the disk fails; the log says how\"}\n", contentType: "application/json",

@@ -1,0 +1,84 @@
+internal import Tidemark
+internal import TidemarkPostgres
+internal import TidemarkSyncServer
+
+#if PostgreSQL
+  /// Databases in tables of PostgreSQL, which other servers serve, too.
+  struct PostgresHome: DatabaseHome {
+    private let feeds: PostgresFeeds
+
+    init(_ options: PostgresOptions, history: Duration) throws(SettingsError) {
+      var settings = PostgresSettings(url: options.url)
+      settings.isPooled = options.isPooled
+      settings.directURL = options.isPooled ? options.directURL : options.directURL ?? options.url
+      settings.connections = options.connections
+      settings.history = history
+      do throws(TidemarkError) {
+        if options.appliesSchema { try PostgresFeeds.applySchema(settings) }
+        feeds = try PostgresFeeds(settings)
+      } catch {
+        throw SettingsError(error.message, .unavailable)
+      }
+    }
+
+    var isReady: Bool { feeds.isReady }
+
+    func names() -> [DatabaseName] {
+      var names: [String] = []
+      while let more = try? feeds.names(after: names.last ?? ""), !more.isEmpty { names += more }
+      return names.compactMap { DatabaseName($0) }
+    }
+
+    func count() throws(TidemarkError) -> Int { try feeds.count() }
+
+    func has(_ name: DatabaseName) -> Bool {
+      // Where that cannot be found out the call that follows tells it.
+      (try? feeds.has(name.description)) ?? true
+    }
+
+    func open(
+      _ name: DatabaseName, making makes: Bool, options: SyncHandler.Options
+    ) throws(TidemarkError) -> SyncHandler {
+      try feeds.handler(of: name.description, creating: makes, options: options)
+    }
+
+    func onChange(_ body: @escaping @Sendable (DatabaseName) -> Void) -> Bool {
+      feeds.onNews { name in DatabaseName(name).map(body) }
+      return true
+    }
+
+    func close() { feeds.close() }
+  }
+#else
+  /// A server that was built without the trait `PostgreSQL`.
+  enum PostgresHome {
+    static func unavailable() -> SettingsError {
+      SettingsError("this server was built without PostgreSQL: build it with `Tools/server`")
+    }
+  }
+#endif
+
+/// How a server reaches PostgreSQL.
+public struct PostgresOptions: Sendable {
+  /// A URI or a connection string, as libpq takes it.
+  public var url: String
+  /// Whether a pooler in transaction mode stands before it.
+  public var isPooled = false
+  /// The address for notifications where one does.
+  public var directURL: String?
+  /// Most connections, but for one for notifications.
+  public var connections = 16
+  /// Whether the tables are made, or brought to this release's version, at the start.
+  public var appliesSchema = false
+
+  public init(url: String) { self.url = url }
+
+  /// The home of its databases.
+  func home(history: Duration) throws(SettingsError) -> any DatabaseHome {
+    #if PostgreSQL
+      return try PostgresHome(self, history: history)
+    #else
+      throw PostgresHome.unavailable()
+    #endif
+  }
+}
