@@ -181,7 +181,7 @@ public final class HTTPPeer: Peer {
   ) async throws -> HTTPTransportAnswer {
     var target = address
     target.path += "/v1/\(route)"
-    for _ in 0..<ServerAnswer.mostRedirects {
+    for _ in 0..<ServerAnswer.mostRequests {
       let answer = try await transport.answer(
         to: HTTPTransportRequest(
           method: method, url: target.description,

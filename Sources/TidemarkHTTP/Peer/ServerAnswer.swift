@@ -4,7 +4,7 @@ internal import TidemarkSyncProtocol
 /// Turns an HTTP response into a message or an error; only here status codes are interpreted.
 enum ServerAnswer {
   /// Most requests of one call, counting those that follow redirects.
-  static let mostRedirects = 4
+  static let mostRequests = 4
 
   /// The headers that all requests have.
   static let commonHeaders = [

@@ -63,7 +63,8 @@ struct HeadLines: Sendable {
   private mutating func finish() throws(PeerError) -> HTTPTransportAnswer {
     part = .body
     let answer = try HTTPTransportAnswer(status: status, fields: fields)
-    // Only a length or chunks tell the end of a body (RFC 9112, 6.3).
+    // Connections speak HTTP/1.1 only, where a length or chunks tell the end of a body (RFC 9112,
+    // 6.3), or else the end of the connection does.
     let isFramed = fields.contains { name, value in
       name.lowercased() == "content-length"
         || name.lowercased() == "transfer-encoding" && value.lowercased().hasSuffix("chunked")

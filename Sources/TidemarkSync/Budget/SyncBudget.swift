@@ -20,10 +20,11 @@ internal import TidemarkSyncProtocol
 /// that was formed before is sent first if an urgent entry waits for it. The last batch and the
 /// last page of a day may exceed the bytes by one entry, or by one batch that is resent.
 ///
-/// **A day** begins with the first byte that is counted after the previous day's end, and has 24
-/// hours by the store's clock. The use is saved in the store's log, under the replicator's name: a
-/// restart does not reset it, and costs a thirty-second part of the day's bytes at most. After a
-/// clock was set back no wait is longer than 24 hours, and setting it forward again begins no day.
+/// **A day** begins with the first call after the previous day's end, the first of all with the
+/// first byte that is counted, and has 24 hours by the store's clock. The use is saved in the
+/// store's log, under the replicator's name: a restart does not reset it, and costs a thirty-second
+/// part of the day's bytes at most. After a clock was set back no wait is longer than 24 hours, and
+/// setting it forward again within them begins no day.
 public struct SyncBudget: Sendable {
   /// Which bytes are counted.
   public enum Counted: Sendable, Hashable {

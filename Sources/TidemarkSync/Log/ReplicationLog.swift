@@ -76,7 +76,8 @@ package struct ReplicationLog {
   /// The most entries of an atomic group: more do not fit into a batch.
   private static let mostOfGroup = 4_096
 
-  /// The members of a change's atomic group, which have consecutive sequences.
+  /// The members of a change's atomic group, which have consecutive sequences; only of a change
+  /// with a group. Compaction drops no member of a group that is not sent yet.
   func atomicGroup(of change: LoggedChange) throws(TidemarkError) -> [LoggedChange] {
     let group = change.attributes.atomicGroup
     var members = [change]
@@ -100,8 +101,8 @@ package struct ReplicationLog {
 
   // MARK: Content of attachments
 
-  /// The file of a content that is fetched in parts, made if there is none. Parts that an earlier
-  /// process has left are verified first.
+  /// The file of a content that is fetched in parts, made if there is none; nil if the whole
+  /// content is there. Parts that an earlier process has left are verified first.
   func contentPart(of id: AttachmentID) throws(TidemarkError) -> AttachmentPartFile? {
     // Downloads are under the id `none`, which no replica has.
     let part = try engine.attachmentPart(of: id, for: ReplicaID.none.bytes, begins: true)
@@ -142,6 +143,7 @@ package struct ReplicationLog {
     let later = try versions(ofKey: change.key, after: sequence)
     let first = later.isEmpty ? try newestChange(ofKey: change.key)?.sequence : later.last?.previous
     guard later.allSatisfy({ $0.isOwn || $0.kind == .touch }), first == sequence else { return nil }
+    // The lookup is for the content and the aliases, not for a base.
     return PushedChange(change, try content(of: change), upon: .absent)
   }
 

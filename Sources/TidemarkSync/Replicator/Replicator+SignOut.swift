@@ -21,8 +21,9 @@ extension Replicator {
   /// ```
   /// Evicts all entries of class `owned` written up to the call, removes the peer's records, and
   /// takes another replica id, so that no later replicator ever sends these entries, under this
-  /// name or another. Entries in the scope of another known peer stay, and so do cached ones. Once
-  /// begun it is completed before anything else is replicated, also after the process was killed.
+  /// name or another. Entries in the scope of another known peer stay, and so do cached ones, which
+  /// never replicate and expire by their own rules. Once begun it is completed before anything else
+  /// is replicated, also after the process was killed.
   ///
   /// This replicator makes no calls afterwards; the answers to calls in flight are dropped. The
   /// log's history has the evicted entries until a compaction: `store.compact(dropHistory: true)`
@@ -63,7 +64,7 @@ extension Replicator {
     host.changed.raise()
     poke()
     await stop()
-    // Opening a session carries out the sign-out that was recorded.
+    // The session was released: opening another one carries out the sign-out that was recorded.
     try await host.performPublic { _ = try $0.session() }
   }
 }

@@ -17,11 +17,12 @@ struct SignOut: Sendable, Hashable {
   /// - Parameter table: the store's records.
   /// - Returns: whether there was one.
   static func finish(_ table: RecordTable, in log: ReplicationLog) throws(TidemarkError) -> Bool {
-    for name in table.keys(of: .signOut) {
+    let names = table.keys(of: .signOut)
+    for name in names {
       guard let signOut: SignOut = try table.read(.signOut, key: name) else { continue }
       try signOut.execute(for: name, in: log)
     }
-    return table.has(.signOut)
+    return !names.isEmpty
   }
 
   private func execute(for peer: [UInt8], in log: ReplicationLog) throws(TidemarkError) {

@@ -38,9 +38,8 @@ extension SyncSession {
       // all is pulled from the beginning, deletes included.
       if hadPulled || hadSent { return disconnect() }
     } else if !holdsWhatIsKnown(answer.range) {
-      try rewind(to: answer)
       // A hello under the new replica id follows.
-      guard range != nil else { return }
+      return try rewind(to: answer)
     }
     try settle(answer.mark)
     try compareMarks(answer.mark)
@@ -86,6 +85,7 @@ extension SyncSession {
     try commit(aliases: aliasChanges(ofAbsent: named)) { tx in
       tx.inFlight = nil
       var next = PeerProgress()
+      // Emptied, not made anew: what waited has to be deleted in the log.
       next.outbox = outbox
       next.outbox.removeAll()
       next.renamedThrough = progress.renamedThrough
@@ -127,7 +127,7 @@ extension SyncSession {
       tx.progress.possiblyKnownThrough = tx.progress.lastSent
       tx.progress.comparedThrough = .beginning
       tx.acknowledged.findUnread(after: common)
-      tx.adoptName()
+      tx.adoptReplica()
       if PlantedSyncBug.isOn(.lateBatchForgotten) {
         tx.resendBatch()
         tx.progress.count(answer.mark.number, answer.mark.batchID)
@@ -183,6 +183,7 @@ extension SyncSession {
       // The peer may have lost keys outside the scope in a restore meanwhile.
       tx.progress.resync = tx.progress.resync ?? Resync()
       tx.progress.resync?.adopts = true
+      // Under a bounded authorization a key may have left the reach unseen, outside the old scope.
       if isOfAnotherReach || tx.progress.reach != 0 { tx.progress.resync?.evict() }
       for sequence in passed + refused { tx.outbox.resend(sequence) }
     }
@@ -248,7 +249,7 @@ extension SyncSession {
   /// Takes a new replica id: what a copy of this store wrote under the old one is another's.
   func rename() throws {
     try log.changeReplica()
-    try commit { tx in tx.adoptName() }
+    try commit { tx in tx.adoptReplica() }
     // The peer takes a store that has pulled nothing for an empty one and keeps no deletes for it.
     if progress.cursor == .beginning, !acknowledged.isEmpty { try beginResync(seenThrough: 0) }
     // The next call is a hello under the new replica id.
@@ -268,7 +269,7 @@ extension PeerView {
 extension SyncTransaction {
   /// Numbers batches from 1 if the store's replica id has changed since the last commit for this
   /// peer: before a crash, or in a session with another peer.
-  mutating func adoptName() {
+  mutating func adoptReplica() {
     guard progress.name != replica else { return }
     let isFirst = progress.name == .none
     progress.name = replica

@@ -50,7 +50,8 @@ extension PeerView {
 
 extension SyncTransaction {
   /// Marks the pending changes of a key as decided if the decision replaces them, with their
-  /// companions and the earlier pending changes of these keys.
+  /// companions and the later pending changes of the companions' keys: ``rewrite(_:group:)`` writes
+  /// the present values of those.
   /// - Parameter isForUser: whether the user has decided: then a broken group does not stop it.
   /// - Returns: the companions, to be written again with the result; nil if the resolver's result
   ///   cannot be sent, since another member was given up: then the user is to decide.
@@ -61,6 +62,7 @@ extension SyncTransaction {
     let pending = try unsent(upTo: newest).filter { isPending($0) }
     let members = pending.filter { $0.attributes.atomicGroup != 0 }
     let found = resolution.writes ? try companions(of: members) : []
+    // A newest change outside of groups stands on its own, whatever became of an older one's group.
     if found == nil, newest.attributes.atomicGroup != 0, !isForUser { return nil }
     for change in pending { outbox.decide(change.sequence) }
     let companions = found ?? []
@@ -69,6 +71,7 @@ extension SyncTransaction {
       // Its open conflict or question to the user arises again at the verdict on the new change.
       if outbox.waiting.entry(ofKey: companion.key) != nil {
         // A change of yet another group is resent with that group.
+        // No change takes its place (`.max`); it only waits no more.
         outbox.supersede(companion.key, by: .max)
         try forgetRemote(ofKey: companion.key)
       }

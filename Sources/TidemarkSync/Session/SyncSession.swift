@@ -17,6 +17,8 @@ package final class SyncSession {
   let resolver: ConflictResolver
   package let records: PeerRecords
   package internal(set) var progress: PeerProgress
+  /// The batch that was sent last, until the peer's mark has its verdicts, with what was learnt of
+  /// it since; `batchInFlight` is the batch alone.
   package internal(set) var inFlight: BatchInFlight?
   package internal(set) var acknowledged: AcknowledgedRuns
   /// The epochs and end of the peer's feed, from its last answer; nil before the session's hello.
@@ -53,6 +55,7 @@ package final class SyncSession {
   package internal(set) var hasUnwritten = false
   /// Every decided own entry up to here is in the feed. The saved pin lags by unwritten verdicts.
   var acknowledgedThrough: UInt64 = 0
+  /// Pending changes that were read and not sent, and those that the peer wants to have later.
   var deferred = DeferredChanges()
   var delayed = DelayedChanges()
   /// The batch built while another one is in flight; nil once it may be stale.
@@ -114,7 +117,7 @@ package final class SyncSession {
     // Entries that waited for the user may have been decided since the last call.
     tooManyWaiting = nil
     guard range != nil else {
-      update { $0.adoptName() }
+      update { $0.adoptReplica() }
       return .helloRequest(hello())
     }
     if gate.isNarrow {
@@ -134,8 +137,10 @@ package final class SyncSession {
     if inFlight != nil {
       // Content of attachments must be at the peer before the batch that refers to it.
       if let part = try nextPartOfBatch() { return .attachRequest(part) }
+      // Nil while the peer wants the batch later: pulling goes on meanwhile.
       if let push = try nextRequest() { return .pushRequest(push) }
     }
+    // What is sent in no direction is passed here, so that it does not count as unsent.
     if !direction.pushes { try passForeign() }
     if !gate.isNarrow, let pull = try nextPull(range) { return .pullRequest(pull) }
     // A crash may have come between a conflict's commit and the resolver's.
@@ -202,6 +207,7 @@ package final class SyncSession {
       }
     case .pullAnswer(let page):
       try accept(page.range)
+      // Verdicts count even where the reach has changed, which the next line refuses.
       try settle(page.mark)
       try accept(page.range, reach: page.reach)
       try handle(page)

@@ -13,7 +13,8 @@ package struct FrameCursor {
     case read, write
     /// Writes a page's answer without the entries, which are encoded once for several readers.
     case writeHead
-    /// Neither reads nor writes: the visit only checks the message.
+    /// Checks a message: as writing, with every bound, but contents are not copied, and the bytes
+    /// that are written are dropped.
     case check
   }
 
@@ -296,7 +297,7 @@ package struct FrameCursor {
   /// Whether the list that is read has a field.
   func has(_ number: UInt64) -> Bool { fields.contains { $0.number == number } }
 
-  /// Begins to read or write a field of the list.
+  /// Begins to read or write a field of the list; to read, only one that the list `has`.
   /// - Returns: for `endField`, the range to go on reading, or where the field's bytes begin.
   mutating func beginField(_ number: UInt64) -> Range<Int> {
     guard mode == .read, let index = fields.firstIndex(where: { $0.number == number }) else {
