@@ -4,6 +4,11 @@ package import TidemarkSyncProtocol
 /// The encoding of the progress in two parts: the *basis*, a record that seldom changes, and the
 /// *step*, a small difference to it in every commit. The bytes are in `HowReplicationWorks.md`.
 extension PeerProgress {
+  /// The id that a batch of a number has unless the step says otherwise.
+  func usualID(_ number: UInt64) -> BatchID {
+    number == 0 ? .none : BatchID(head.seed, number)
+  }
+
   /// The parts of a basis that a step refers to.
   struct Basis: Sendable, Hashable {
     var head = Head()
@@ -29,37 +34,45 @@ extension PeerProgress {
 
   /// - Parameter basis: the basis that was written last.
   mutating func code(_ record: inout FrameCursor, upon basis: Basis) throws(FormatError) {
-    // Steps do not have it.
+    // Steps do not have it, and the usual id depends on it.
     head = basis.head
-    try record.version(10)
+    try record.version(11)
     try record.varint(&cursor.offset)
-    try record.difference(&cursor.epoch, from: basis.epoch)
     try record.difference(&furthest.offset, from: cursor.offset)
-    try record.difference(&furthest.epoch, from: basis.epoch)
     try record.varint(&number)
-    if number > 0 { try record.u64(&batchID.bits) }
     var (frontier, batchLimit, sum) = (outbox.frontier, outbox.batchLimit, basis.sum)
     try record.varint(&frontier)
-    try record.varint(&batchLimit)
-    try record.varint(&possiblyKnownThrough)
-    try record.varint(&renamedThrough)
-    try record.varint(&comparedThrough.epoch)
-    try record.varint(&comparedThrough.offset)
+    // All else is as usual in most steps, and takes one byte then.
     var runs =
       record.isReading ? SequenceSet() : outbox.pending.symmetricDifference(basis.pending)
-    try record.runs(&runs)
-    try record.varint(&sum)
-    guard sum == basis.sum else {
-      throw FormatError("a peer's progress is for another basis")
+    try record.flags(0xff)
+    try record.varint(&cursor.epoch, flag: 1, usually: basis.epoch)
+    try record.varint(&furthest.epoch, flag: 2, usually: basis.epoch)
+    try record.varint(&batchID.bits, flag: 4, usually: usualID(number).bits)
+    try record.varint(&batchLimit, flag: 8)
+    try record.varint(&possiblyKnownThrough, flag: 16)
+    try record.varint(&renamedThrough, flag: 32)
+    var isComparing = comparedThrough != .beginning
+    record.flag(64, &isComparing)
+    if isComparing { try comparedThrough.code(&record) }
+    var hasMore =
+      !runs.isEmpty || !basis.pending.isEmpty || !resumption.isEmpty || resync != nil
+    record.flag(128, &hasMore)
+    if hasMore {
+      try record.runs(&runs)
+      try record.varint(&sum)
+      try record.bytes(&resumption, atMost: .max)
+      var isResyncing = resync != nil
+      try record.flags(1)
+      record.flag(1, &isResyncing)
+      if isResyncing {
+        var work = resync ?? Resync()
+        try work.code(&record)
+        resync = work
+      }
     }
-    try record.bytes(&resumption, atMost: .max)
-    var isResyncing = resync != nil
-    try record.flags(1)
-    record.flag(1, &isResyncing)
-    if isResyncing {
-      var work = resync ?? Resync()
-      try work.code(&record)
-      resync = work
+    guard hasMore ? sum == basis.sum : basis.pending.isEmpty else {
+      throw FormatError("a peer's progress is for another basis")
     }
     guard record.isReading else { return }
     let pending = runs.symmetricDifference(basis.pending)
@@ -72,7 +85,7 @@ extension PeerProgress {
 
 extension PeerProgress.Basis: StoredRecord {
   mutating func code(_ record: inout FrameCursor) throws(FormatError) {
-    try record.version(10)
+    try record.version(11)
     var feed = head.feed?.bytes ?? []
     try record.bytes(&feed, atMost: ReplicaID.byteCount)
     head.feed = ReplicaID(feed)
@@ -80,6 +93,7 @@ extension PeerProgress.Basis: StoredRecord {
     try record.u64(&head.reach)
     try record.u64(&epoch)
     try head.name.code(&record)
+    try record.u64(&head.seed)
     var count = head.epochs.count
     try record.count(&count, atMost: .max, each: 9)
     for index in 0..<count {
@@ -196,9 +210,12 @@ package struct OutgoingBatch: Sendable, Hashable {
     _ record: inout FrameCursor, _ progress: PeerProgress, _ epoch: UInt64
   ) throws(FormatError) {
     try record.difference(&number, from: progress.number)
-    try record.u64(&batchID.bits)
-    var count = items.count
-    try record.count(&count, atMost: .max, each: 2)
+    let usual = progress.usualID(number)
+    var bits = UInt64(items.count) << 1 | (batchID == usual ? 0 : 1)
+    try record.varint(&bits)
+    if bits & 1 != 0 { try record.u64(&batchID.bits) } else { batchID = usual }
+    let count = Int(clamping: bits >> 1)
+    guard count <= record.remaining / 2 else { throw FormatError("more changes than bytes") }
     if record.isReading { items.reserveCapacity(count) }
     var last = progress.outbox.frontier
     let place = Position(epoch: epoch, offset: progress.cursor.offset)
@@ -240,7 +257,32 @@ extension ChangeBase {
   }
 }
 
+/// Generates batch ids from a random seed and the batch's number, so that usual ids need not be
+/// saved. Every session draws a seed, and another one before it uses a number again: equal number
+/// and id mean the same batch.
+struct BatchNaming {
+  private(set) var seed: UInt64 = 0
+  private var last: UInt64 = .max
+
+  /// The id of a batch to be formed; another one at each call.
+  /// - Parameter random: draws a seed.
+  mutating func next(_ number: UInt64, _ random: () -> UInt64) -> BatchID {
+    if number <= last { seed = random() }
+    last = number
+    return BatchID(seed, number)
+  }
+}
+
 extension BatchID {
+  /// The id of a batch of this number with this seed.
+  init(_ seed: UInt64, _ number: UInt64) {
+    var bits = seed ^ number &* 0x9e37_79b9_7f4a_7c15
+    bits = (bits ^ bits >> 30) &* 0xbf58_476d_1ce4_e5b9
+    bits = (bits ^ bits >> 27) &* 0x94d0_49bb_1331_11eb
+    // With the lowest bit set, its complement is no batch's id: it is that of the empty batch.
+    self.init((bits ^ bits >> 31) | 1)
+  }
+
   /// The id of the empty batch that is sent instead if this one is given up. No other batch has it:
   /// the lowest bit of their ids is set.
   var ofEmpty: BatchID { BatchID(~bits) }

@@ -14,6 +14,8 @@ package struct PeerProgress: Sendable, Hashable {
     var epochs: [FeedEpoch] = []
     /// This store's replica id, for which the batches are numbered.
     var name = ReplicaID.none
+    /// The seed of the latest batches' ids.
+    var seed: UInt64 = 0
     /// Fingerprint of the scope for which the cursor is valid.
     package var scope: UInt64 = 0
     /// Fingerprint of the entries that the authorization covered; 0 for all, or if not given.

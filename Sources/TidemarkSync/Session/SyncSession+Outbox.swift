@@ -21,9 +21,10 @@ extension SyncSession {
       return false
     }
     let number = progress.number + 1
-    let batch = OutgoingBatch(number: number, batchID: id ?? newBatchID(), items: draft.items)
+    let batch = OutgoingBatch(number: number, batchID: id ?? newBatchID(number), items: draft.items)
     let send = { (tx: inout SyncTransaction) in
       tx.outbox = draft.outbox
+      tx.progress.seed = self.naming.seed
       tx.inFlight = BatchInFlight(batch, draft)
     }
     // A fault that only tests switch on.
@@ -126,7 +127,7 @@ extension SyncSession {
     let draft = try BatchDraft(self)
     guard !draft.items.isEmpty else { return nil }
     var request = PushRequest(
-      replica: replica, number: last.number + 1, batchID: newBatchID(),
+      replica: replica, number: last.number + 1, batchID: newBatchID(last.number + 1),
       previousBatchID: last.batchID, knownHead: knownHead, reach: reach, changes: draft.changes)
     // The peer may encode this request ahead, so exactly this one is sent later.
     request.aliases = try knownAliases()
@@ -150,8 +151,7 @@ extension SyncSession {
     SyncGate(isNarrow: gate.isNarrow, leastPriority: gate.leastPriority, bytes: batchBytes)
   }
 
-  /// Random: equal number and id mean the same batch. See ``BatchID/ofEmpty`` for the lowest bit.
-  private func newBatchID() -> BatchID { BatchID(log.random() | 1) }
+  private func newBatchID(_ number: UInt64) -> BatchID { naming.next(number) { log.random() } }
 }
 
 /// The batch in flight, with caches and counts that last as long as it.

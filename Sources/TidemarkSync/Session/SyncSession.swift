@@ -51,6 +51,7 @@ package final class SyncSession {
   package internal(set) var totals = SyncTotals()
   /// Number and id of the peer's last mark for this replica, with the feed's end at that time.
   var lastMark: (number: UInt64, batch: BatchID, head: UInt64) = (0, .none, 0)
+  var naming = BatchNaming()
   /// Whether verdicts are in memory only: after a crash the peer's mark delivers them again.
   package internal(set) var hasUnwritten = false
   /// Every decided own entry up to here is in the feed. The saved pin lags by unwritten verdicts.

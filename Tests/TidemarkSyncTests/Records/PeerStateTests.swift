@@ -7,6 +7,20 @@ import TidemarkTestKit
 
 @Suite("The records of a peer")
 struct PeerStateTests {
+  @Test("a number that is given a second time has another id")
+  func naming() {
+    var naming = BatchNaming()
+    var seed: UInt64 = 0
+    func next(_ number: UInt64) -> BatchID {
+      naming.next(number) {
+        seed += 1
+        return seed
+      }
+    }
+    let ids = [1, 2, 2, 3, 1, 2, 3].map { next($0) }
+    #expect(Set(ids).count == ids.count && seed == 3)
+  }
+
   private func progress(_ seed: UInt64) -> (PeerProgress, OutgoingBatch?, [AcknowledgedRun]) {
     var random = SeededGenerator(seed: seed)
     func number() -> UInt64 { random.next() >> UInt64(16 + random.int(below: 40)) }
@@ -22,7 +36,9 @@ struct PeerStateTests {
       progress.epochs.append(FeedEpoch(epoch: number(), firstOffset: first))
     }
     progress.number = number()
-    if progress.number > 0 { progress.batchID = BatchID(random.next()) }
+    progress.seed = random.next()
+    let usual = progress.usualID(progress.number)
+    progress.batchID = random.chance(0.5) ? BatchID(random.next()) : usual
     var pending = SequenceSet()
     for _ in 0..<random.int(below: 8) { pending.insert(number() + 1) }
     progress.outbox = Outbox(frontier: number(), pending: pending)
@@ -37,7 +53,9 @@ struct PeerStateTests {
       OutgoingBatch.Item(sequence: $0 * 3 + 1, base: bases[random.int(below: 3)])
     }
     let batch = OutgoingBatch(
-      number: progress.number + 1, batchID: BatchID(number()), items: items)
+      number: progress.number + 1,
+      batchID: random.chance(0.5) ? progress.usualID(progress.number + 1) : BatchID(number()),
+      items: items)
     var runs = AcknowledgedRuns()
     for step in 0..<UInt64(random.int(below: 9)) { runs.add(step * step + 1, at: position()) }
     return (progress, random.chance(0.7) ? batch : nil, runs.tail)

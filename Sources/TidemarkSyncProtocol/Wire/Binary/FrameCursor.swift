@@ -240,6 +240,16 @@ package struct FrameCursor {
     }
   }
 
+  /// A number that is written only where it is not the usual one, as a flag of the byte tells.
+  package mutating func varint(
+    _ number: inout UInt64, flag bit: UInt8, usually usual: UInt64 = 0
+  ) throws(FormatError) {
+    var (isOther, code) = (number != usual, number ^ usual)
+    flag(bit, &isOther)
+    if isOther { try varint(&code) } else { code = 0 }
+    number = code ^ usual
+  }
+
   // MARK: Optional fields
 
   /// Begins a list of optional fields, each with number, length and bytes. Unknown fields in
