@@ -1,8 +1,8 @@
 internal import TidemarkEngine
 internal import TidemarkSyncProtocol
 
-/// The feed positions of own changes (of this store) that the peer has applied, as runs. They are
-/// the bases of later changes, and serve to recognise own entries in pages.
+/// The feed positions of own changes (of this store) that the peer has applied, as runs at even
+/// distances. They are the bases of later changes, and serve to recognise own entries in pages.
 ///
 /// The newest runs, the *tail*, are saved with every step of the progress, up to 8; the others in
 /// pieces of 64, each a record, which is written only when changed. A commit works on a copy, so
@@ -82,7 +82,7 @@ package struct AcknowledgedRuns: Sendable {
       replace(index, with: runs, perPiece: fits ? runs.count : runs.count / 2 + 1)
     } else if let last = tail.last?.last, sequence < last {
       tail = Self.inserting(run, into: tail)
-    } else if tail.isEmpty || !tail[tail.count - 1].join(run) {
+    } else if tail.isEmpty || !tail[tail.count - 1].extend(sequence, at: position) {
       tail.append(run)
     }
   }
@@ -103,12 +103,12 @@ package struct AcknowledgedRuns: Sendable {
       // The feed may have kept a first part of the run.
       if !isKept(Position(epoch: run.epoch, offset: run.lastOffset)) {
         count = 0
-        while isKept(Position(epoch: run.epoch, offset: run.offset + count)) { count += 1 }
+        while isKept(Position(epoch: run.epoch, offset: run.offset + count * run.stride)) {
+          count += 1
+        }
         lost += run.sequences.dropFirst(Int(count))
       }
-      if count > 0 {
-        kept.append(Run(first: run.first, count: count, epoch: run.epoch, offset: run.offset))
-      }
+      if let part = Run(run, from: 0, count: count) { kept.append(part) }
     }
     if !lost.isEmpty { replaceAll(with: kept) }
     return lost
@@ -190,9 +190,18 @@ package struct AcknowledgedRuns: Sendable {
     pieces.replaceSubrange(index..<min(index + 1, pieces.count), with: new)
   }
 
+  /// Inserts a run of one change, which may split a run that has a gap at its sequence.
   private static func inserting(_ added: Run, into runs: [Run]) -> [Run] {
+    let index = runs.partitioningIndex { $0.last > added.first }
+    guard index < runs.count else { return joined(runs + [added]) }
+    let parted = runs[index]
+    let before = parted.count(before: added.first)
+    let parts = [
+      Run(parted, from: 0, count: before), added,
+      Run(parted, from: before, count: parted.count - before),
+    ]
     var result = runs
-    result.insert(added, at: runs.partitioningIndex { $0.first > added.first })
+    result.replaceSubrange(index...index, with: parts.compactMap { $0 })
     return joined(result)
   }
 
@@ -226,31 +235,75 @@ package struct AcknowledgedRuns: Sendable {
   private static let mostNumbers: UInt64 = 1 << 30
 }
 
-/// A run: own changes that follow each other without a gap, in the log and in the feed.
+/// A run: own changes at even distances both in the log and in the feed, such as those of one
+/// batch, or of edits sent one by one.
 package struct AcknowledgedRun: Sendable, Hashable {
   package var first: UInt64
   package var count: UInt64
   package var epoch: UInt64
   package var offset: UInt64
+  /// The distance of its sequences.
+  package var step: UInt64 = 1
+  /// The distance of its offsets.
+  package var stride: UInt64 = 1
 
-  package var last: UInt64 { first + (count - 1) }
-  package var lastOffset: UInt64 { offset + (count - 1) }
-  var sequences: ClosedRange<UInt64> { first...last }
+  package var last: UInt64 { first + (count - 1) * step }
+  package var lastOffset: UInt64 { offset + (count - 1) * stride }
+
+  static let mostDistance: UInt64 = 1 << 16
+
+  /// How many changes of the run are before a sequence.
+  func count(before sequence: UInt64) -> UInt64 {
+    sequence <= first ? 0 : min(count, (sequence - first + step - 1) / step)
+  }
 
   /// The position of a change; nil if it is not of this run.
   func position(of sequence: UInt64) -> Position? {
-    guard first <= sequence, sequence <= last else { return nil }
-    return Position(epoch: epoch, offset: offset + (sequence - first))
+    guard first <= sequence, sequence <= last, (sequence - first) % step == 0 else { return nil }
+    return Position(epoch: epoch, offset: offset + (sequence - first) / step * stride)
   }
 
-  /// Appends a run whose changes follow without a gap.
+  var sequences: some Sequence<UInt64> {
+    (0..<count).lazy.map { first + $0 * step }
+  }
+
+  /// Appends a run whose changes follow without a gap, in the log and in the feed.
   /// - Returns: false if they do not; then nothing has changed.
   mutating func join(_ next: AcknowledgedRun) -> Bool {
-    guard epoch == next.epoch, last + 1 == next.first, lastOffset + 1 == next.offset else {
-      return false
-    }
+    guard epoch == next.epoch, step == 1, stride == 1, next.step == 1, next.stride == 1,
+      last + 1 == next.first, lastOffset + 1 == next.offset
+    else { return false }
     count += next.count
     return true
+  }
+
+  /// Appends a change at the run's distances.
+  /// - Returns: false if its distances differ; then nothing has changed.
+  mutating func extend(_ sequence: UInt64, at position: Position) -> Bool {
+    guard epoch == position.epoch, position.offset > lastOffset, sequence > last else {
+      return false
+    }
+    let (ahead, beyond) = (sequence - last, position.offset - lastOffset)
+    if count == 1 {
+      guard ahead <= Self.mostDistance, beyond <= Self.mostDistance else { return false }
+      (step, stride) = (ahead, beyond)
+    } else if ahead != step || beyond != stride {
+      return false
+    }
+    count += 1
+    return true
+  }
+}
+
+extension AcknowledgedRun {
+  /// A part of a run; nil if empty.
+  init?(_ run: AcknowledgedRun, from: UInt64, count: UInt64) {
+    guard count > 0 else { return nil }
+    self = run
+    first += from * step
+    offset += from * stride
+    self.count = count
+    if count == 1 { (step, stride) = (1, 1) }
   }
 }
 
@@ -259,14 +312,22 @@ enum AcknowledgedRunsCoding {
   /// - Parameter epoch: the epoch that the first run has unless it states another.
   static func encode(_ runs: ArraySlice<AcknowledgedRun>, epoch: UInt64 = 0) -> [UInt8] {
     var writer = ByteWriter()
-    writer.u8(3)
+    writer.u8(2)
     var previous: AcknowledgedRun?
+    var distances: (UInt64, UInt64) = (1, 1)
     for run in runs {
       let isOther = run.epoch != previous?.epoch ?? epoch
+      // A run of one change has no distances.
+      let isUneven = run.count > 1 && (run.step, run.stride) != distances
       writer.varint(run.first - (previous.map { $0.last + 1 } ?? 0))
-      writer.varint(run.count << 1 | (isOther ? 1 : 0))
+      writer.varint(run.count << 2 | (isOther ? 1 : 0) | (isUneven ? 2 : 0))
       if isOther { writer.u64(run.epoch) }
       writer.zigzag(Int64(bitPattern: run.offset &- (previous.map { $0.lastOffset + 1 } ?? 0)))
+      if isUneven {
+        distances = (run.step, run.stride)
+        writer.varint(run.step)
+        writer.varint(run.stride)
+      }
       previous = run
     }
     return writer.bytes
@@ -297,15 +358,18 @@ enum AcknowledgedRunsCoding {
     _ bytes: [UInt8], _ first: UInt64, _ body: (AcknowledgedRun) -> Bool
   ) throws(FormatError) {
     var reader = ByteReader(bytes.rawSpan)
-    guard try reader.u8() == 3 else { throw FormatError("positions in an unknown encoding") }
+    guard try reader.u8() == 2 else { throw FormatError("positions in an unknown encoding") }
     var epoch = first
     var (sequence, offset) = (UInt64(0), UInt64(0))
+    var (step, stride) = (UInt64(1), UInt64(1))
     while reader.remaining > 0 {
       let (first, isLate) = sequence.addingReportingOverflow(try reader.varint())
       let bits = try reader.varint()
       if bits & 1 != 0 { epoch = try reader.u64() }
       offset &+= UInt64(bitPattern: try reader.zigzag())
-      let run = AcknowledgedRun(first: first, count: bits >> 1, epoch: epoch, offset: offset)
+      if bits & 2 != 0 { (step, stride) = (try reader.varint(), try reader.varint()) }
+      var run = AcknowledgedRun(first: first, count: bits >> 2, epoch: epoch, offset: offset)
+      if run.count > 1 { (run.step, run.stride) = (step, stride) }
       guard !isLate, isSound(run) else { throw FormatError("runs of positions out of order") }
       (sequence, offset) = (run.last + 1, run.lastOffset + 1)
       guard body(run) else { return }
@@ -315,5 +379,7 @@ enum AcknowledgedRunsCoding {
   /// Whether a run is not empty and its numbers are within limits.
   private static func isSound(_ run: AcknowledgedRun) -> Bool {
     run.count > 0 && run.count < 1 << 46 && run.first < 1 << 62 && run.offset < 1 << 62
+      && (1...AcknowledgedRun.mostDistance).contains(run.step)
+      && (1...AcknowledgedRun.mostDistance).contains(run.stride)
   }
 }

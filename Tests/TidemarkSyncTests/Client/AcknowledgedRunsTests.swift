@@ -139,7 +139,7 @@ struct AcknowledgedRunsTests {
       try world.devices[0].engine.commit(batch)
     }
     try world.settle()
-    #expect(world.devices[0].session.acknowledged.runs.count == 301)
+    #expect(world.devices[0].session.acknowledged.runs.count == 2)
     try world.restoreServer(backup)
     world.devices[0].session.disconnect()
     try world.step(0)
@@ -197,6 +197,31 @@ struct AcknowledgedRunsTests {
     // Another epoch, and a gap in the feed.
     records.commit(&runs) { $0.add(21, at: position(25, epoch: 8)) }
     records.commit(&runs) { $0.add(22, at: position(27, epoch: 8)) }
-    #expect(runs.runs.count == 3 && runs.position(of: 22) == position(27, epoch: 8))
+    #expect(runs.runs.count == 2 && runs.position(of: 22) == position(27, epoch: 8))
+  }
+
+  @Test("edits at the same distance are one run, and one that comes late parts it")
+  func distances() throws {
+    var runs = AcknowledgedRuns()
+    let records = Records()
+    for number in 0..<1_000 as Range<UInt64> {
+      records.commit(&runs) { $0.add(10 + 3 * number, at: position(7 + 2 * number)) }
+    }
+    #expect(runs.runs == [Run(first: 10, count: 1_000, epoch: 7, offset: 7, step: 3, stride: 2)])
+    records.commit(&runs) { $0.add(11, at: position(9_000)) }
+    records.commit(&runs) { $0.add(3_006, at: position(9_001)) }
+    for runs in [runs, try records.read()] {
+      #expect(runs.runs.count == 5)
+      #expect(runs.position(of: 11) == position(9_000))
+      #expect(runs.position(of: 12) == nil && runs.position(of: 3_008) == nil)
+      for number in 0..<1_000 as Range<UInt64> {
+        #expect(runs.position(of: 10 + 3 * number) == position(7 + 2 * number))
+      }
+    }
+    records.commit(&runs) { runs in
+      let lost = runs.removeLost { $0.offset <= 1_000 }
+      #expect(lost.count == 505 && lost.contains(11))
+    }
+    #expect(try records.read().position(of: 10 + 3 * 496) == position(999))
   }
 }
