@@ -17,8 +17,9 @@
     private let state = Monitor(State())
     /// A connection is closed at about this age, so that a balancer in between can spread them.
     private static let age: Duration = .seconds(30 * 60)
-    /// How often a transaction is made again, because of others or after a connection was lost.
-    private static let attempts = 6
+    /// How often a transaction is made again, because of others (which are many where isolation is
+    /// stricter than read committed) or after a connection was lost; never after a call's time.
+    private static let attempts = 64
 
     init(_ settings: PostgresSettings) { self.settings = settings }
 
@@ -52,7 +53,7 @@
           }
           attempt += 1
           // Others that wait for the same row wait for another time.
-          let nanoseconds = UInt64.random(in: 1...UInt64(5 << attempt)) * 1_000_000
+          let nanoseconds = UInt64.random(in: 1...UInt64(5 << min(attempt, 4))) * 1_000_000
           _ = Monitor(()).wait(timeoutNanoseconds: nanoseconds) { _ in false }
         }
       }
