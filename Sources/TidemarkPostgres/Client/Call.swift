@@ -36,7 +36,7 @@
     /// A number without sign is stored as its bits, and never ordered by SQL.
     static func bits(_ number: UInt64) -> Parameter { .bigint(Int64(bitPattern: number)) }
 
-    /// The bytes; nil for SQL's null.
+    /// The parameter in PostgreSQL's binary format; nil for SQL's null.
     var encoded: [UInt8]? {
       switch self {
       case .bigint(let number): Self.bytes(number)
@@ -54,8 +54,9 @@
       }
     }
 
-    /// An array: its dimensions, whether it has nulls, the type of its elements; how many there are
-    /// and the index of the first; each with its length.
+    /// Encodes an array of SQL with one dimension: PostgreSQL's binary format has the number of
+    /// dimensions, whether there are nulls, the type's OID, the count, the index of the first
+    /// element; then each element with its length before it, -1 for null.
     private static func array<T>(
       of type: Int32, _ elements: [T], _ encode: (T) -> [UInt8]?
     ) -> [UInt8] {

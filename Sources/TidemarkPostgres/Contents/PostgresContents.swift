@@ -16,9 +16,9 @@
 
     /// Bytes of a row of content; larger parts are divided.
     static let chunkBytes = 256 << 10
-    /// An upload with progress within this time is not deleted to make room for another.
+    /// Milliseconds for which an upload that has got bytes is not deleted to make room for another.
     private static let undisturbed: Int64 = 60_000
-    /// How long an upload without progress is kept, and a content that no entry refers to.
+    /// Milliseconds for which an upload without new bytes is kept, and content that no entry names.
     static let uploadKept: Int64 = 7 * 86_400_000
     static let contentKept: Int64 = 86_400_000
 

@@ -11,7 +11,7 @@
     /// The key, or for a long one its beginning and its SHA-256: a row of an index takes 2,704
     /// bytes at most, and a key has up to 65,535.
     let ident: [UInt8]
-    /// The same, but nil where it is the key.
+    /// `ident`, or nil where it equals the key, whose column then serves for both.
     let longIdent: [UInt8]?
 
     private static let mostBytes = 511

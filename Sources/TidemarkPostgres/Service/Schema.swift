@@ -2,8 +2,8 @@
   internal import Tidemark
   internal import TidemarkEngine
 
-  /// The tables. Every release knows the steps that lead to its own version from any earlier one;
-  /// each step leaves the tables usable by the release before.
+  /// Creates and migrates the tables of the databases: each release has the migrations from every
+  /// earlier version of the schema, and each leaves the tables usable by the release before.
   ///
   /// Primary keys begin with the database, and there is no other index. Numbers without sign are
   /// stored as their bits; a hash, which is ordered, has its highest bit flipped.

@@ -42,7 +42,7 @@ extension PeerProgress {
     try record.varint(&number)
     var (frontier, batchLimit, sum) = (outbox.frontier, outbox.batchLimit, basis.sum)
     try record.varint(&frontier)
-    // All else is as usual in most steps, and takes one byte then.
+    // A byte of flags tells which of the rest differ from their defaults: in most steps none does.
     var runs =
       record.isReading ? SequenceSet() : outbox.pending.symmetricDifference(basis.pending)
     try record.flags(0xff)

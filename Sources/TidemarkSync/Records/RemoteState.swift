@@ -38,7 +38,7 @@ struct RemoteState: Sendable, Hashable {
 extension RemoteState: StoredRecord {
   init() { self.init(.blank) }
 
-  /// Varint rounds; then the entry, as in a page.
+  /// The record's fields: how often the resolver decided, and the entry as a pull's answer has it.
   mutating func code(_ record: inout FrameCursor) throws(FormatError) {
     try record.varint(&rounds, atMost: 1 << 20)
     var entry = entry

@@ -37,7 +37,8 @@ enum PostgresTrial {
   #endif
 }
 
-/// Two peers with the same database, of which each call goes to another one than the call before.
+/// A peer over two servers of one database that sends its calls to each in turn, as a load balancer
+/// does.
 final class AlternatingPeer: Peer {
   private let peers: [any Peer]
   private let turn = Lock(0)
