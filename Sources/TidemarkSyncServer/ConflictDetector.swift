@@ -28,8 +28,10 @@ struct ConflictDetector {
   private var judged: JudgedBatch
   /// By key, the index in `judged.entries` of the last entry that changes it.
   private var latest: [[UInt8]: Int] = [:]
-  /// By change: how many entries there are before it, and the last of them that changes its key.
-  private var before: [(entries: Int, latest: Int?)] = []
+  /// By change: how many entries there are before it, the last of them that changes its key, and
+  /// how many bytes puts may add from there on.
+  private var before: [(entries: Int, latest: Int?, room: Int?)] = []
+  private var room: Int?
   /// Atomic groups with a change that does not apply: their other changes are `aborted`.
   private var failed: Set<UInt64> = []
 
@@ -41,6 +43,7 @@ struct ConflictDetector {
     self.feed = feed
     self.access = access
     self.view = view
+    room = view.room
     feedTime = min(view.now, (1 << 48) - 1) << 16 | 0xffff
     let labelSets = request.changes.map { $0.kind == .put ? $0.content.labelSet : [] }
     refused = zip(request.changes, labelSets).map { change, labels in
@@ -75,7 +78,7 @@ struct ConflictDetector {
       }
       let index = judged.verdicts.count
       let group = request.changes[index].atomicGroup
-      before.append((judged.entries.count, latest[request.changes[index].key]))
+      before.append((judged.entries.count, latest[request.changes[index].key], room))
       let verdict = judge(index)
       if group != 0, !verdict.isTaken, !failed.contains(group) {
         // None of the group may apply: everything since its first change is judged anew without it.
@@ -97,7 +100,8 @@ struct ConflictDetector {
       let change = request.changes[index]
       if let state, !state.isDeleted, change.kind == .put,
         state.head.valueLength == change.content.value.count,
-        state.head.labels == judged.labelSets[index]
+        state.head.labels == judged.labelSets[index],
+        state.fingerprint.map({ $0 == judged.fingerprint(of: index) }) ?? true
       {
         same.insert(state.position.offset)
       }
@@ -114,6 +118,7 @@ struct ConflictDetector {
     while before.count > index {
       let last = before.removeLast()
       latest[request.changes[before.count].key] = last.latest
+      room = last.room
       judged.entries.removeLast(judged.entries.count - last.entries)
     }
     judged.verdicts.removeLast(judged.verdicts.count - index)
@@ -222,10 +227,17 @@ struct ConflictDetector {
         after: head.attributes.former ?? FormerLabels(forgottenThrough: head.offset), head.labels,
         at: head.offset, next: judged.labelSets[index])
     }
+    if let left = room, request.changes[index].kind == .put {
+      let bytes = judged.head(of: planned, at: 0, previous: 0, received: 0).storedBytes
+      guard bytes <= left else { return .rejected(Self.overQuota) }
+      room = left - bytes
+    }
     judged.entries.append(planned)
     latest[request.changes[index].key] = entry
     return .applied(MarkRecord.planned(entry))
   }
 
+  private static let overQuota = Rejection(
+    code: "quota", message: "the database has no room left; deletes are taken")
   static let outOfScope = Rejection.outOfScope("the authorization does not reach this entry")
 }

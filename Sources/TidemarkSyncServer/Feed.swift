@@ -34,6 +34,8 @@ package protocol Feed: Sendable {
   /// - Throws: `unknownOutcome` when a sync has failed, also another caller's, or when the entry at
   ///   the position was lost meanwhile.
   func settle(through position: Position) throws(TidemarkError)
+  /// Whether ``settle(through:)`` would return at once.
+  func isSettled(through position: Position) -> Bool
 
   /// A page of puts and deletes, without their values.
   func read(_ query: FeedQuery) throws(TidemarkError) -> FeedPage
@@ -64,6 +66,13 @@ package protocol Feed: Sendable {
   func setPolicy(
     _ policy: ConflictPolicy?, prefix: [UInt8]
   ) throws(TidemarkError) -> Position
+}
+
+extension Feed {
+  package func isSettled(through position: Position) -> Bool {
+    guard let view = try? look(FeedQuestion()) else { return false }
+    return position.offset <= view.durable && view.range.contains(position)
+  }
 }
 
 /// The content beside a feed: of attachments, and of values that are uploaded before their change.
@@ -114,4 +123,11 @@ package protocol FeedUpkeep: Sendable {
     leaseSeconds: UInt32?, unless shouldStop: @escaping @Sendable () -> Bool
   ) throws(TidemarkError) -> CompactionSummary
   func close() throws(TidemarkError)
+  /// Whether all calls fail from now on, as another process has deleted what it serves.
+  var isClosed: Bool { get }
+}
+
+extension FeedUpkeep {
+  /// What only this process owns nobody else deletes.
+  package var isClosed: Bool { false }
 }

@@ -29,6 +29,10 @@ package struct FeedView: Sendable {
   /// Differs after a failover or a restore. Epochs do not tell: a feed that loses its end, and gets
   /// it back from a copy, has the same ones again.
   package var incarnation: UInt64 = 0
+  /// How many bytes of entries puts may add, as ``FeedHead/storedBytes`` counts them; nil for any.
+  package var room: Int?
+  /// Whether nothing may be appended now, as an operator has said.
+  package var isReadOnly = false
   package var mark = FeedMark()
   package var lease: FeedLease?
   /// By key of the question; nil for keys without entry, and for what is too short or too long for
@@ -91,6 +95,14 @@ package struct FeedQuery: Sendable {
   package var wantsFormer: @Sendable (FeedHead) -> Bool = { _ in false }
   /// For which entries ``FeedRow/later`` is wanted.
   package var wantsLater: @Sendable (FeedHead) -> Bool = { _ in false }
+  /// How many bytes of small values may come with the page, where that saves a call.
+  package var valueBytes = 0
+  /// The replica for which ``FeedPage/end`` is wanted, where that saves a call.
+  package var replica: ReplicaID?
+
+  package init(after: UInt64, through: UInt64, limit: Int) {
+    (self.after, self.through, self.limit) = (after, through, limit)
+  }
 }
 
 /// An entry of a page.
@@ -98,14 +110,27 @@ package struct FeedRow: Sendable {
   package var head: FeedHead
   /// The labels that the key had before, where wanted: they tell whose scope the key has left.
   package var former: FormerLabels?
-  /// The key's state, where it is wanted and was written after this entry and up to `through`.
-  package var later: FeedState?
+  /// The key's last entry, where it is wanted, comes after this one, and is not after `through`.
+  package var later: FeedHead?
 
   package init(head: FeedHead) { self.head = head }
 }
 
-/// A page of entries, and the offset up to which the feed was read for it.
-package typealias FeedPage = (rows: [FeedRow], through: UInt64)
+/// A page of entries.
+package struct FeedPage: Sendable {
+  package var rows: [FeedRow] = []
+  /// The offset up to which the feed was read for it.
+  package var through: UInt64
+  /// Values of the first rows, by offset, as far as the feed has read them along.
+  package var values: [UInt64: [UInt8]] = [:]
+  /// What the replica of the query would see after the page was read, if the feed has looked along.
+  package var end: FeedView?
+
+  package init(rows: [FeedRow] = [], through: UInt64) {
+    self.rows = rows
+    self.through = through
+  }
+}
 
 /// The state of a key in a feed.
 package struct FeedState: Sendable, Hashable {
@@ -115,6 +140,8 @@ package struct FeedState: Sendable, Hashable {
   package var position: Position
   /// Changes with every write and touch of the key, for optimistic checks; never 0.
   package var revision: UInt64
+  /// Of its content, where the feed knows it: another content is told from it without its value.
+  package var fingerprint: ContentFingerprint?
   /// What last-writer-wins compares: not after `received`, as a clock that is ahead must not win.
   package var commitTime: UInt64 { min(head.commitTime, head.received) }
 
@@ -159,6 +186,12 @@ package struct FeedHead: Sendable, Hashable {
   var receivedBeforeCommit: UInt64? {
     let isAhead = commitTime > received && commitTime - received > FeedEntry.clockTolerance
     return isAhead ? received : nil
+  }
+
+  /// About how many bytes it takes in a table, with its attachment.
+  package var storedBytes: Int {
+    let attachment = Int(clamping: attributes.attachment?.length ?? 0)
+    return labels.reduce(128 + key.count + valueLength + attachment) { $0 + $1.count + 1 }
   }
 
   /// About how many bytes it needs in an answer. Labels count: an entry may have 16 KiB of them.
@@ -218,6 +251,16 @@ package struct JudgedBatch: Sendable {
       if entry.kind != .loses { attributes.attachment = change.content.attachment?.engineID }
     }
     return attributes
+  }
+
+  /// The fingerprint of what a change gives its key; that of nothing for a delete.
+  package func fingerprint(of index: Int) -> ContentFingerprint {
+    let change = request.changes[index]
+    guard change.kind == .put else { return ContentFingerprint(bits: 0) }
+    let (key, value) = (change.key, change.content.value)
+    return ContentFingerprint(
+      key: key.rawSpan, value: value.rawSpan, labels: labelSets[index],
+      attachment: change.content.attachment?.engineID)
   }
 
   /// One of its entries as a feed has it at an offset.

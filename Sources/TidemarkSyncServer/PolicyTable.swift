@@ -6,7 +6,7 @@ package import TidemarkSyncProtocol
 package struct PolicyTable: Sendable {
   private static let version: UInt8 = 1
   /// Longest prefix first.
-  private(set) var rows: [CollectionPolicy] = []
+  package private(set) var rows: [CollectionPolicy] = []
   /// The offset of the last change of a policy.
   package private(set) var revision: UInt64 = 0
 

@@ -87,8 +87,7 @@ extension SyncHandler {
 
   /// Whether an answer may be sent: everything in it is durable.
   public func isSettled(_ answer: StagedAnswer) -> Bool {
-    guard let view = try? feed.look(FeedQuestion()) else { return false }
-    return answer.through.offset <= view.durable && view.range.contains(answer.through)
+    feed.isSettled(through: answer.through)
   }
 
   /// Returns once an answer may be sent. Callers on several threads share a sync.

@@ -38,13 +38,13 @@ extension StoreFeed {
 
   private func laterState(
     than head: FeedHead, through last: UInt64
-  ) throws(TidemarkError) -> FeedState? {
+  ) throws(TidemarkError) -> FeedHead? {
     // Most entries are the newest of their keys, and end with this read of the index.
     guard let slot = try engine.reader.slot(ofKey: head.key.rawSpan), slot.sequence > head.offset,
       let state = try state(of: head.key), state.position.offset > head.offset,
       state.position.offset <= last
     else { return nil }
-    return state
+    return state.head
   }
 
   private func state(_ entry: LogEntry) throws(TidemarkError) -> FeedState? {
@@ -115,7 +115,7 @@ extension StoreFeed {
       if query.wantsFormer(head) { row.former = try former(of: head, isKept: true) }
       return row
     }
-    return (rows, used.through)
+    return FeedPage(rows: rows, through: used.through)
   }
 
   /// The labels that a key had before an entry: those stored in the entry, or, where the store's

@@ -91,6 +91,20 @@ package final class StoreFeed: Feed, FeedUpkeep {
     }
   }
 
+  /// What the store has of its feed's replicas: the record of the mark beside it, and the lease.
+  package func replicaRecords() throws(TidemarkError) -> [(
+    id: ReplicaID, mark: (mark: FeedMark, record: [UInt8])?, lease: FeedLease?
+  )] {
+    let table = records.withLock { $0 }
+    let known = leases.withLock { $0.rows }
+    let ids = Set(known.keys).union(table.keys(of: .feedMark).compactMap { ReplicaID($0) })
+    return try ids.sorted().map { (id) throws(TidemarkError) in
+      let record = try table.value(of: .feedMark, key: id.bytes)
+      let mark = try mark(of: id)
+      return (id, record.map { (mark, $0) }, known[id]?.lease)
+    }
+  }
+
   func hasMark(of replica: ReplicaID) -> Bool {
     records.withLock { $0.sequence(of: .feedMark, key: replica.bytes) != nil }
   }

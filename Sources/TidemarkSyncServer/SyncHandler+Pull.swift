@@ -24,7 +24,9 @@ extension SyncHandler {
     _ request: PullRequest, _ access: SyncAccess, _ lookedThrough: Position = .beginning,
     sharing other: SharedPage? = nil
   ) throws -> (answer: PullAnswer, page: SharedPage?, isShared: Bool) {
-    let ((page, shared), end) = try reading(FeedQuestion(of: request.replica)) { view in
+    var known: FeedView?
+    let question = FeedQuestion(of: request.replica)
+    let ((page, shared), end) = try reading(question, end: { known }) { view in
       let range = view.range
       guard range.contains(request.after) else {
         throw PeerError(.cursorGone, "the cursor is not in the feed: it was restored or made anew")
@@ -41,7 +43,8 @@ extension SyncHandler {
       var page = PageReader(
         self, request, access, view, from: isBehind ? request.after.offset : start)
       let shared = other.flatMap { $0.isPage(of: page) ? $0 : nil }
-      if let shared { page = shared.page } else if !isBehind { try page.read() }
+      known = nil
+      if let shared { page = shared.page } else if !isBehind { known = try page.read() }
       return (page, shared)
     }
     noteCursor(of: request, end)
@@ -108,23 +111,29 @@ struct PageReader: Sendable {
   }
 
   /// Reads on until the page is full, or the range ends.
-  mutating func read() throws {
+  /// - Returns: the feed after all that was read, if the last read has brought it along.
+  mutating func read() throws -> FeedView? {
+    var end: FeedView?
     let most = min(max(request.limits.changes, 1), handler.options.limits.changes)
     let mostBytes = min(max(request.limits.bytes, 1), handler.options.limits.bytes)
     var bytes = 0
     for _ in 0..<Self.entriesPerCall / Self.headsPerPage where through < range.head {
-      let found = try handler.feed.read(query)
-      let rows = try outcomes(of: found.rows)
+      let found = try handler.feed.read(query(valueBytes: mostBytes - bytes))
+      end = found.end
+      let rows = try outcomes(of: found)
       let puts = rows.lazy.filter { if case .success(.put?) = $1 { true } else { false } }
       let values = try handler.smallValues(
-        of: puts.prefix(most - entries.count).map(\.0), most: mostBytes - bytes)
+        of: puts.prefix(most - entries.count).map(\.0), most: mostBytes - bytes,
+        known: found.values)
       for (head, outcome) in rows {
-        if entries.count >= most { return }
+        if entries.count >= most { return end }
         // Errors are thrown only here: a page that is full before the entry is still answered.
         if let kind = try outcome.get() {
-          if request.ownOnly, head.operation.replica != request.replica { return }
+          if request.ownOnly, head.operation.replica != request.replica { return end }
           let size = kind == .own ? 0 : head.answerBytes
-          if !entries.isEmpty, bytes + size > mostBytes { return }
+          if !entries.isEmpty, bytes + size > mostBytes { return end }
+          // A value that is read by itself is read after the view.
+          if kind == .put, found.values[head.offset] == nil { end = nil }
           let position = range.position(ofOffset: head.offset)
           do {
             if let entry = try handler.entry(
@@ -134,36 +143,42 @@ struct PageReader: Sendable {
               entries.append(entry)
             }
           } catch let error as PeerError where error.kind == .busy && !entries.isEmpty {
-            return
+            return nil
           }
         }
         through = head.offset
       }
       through = found.through
     }
+    return end
   }
 
-  private var query: FeedQuery {
-    FeedQuery(
-      after: through, through: range.head, limit: Self.headsPerPage,
-      wantsFormer: { [request, access] head in
-        head.operation.replica != request.replica
-          && !access.reads(head.key, head.labels, request)
-      },
-      wantsLater: { [request] head in
-        !request.everyVersion && head.operation.replica != request.replica
-      })
+  private func query(valueBytes: Int) -> FeedQuery {
+    var query = FeedQuery(after: through, through: range.head, limit: Self.headsPerPage)
+    query.wantsFormer = { [request, access] head in
+      head.operation.replica != request.replica
+        && !access.reads(head.key, head.labels, request)
+    }
+    query.wantsLater = { [request] head in
+      !request.everyVersion && head.operation.replica != request.replica
+    }
+    (query.valueBytes, query.replica) = (valueBytes, request.replica)
+    return query
   }
 
   /// What the reader gets for each entry, nil for nothing; an error where that cannot be decided.
   private mutating func outcomes(
-    of rows: [FeedRow]
+    of found: FeedPage
   ) throws(TidemarkError) -> [(FeedHead, Result<FeedEntry.Kind?, PeerError>)] {
+    let rows = found.rows
     // `historyFrom` rises before entries are dropped, so it is read after the entries.
     let needsBounds = rows.contains { $0.former?.isEmpty == false }
     hasFormerLabels = hasFormerLabels || needsBounds
     first = min(first, rows.first?.head.offset ?? .max)
-    droppedThrough = needsBounds ? try handler.feed.look(FeedQuestion()).historyFrom : 0
+    droppedThrough = needsBounds ? found.end?.historyFrom ?? 0 : 0
+    if needsBounds, found.end == nil {
+      droppedThrough = try handler.feed.look(FeedQuestion()).historyFrom
+    }
     var last: ReplicaID?
     return rows.map { row in
       if last != row.head.operation.replica { writers.insert(row.head.operation.replica) }
@@ -193,11 +208,11 @@ struct PageReader: Sendable {
   /// That one must be within the reader's scope: whether a reader gets `left` for one outside
   /// depends on the entries before it.
   private func isSuperseded(_ row: FeedRow) -> Bool {
-    guard let later = row.later, later.head.operation.replica != request.replica else {
+    guard let later = row.later, later.operation.replica != request.replica else {
       return false
     }
     if PlantedSyncBug.isOn(.supersededNeverTold) { return true }
-    return access.reads(row.head.key, later.head.labels, request)
+    return access.reads(row.head.key, later.labels, request)
   }
 
   /// Whether the reader has yet to see that the entry at `left` took a label from its key: if that

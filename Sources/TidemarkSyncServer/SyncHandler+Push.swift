@@ -27,25 +27,32 @@ extension SyncHandler {
     let namesContent = large > 0 || request.changes.contains { $0.content.attachment != nil }
     // Content is only read for a batch that can be the next one; repeated ones are just answered.
     var mayBeTaken = false
+    var incarnation: UInt64?
     if namesContent {
       let view = try feed.look(FeedQuestion(of: replica))
       mayBeTaken = isTurn(of: request, view.mark) && hasLease(view)
+      incarnation = view.incarnation
     }
-    let (mark, view) = try LargeValues.shared.withRoom(for: mayBeTaken ? large : 0) {
+    var (mark, view) = try LargeValues.shared.withRoom(for: mayBeTaken ? large : 0) {
       var whole = request
-      var content = PushedContent()
+      var content = PushedContent(incarnation: incarnation)
       if mayBeTaken { try findContent(of: &whole, &content, access) }
       guard feed.judgesInTurn else { return try take(whole, &content, access) }
       return try turn.withLock { _ throws(any Error) in try take(whole, &content, access) }
     }
-    var end = try feed.look(FeedQuestion())
-    guard end.range.contains(mark.position) else {
-      throw PeerError(
-        .unavailable, "the batch was lost with the end of the feed", retryAfter: .seconds(0))
+    view.range.head = max(view.range.head, mark.position.offset)
+    if !view.range.contains(mark.position) {
+      // The batch was the first of its epoch.
+      let lease = view.lease
+      view = try feed.look(FeedQuestion())
+      view.lease = lease
+      guard view.range.contains(mark.position) else {
+        throw PeerError(
+          .unavailable, "the batch was lost with the end of the feed", retryAfter: .seconds(0))
+      }
     }
-    end.lease = view.lease
     // The range has the mark, so that the answer waits for the mark's sync also after a repetition.
-    return PushAnswer(mark: mark.mark, range: range(end, through: mark.position.offset))
+    return PushAnswer(mark: mark.mark, range: range(view, through: mark.position.offset))
   }
 
   private func isTurn(of request: PushRequest, _ mark: FeedMark) -> Bool {
@@ -91,6 +98,10 @@ extension SyncHandler {
     for attempt in 0..<Self.attempts {
       let view = try feed.look(question)
       guard isTurn(of: request, view.mark) else { return (view.mark, view) }
+      guard !view.isReadOnly else {
+        throw PeerError(
+          .unavailable, "the database takes no changes now", retryAfter: .seconds(10))
+      }
       guard hasLease(view) else {
         throw PeerError(
           .leaseExpired, "the lease has run out: compare everything, then say hello, then push")
@@ -98,6 +109,10 @@ extension SyncHandler {
       // Checked for every attempt: the feed may lose its end while a batch is judged.
       if attempt == 0 || !PlantedSyncBug.isOn(.helloCheckedOnce) {
         try checkHello(of: request, view.range, access)
+      }
+      // What was found before a failover need not be there after it.
+      guard content.incarnation ?? view.incarnation == view.incarnation else {
+        throw Self.lacksContent
       }
       try checkContent(of: request, content, access)
       var detector = ConflictDetector(
@@ -131,6 +146,8 @@ extension SyncHandler {
 
 /// The attachments and large values of a batch, found in the store or among the uploads.
 struct PushedContent {
+  /// In which life of the feed's primary it was found; nil where none is named.
+  fileprivate let incarnation: UInt64?
   /// Protect the store's attachments from deletion until the entries refer to them.
   fileprivate var holds: [AttachmentID: any Sendable] = [:]
   /// Complete uploads that are not attachments of the store yet.
@@ -139,6 +156,8 @@ struct PushedContent {
   fileprivate var values: [AttachmentID: any FeedUpload] = [:]
   /// How many bytes of uploads from before a restart may still be read again, to hash them.
   fileprivate var bytesToLook = SyncHandler.bytesPerLook
+
+  fileprivate init(incarnation: UInt64?) { self.incarnation = incarnation }
 }
 
 extension SyncHandler {

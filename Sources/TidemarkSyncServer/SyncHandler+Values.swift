@@ -48,18 +48,19 @@ extension SyncHandler {
   }
 
   /// Reads the values of some puts in order, without the large ones, as many as fit in `bytes`, by
-  /// one call to the feed.
+  /// one call to the feed; none where all of them are known.
   func smallValues(
-    of puts: some Sequence<FeedHead>, most bytes: Int
+    of puts: some Sequence<FeedHead>, most bytes: Int, known: [UInt64: [UInt8]] = [:]
   ) throws(TidemarkError) -> [UInt64: [UInt8]] {
     var offsets: [UInt64] = []
     var left = bytes
     for put in puts where put.valueLength <= SyncContent.mostInlineBytes {
       left -= put.valueLength
-      offsets.append(put.offset)
+      if known[put.offset] == nil { offsets.append(put.offset) }
       guard left > 0 else { break }
     }
-    return try feed.values(at: offsets)
+    if offsets.isEmpty { return known }
+    return try feed.values(at: offsets).merging(known) { new, _ in new }
   }
 
   private func entry(

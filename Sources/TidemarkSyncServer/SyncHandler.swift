@@ -165,6 +165,9 @@ public final class SyncHandler: Sendable {
   /// Closes the database. Further calls are answered with ``PeerError/Kind/unavailable``.
   public func close() throws(TidemarkError) { try upkeep.close() }
 
+  /// Whether the database was closed, or deleted by another server.
+  public var isClosed: Bool { upkeep.isClosed }
+
   // MARK: What all calls share
 
   /// Runs a call and turns its errors into those that a peer gets.
@@ -185,15 +188,16 @@ public final class SyncHandler: Sendable {
 
   /// Reads by a view of the feed, and again if the feed changed so that the result may not fit the
   /// view; see ``FeedView/continues(_:)``.
+  /// - Parameter known: the view at the end, where the last read has brought it along.
   /// - Returns: with the result, the view at the end, which gives an answer its range: everything
   ///   that was read is in that range, and durable when its end is.
   func reading<R>(
-    _ question: FeedQuestion, _ body: (FeedView) throws -> R
+    _ question: FeedQuestion, end known: () -> FeedView? = { nil }, _ body: (FeedView) throws -> R
   ) throws -> (R, end: FeedView) {
     for _ in 0..<Self.attempts {
       let view = try feed.look(question)
       let result = try body(view)
-      let end = try feed.look(FeedQuestion(of: question.replica))
+      let end = try known() ?? feed.look(FeedQuestion(of: question.replica))
       if end.continues(view) { return (result, end) }
     }
     throw PeerError(.busy, "the feed is being compacted or restored", retryAfter: .seconds(1))

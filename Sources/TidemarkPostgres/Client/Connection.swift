@@ -21,7 +21,7 @@
     /// How long a call may take.
     private let patience: Duration
 
-    /// Connects; the host's name is looked up without a bound of time.
+    /// Connects; a host's name is looked up without a bound of time.
     init(_ settings: PostgresSettings) throws(Failure) {
       isPooled = settings.isPooled
       patience = settings.callTimeout
@@ -29,6 +29,8 @@
         ("application_name", "tidemark"), ("target_session_attrs", "read-write"),
         ("tcp_user_timeout", "5000"), ("client_encoding", "UTF8"), ("keepalives_idle", "10"),
         ("keepalives_interval", "5"), ("keepalives_count", "3"),
+        // For each host of several, one of which may not answer.
+        ("connect_timeout", String(max(2, settings.connectTimeout.wholeSeconds))),
       ]
       // A pooler refuses settings of a session.
       if !settings.isPooled {
@@ -44,23 +46,17 @@
       options.append(("dbname", settings.url))
       let handle = unsafe Self.withCStrings(options.map(\.0)) { keywords in
         unsafe Self.withCStrings(options.map(\.1)) { values in
-          unsafe PQconnectStartParams(keywords, values, 1)
+          unsafe PQconnectdbParams(keywords, values, 1)
         }
       }
       guard let handle = unsafe handle else { throw Failure(message: "no memory") }
       unsafe self.handle = handle
       // libpq would print them.
       unsafe PQsetNoticeProcessor(handle, { _, _ in }, nil)
-      do throws(Failure) {
-        try connect(until: .now + settings.connectTimeout)
-        guard unsafe PQsetnonblocking(handle, 1) == 0, unsafe PQenterPipelineMode(handle) == 1
-        else {
-          throw lost
-        }
-      } catch {
-        // The deinitializer of an object whose initializer throws runs, as all members are set.
-        throw error
-      }
+      // The deinitializer runs also where this throws, as all members are set.
+      guard unsafe PQstatus(handle) == CONNECTION_OK, unsafe PQsetnonblocking(handle, 1) == 0,
+        unsafe PQenterPipelineMode(handle) == 1
+      else { throw lost }
     }
 
     deinit { unsafe PQfinish(handle) }
@@ -82,18 +78,6 @@
       }
     }
 
-    private func connect(until end: ContinuousClock.Instant) throws(Failure) {
-      var state = PGRES_POLLING_WRITING
-      while state != PGRES_POLLING_OK {
-        guard state != PGRES_POLLING_FAILED, unsafe PQstatus(handle) != CONNECTION_BAD else {
-          throw lost
-        }
-        let reads = state == PGRES_POLLING_READING
-        while try !wait(read: reads, write: !reads, until: end).any {}
-        state = unsafe PQconnectPoll(handle)
-      }
-    }
-
     /// What the connection says of its loss; it cannot be used any more.
     private var lost: Failure {
       isUsable = false
@@ -109,7 +93,7 @@
       let left = end - .now
       guard left > .zero else {
         isUsable = false
-        throw Failure(message: "no answer in time", isTimeout: true)
+        throw Failure(message: "no answer in time")
       }
       let milliseconds = Int32(clamping: left.wholeMilliseconds)
       let ready = unsafe tidemark_pg_wait(handle, read ? 1 : 0, write ? 1 : 0, milliseconds)
@@ -135,10 +119,11 @@
     private static let begin = Statement("BEGIN")
     private static let commit = Statement("COMMIT")
 
+    /// What the next answer belongs to: a statement is prepared, is run, or a segment ends.
     private enum Expected {
       case preparation(String)
       case rows
-      case synchronization
+      case end
     }
 
     private func exchange(_ segments: [[Call]]) throws(Failure) -> [[Rows]] {
@@ -147,7 +132,7 @@
       for calls in segments {
         for call in calls { try send(call, &expected) }
         guard unsafe PQpipelineSync(handle) == 1 else { throw lost }
-        expected.append(.synchronization)
+        expected.append(.end)
       }
       do throws(Failure) {
         try flush(until: end)
@@ -218,7 +203,7 @@
       var segments: [[Rows]] = [[]]
       var failure: Failure?
       for expectation in expected {
-        if case .synchronization = expectation {
+        if case .end = expectation {
           guard let rows = try next(until: end), rows.status == PGRES_PIPELINE_SYNC else {
             isUsable = false
             throw failure ?? lost

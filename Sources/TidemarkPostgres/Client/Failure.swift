@@ -5,9 +5,9 @@
   /// A call to PostgreSQL that failed.
   struct Failure: Error {
     /// The five characters of SQLSTATE; empty where the connection was lost, or could not be made;
-    /// `closed` where nobody may connect any more.
-    var state = ""
-    var message: String
+    /// `closed` where nobody may connect any more, `own` where PostgreSQL did not fail.
+    let state: String
+    let message: String
     /// Whether the commit had been sent, so that it may have been made.
     var mayBeCommitted = false
 
@@ -15,20 +15,34 @@
     /// engine reports alike.
     var isGuard: Bool { state == "22012" }
 
-    /// Whether there was no answer in time: that says nothing of the server.
-    var isTimeout = false
+    /// An error that says all by itself.
+    private var whole: TidemarkError?
 
-    /// Whether the transaction was not made for sure, and may be made if it is tried again.
-    var isPassing: Bool { ["40001", "40P01", "55P03"].contains(state) }
+    init(state: String = "", message: String) {
+      (self.state, self.message) = (state, message)
+    }
 
-    /// Whether the server is not the primary, or goes down: all connections to it are useless.
+    /// Ends a transaction with an error that is not PostgreSQL's.
+    init(_ error: TidemarkError) {
+      (state, message, whole) = ("own", error.message, error)
+    }
+
+    /// Whether the transaction was not made for sure, and may be made if it is tried again. Not
+    /// after waiting for a lock as long as PostgreSQL waits (55P03): others wait behind the call.
+    var isPassing: Bool { ["40001", "40P01"].contains(state) }
+
+    /// Whether a lock was waited for in vain.
+    var isLockTimeout: Bool { state == "55P03" }
+
+    /// Whether the server is not the primary, goes down, or does not answer (it would say so itself
+    /// before the time is over): all connections to it are useless.
     var isOfServer: Bool {
-      !isTimeout
-        && (state == "25006" || state.hasPrefix("57P") || state.hasPrefix("08") || state.isEmpty)
+      state == "25006" || state.hasPrefix("57P") || state.hasPrefix("08") || state.isEmpty
     }
 
     /// The error as a feed throws it.
     var error: TidemarkError {
+      if let whole { return whole }
       if mayBeCommitted {
         return TidemarkError(
           .unknownOutcome, "the connection to PostgreSQL was lost at a commit: \(message)")

@@ -11,6 +11,10 @@
       /// Rises when all connections are dropped.
       var generation = 0
       var isClosed = false
+      /// How often a transaction was made again, by SQLSTATE, and how often a condition of one did
+      /// not hold.
+      var retries: [String: Int] = [:]
+      var refusals = 0
     }
 
     private let settings: PostgresSettings
@@ -36,10 +40,21 @@
       try again { (connection) throws(Failure) in
         do throws(Failure) { return try connection.write(calls) } catch {
           guard guarded, error.isGuard else { throw error }
+          state.withLock { $0.refusals += 1 }
           return nil
         }
       }
     }
+
+    /// Ends transactions of servers that have stopped in the middle of sending one (a machine that
+    /// is frozen, or cut off): they may hold the lock of a database, and none of PostgreSQL's
+    /// time-outs ends them.
+    private static let endStalled = Statement(
+      """
+      SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
+      WHERE usename=current_user AND application_name='tidemark' AND wait_event='ClientRead'
+        AND xact_start IS NOT NULL AND state_change < clock_timestamp() - interval '15 seconds'
+      """)
 
     /// Lends a connection for several round trips.
     func again<R>(_ body: (Connection) throws(Failure) -> R) throws(TidemarkError) -> R {
@@ -47,11 +62,17 @@
       let end = ContinuousClock.now + settings.callTimeout
       while true {
         do throws(Failure) { return try lend(body) } catch {
+          if error.isLockTimeout {
+            _ = try? lend { (connection) throws(Failure) in
+              try connection.read([Self.endStalled()])
+            }
+          }
           let mayTry = error.isPassing || error.isOfServer && !error.mayBeCommitted
           guard mayTry, attempt < (error.isPassing ? Self.attempts : 3), .now < end else {
             throw error.error
           }
           attempt += 1
+          state.withLock { $0.retries[error.state.isEmpty ? "lost" : error.state, default: 0] += 1 }
           // Others that wait for the same row wait for another time.
           let nanoseconds = UInt64.random(in: 1...UInt64(5 << min(attempt, 4))) * 1_000_000
           _ = Monitor(()).wait(timeoutNanoseconds: nanoseconds) { _ in false }
@@ -131,6 +152,23 @@
     func close() {
       state.withLock { $0.isClosed = true }
       dropAll()
+    }
+
+    var metrics: [PostgresMetric] {
+      let state = state.withLock { $0 }
+      return [
+        PostgresMetric("connections", .gauge, "Connections to PostgreSQL.", state.count),
+        PostgresMetric(
+          "idle_connections", .gauge, "Connections to PostgreSQL that no call uses.",
+          state.idle.count),
+        PostgresMetric(
+          "refused_appends_total", .counter, "Batches that were judged again.", state.refusals),
+      ]
+        + state.retries.sorted { $0.key < $1.key }.map {
+          PostgresMetric(
+            "retries_total", .counter, "Transactions that were made again.", $0.value,
+            labels: "{sqlstate=\"\($0.key)\"}")
+        }
     }
   }
 #endif

@@ -14,7 +14,7 @@
     public var connections = 16
     /// For how long superseded entries are kept before a compaction deletes them.
     public var history: Duration = .zero
-    /// How long connecting, and how long a call may take.
+    /// How long connecting to one host, and how long a call may take, in whole seconds.
     public var connectTimeout: Duration = .seconds(3)
     public var callTimeout: Duration = .seconds(10)
 

@@ -19,6 +19,7 @@
     var count: Int { Int(unsafe PQntuples(result)) }
     var first: Row? { count > 0 ? self[0] : nil }
     subscript(_ index: Int) -> Row { Row(rows: self, index: Int32(index)) }
+    var all: some BidirectionalCollection<Row> { (0..<count).lazy.map { self[$0] } }
 
     /// What the statement did, such as `COMMIT`.
     var tag: String { unsafe String(cString: PQcmdStatus(result)) }
@@ -32,15 +33,19 @@
 
     /// The bytes of a field; nil for SQL's null.
     fileprivate func bytes(_ row: Int32, _ column: Int32) -> [UInt8]? {
-      guard unsafe PQgetisnull(result, row, column) == 0 else { return nil }
+      if isNull(row, column) { return nil }
       let count = Int(unsafe PQgetlength(result, row, column))
       return unsafe [UInt8](
         UnsafeRawBufferPointer(start: PQgetvalue(result, row, column), count: count))
     }
 
+    fileprivate func isNull(_ row: Int32, _ column: Int32) -> Bool {
+      unsafe PQgetisnull(result, row, column) != 0
+    }
+
     fileprivate func number(_ row: Int32, _ column: Int32) throws(TidemarkError) -> Int64 {
       let count = Int(unsafe PQgetlength(result, row, column))
-      guard unsafe PQgetisnull(result, row, column) == 0, (1...8).contains(count),
+      guard !isNull(row, column), (1...8).contains(count),
         let start = unsafe PQgetvalue(result, row, column)
       else { throw Row.otherType }
       var number: Int64 = 0
@@ -72,6 +77,11 @@
       defer { column += 1 }
       return column
     }
+
+    /// Whether the column that is read next has SQL's null.
+    var isNull: Bool { rows.isNull(index, column) }
+
+    mutating func skip() { column += 1 }
 
     mutating func bigint() throws(TidemarkError) -> Int64 { try rows.number(index, next()) }
     mutating func int() throws(TidemarkError) -> Int { Int(try bigint()) }

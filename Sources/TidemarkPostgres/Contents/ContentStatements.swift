@@ -3,9 +3,6 @@
   enum ContentStatements {
     private static let now = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
 
-    static let find = Statement(
-      "SELECT 1 FROM tidemark.tm_content WHERE db=$1::bigint AND id=$2::bytea")
-
     /// Also where it was touched just now: whoever holds it must find out whether it is there.
     static let touch = Statement(
       """
@@ -13,11 +10,13 @@
       RETURNING 1::bigint
       """)
 
+    /// One row with nulls where the content is there and has no such parts.
     static let chunksOfContent = Statement(
       """
       SELECT k.at, k.bytes FROM tidemark.tm_content c
-      JOIN tidemark.tm_chunk k ON k.db=c.db AND k.owner=c.chunks
-      WHERE c.db=$1::bigint AND c.id=$2::bytea AND k.at>$3::bigint AND k.at<$4::bigint ORDER BY k.at
+      LEFT JOIN tidemark.tm_chunk k ON k.db=c.db AND k.owner=c.chunks
+        AND k.at>$3::bigint AND k.at<$4::bigint
+      WHERE c.db=$1::bigint AND c.id=$2::bytea ORDER BY k.at
       """)
 
     static let chunks = Statement(
@@ -87,10 +86,13 @@
 
     // MARK: References
 
+    /// Fails where a content is not there: another primary may lack what was held on the last one.
     static let addReferences = Statement(
       """
       INSERT INTO tidemark.tm_ref (db, off, id)
-      SELECT d.db, d.head - $2::bigint + u.i, u.id FROM tidemark.tm_db d
+      SELECT d.db, d.head - $2::bigint + u.i / (CASE WHEN EXISTS (SELECT 1
+        FROM tidemark.tm_content c WHERE c.db=d.db AND c.id=u.id) THEN 1 ELSE 0 END), u.id
+      FROM tidemark.tm_db d
       CROSS JOIN unnest($3::bigint[], $4::bytea[]) u(i, id) WHERE d.db=$1::bigint
       """)
 

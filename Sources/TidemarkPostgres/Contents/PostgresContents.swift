@@ -34,13 +34,12 @@
 
     func read(_ id: AttachmentID, from offset: Int, count: Int) throws -> [UInt8]? {
       let rows = try pool.read([
-        ContentStatements.find(row, .bytea(id.column)),
         ContentStatements.chunksOfContent(
           row, .bytea(id.column), .bigint(Int64(offset - Self.chunkBytes)),
-          .bigint(Int64(offset + count))),
-      ])
-      guard rows[0].first != nil else { return nil }
-      return try Self.part(rows[1], from: offset, count: min(count, Int(id.length) - offset))
+          .bigint(Int64(offset + count)))
+      ])[0]
+      guard rows.first != nil else { return nil }
+      return try Self.part(rows, from: offset, count: min(count, Int(id.length) - offset))
     }
 
     fileprivate static func part(
@@ -48,8 +47,7 @@
     ) throws(TidemarkError) -> [UInt8] {
       var part: [UInt8] = []
       part.reserveCapacity(max(count, 0))
-      for index in 0..<rows.count where part.count < count {
-        var row = rows[index]
+      for var row in rows.all where part.count < count && !row.isNull {
         let (start, bytes) = (try row.int(), try row.bytes())
         let next = offset + part.count
         guard start <= next else { break }
@@ -124,8 +122,7 @@
     ) throws {
       let rows = try pool.read([ContentStatements.uploads(row)])[0]
       var uploads: [(name: UploadName, received: Int, idle: Int64)] = []
-      for index in 0..<rows.count {
-        var row = rows[index]
+      for var row in rows.all {
         let owner = try row.bytes()
         guard let id = AttachmentID(column: try row.bytes()) else { throw Row.otherType }
         uploads.append((UploadName(id: id, owner: owner), try row.int(), try row.bigint()))

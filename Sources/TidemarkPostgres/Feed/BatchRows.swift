@@ -8,43 +8,52 @@
   struct BatchRows {
     /// The keys whose last entries must be those of the view; 0 for none.
     private(set) var conditions: [(key: KeyColumns, last: UInt64)] = []
-    /// How many bytes of rows are added, and how many of those that were there are superseded.
-    private var added: Int64 = 0
+    /// How many bytes of rows are added, by puts that count too, and how many of those that were
+    /// there are superseded.
+    private(set) var (added, puts): (Int64, Int64) = (0, 0)
     private var superseded: Int64 = 0
-    private var entries: [(key: KeyColumns, entry: JudgedBatch.Entry, after: Int64, prev: Int64)] =
-      []
+    private var entries: [Row] = []
     /// The index of the last entry of each key, from 1.
     private var last: [[UInt8]: Int] = [:]
     private let batch: JudgedBatch
 
-    /// About what a row takes besides key, labels, attributes and value.
-    private static let rowBytes = 128
+    private struct Row {
+      var key: KeyColumns
+      var entry: JudgedBatch.Entry
+      var bytes: Int
+      /// The index of the entry of the batch that had the key before, or else its offset.
+      var after = 0
+      var prev: UInt64 = 0
+    }
 
     init(_ batch: JudgedBatch, after view: FeedView) throws(TidemarkError) {
       self.batch = batch
       var held: [[UInt8]: (offset: UInt64, bytes: Int)] = [:]
       for state in view.states.compactMap(\.self) {
-        held[state.head.key] = (state.revision, Self.bytes(of: state.head))
+        held[state.head.key] = (state.revision, state.head.storedBytes)
       }
       for (index, entry) in batch.entries.enumerated() {
         let key = batch.request.changes[entry.change].key
         let columns = KeyColumns(key)
-        let bytes = Self.bytes(of: batch.head(of: entry, at: 0, previous: 0, received: 0))
+        let head = batch.head(of: entry, at: 0, previous: 0, received: 0)
+        let bytes = head.storedBytes
         added += Int64(bytes)
         guard case .applies = entry.kind else {
-          entries.append((columns, entry, 0, 0))
+          // A compaction deletes what lost.
+          superseded += Int64(bytes)
+          entries.append(Row(key: columns, entry: entry, bytes: bytes))
           continue
         }
+        if head.kind == .put { puts += Int64(bytes) }
         let before = held.updateValue((0, bytes), forKey: key)
         superseded += Int64(before?.bytes ?? 0)
         if last[key] == nil { conditions.append((columns, before?.offset ?? 0)) }
-        entries.append((columns, entry, Int64(last[key] ?? 0), Int64(before?.offset ?? 0)))
+        entries.append(
+          Row(
+            key: columns, entry: entry, bytes: bytes, after: last[key] ?? 0,
+            prev: before?.offset ?? 0))
         last[key] = index + 1
       }
-    }
-
-    private static func bytes(of head: FeedHead) -> Int {
-      rowBytes + head.key.count + head.valueLength + head.labels.reduce(0) { $0 + $1.count + 1 }
     }
 
     /// The statements that add and change rows; the first one takes the lock.
@@ -64,8 +73,9 @@
         .bigints(entries.map(\.key.hash)), .byteas(changes.map(\.key)),
         .byteas(entries.map(\.key.longIdent)), .byteas(labels),
         .bigints(changes.map { Int64(bitPattern: $0.sequence) }),
-        .bigints(changes.map { Int64(bitPattern: $0.commitTime) }), .bigints(entries.map(\.after)),
-        .bigints(entries.map(\.prev)),
+        .bigints(changes.map { Int64(bitPattern: $0.commitTime) }),
+        .bigints(entries.map { Int64($0.after) }),
+        .bigints(entries.map { Int64($0.prev) }), .bigints(entries.map { Int64($0.bytes) }),
         .byteas(entries.map { batch.attributes(of: $0.entry).column }),
         .byteas(changes.map { $0.kind == .put ? $0.content.value : nil }))
       var calls = [insert]
@@ -80,14 +90,7 @@
       }
       let kept = last.values.sorted().map { $0 - 1 }
       if kept.isEmpty { return calls }
-      let prints = kept.map { index -> ContentFingerprint in
-        let (change, entry) = (changes[index], entries[index].entry)
-        guard change.kind == .put else { return ContentFingerprint(bits: 0) }
-        let (key, value) = (change.key, change.content.value)
-        return ContentFingerprint(
-          key: key.rawSpan, value: value.rawSpan, labels: batch.labelSets[entry.change],
-          attachment: change.content.attachment?.engineID)
-      }
+      let prints = kept.map { batch.fingerprint(of: entries[$0].entry.change) }
       return calls + [
         Statements.keys(
           row, count, .bigints(kept.map { Int64($0 + 1) }),

@@ -34,6 +34,14 @@
     static func isKey(_ ident: [UInt8]) -> Bool { ident.count <= mostBytes }
   }
 
+  /// What `tm_db.state` says of a database.
+  enum DatabaseState: Int64 {
+    case served = 0
+    /// Its rows go, in slices.
+    case deleted = 1
+    case readOnly = 2
+  }
+
   /// Labels in one column: each with its length before it.
   enum LabelColumn {
     static func encode(_ labels: [[UInt8]]) -> [UInt8] {
@@ -65,7 +73,7 @@
   }
 
   extension FeedHead {
-    /// Reads the columns of `Statements.head`.
+    /// Reads the columns of `Statements.head(_:)`.
     init(_ row: inout Row) throws(TidemarkError) {
       let offset = try row.ordered()
       let kind: ChangeKind = try row.bigint() == 0 ? .put : .delete
@@ -100,11 +108,12 @@
       clearedThrough = try row.ordered()
     }
 
-    /// In the order of the columns of `Statements.lease`.
-    var columns: [Parameter] {
-      [
-        .ordered(expires), .ordered(readsUntil), .bits(cursor.epoch), .ordered(cursor.offset),
-        .ordered(clearedThrough),
+    /// In the order of the columns of `Statements.lease`; nulls for none.
+    static func columns(_ lease: FeedLease?) -> [Parameter] {
+      guard let lease else { return Array(repeating: .bytea(nil), count: 5) }
+      return [
+        .ordered(lease.expires), .ordered(lease.readsUntil), .bits(lease.cursor.epoch),
+        .ordered(lease.cursor.offset), .ordered(lease.clearedThrough),
       ]
     }
   }

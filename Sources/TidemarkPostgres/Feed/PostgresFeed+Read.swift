@@ -6,34 +6,30 @@
 
   extension PostgresFeed {
     func read(_ query: FeedQuery) throws(TidemarkError) -> FeedPage {
-      let found = try pool.read([
-        Statements.page(
-          row, .ordered(query.after), .ordered(query.through), .bigint(Int64(query.limit)))
-      ])[0]
-      var rows: [FeedRow] = []
-      var later: [UInt64: [Int]] = [:]
-      for index in 0..<found.count {
-        var row = found[index]
+      // What the reader asks next comes along: the values, and whether the feed has gone on.
+      let question = query.replica.map { FeedQuestion(of: $0) }
+      let page = Statements.page(
+        row, .ordered(query.after), .ordered(query.through), .bigint(Int64(query.limit)),
+        .bigint(Int64(query.valueBytes)), .bigint(Int64(SyncContent.mostInlineBytes)))
+      let found = try pool.read(
+        [page] + (question.map { (q) throws(TidemarkError) in try calls(q) } ?? []))
+      var result = FeedPage(through: query.through)
+      for var row in found[0].all {
         let head = try FeedHead(&row)
-        let next = try row.ordered()
         var entry = FeedRow(head: head)
+        result.values[head.offset] = row.optionalBytes()
         if query.wantsFormer(head) {
           entry.former = head.attributes.former?.placed(at: head.offset)
         }
-        if next > 0, query.wantsLater(head) { later[next, default: []].append(index) }
-        rows.append(entry)
-      }
-      if !later.isEmpty {
-        for (offset, head) in try heads(at: Array(later.keys)) {
-          // The handler does not ask for the position of a later state in another range than its
-          // own.
-          let state = FeedState(head: head, position: .beginning, revision: offset)
-          for index in later[offset] ?? [] { rows[index].later = state }
-        }
+        if !row.isNull, query.wantsLater(head) { entry.later = try FeedHead(&row) }
+        result.rows.append(entry)
       }
       // Where the rows are fewer than asked for there are no more.
-      let through = found.count < query.limit ? query.through : rows.last?.head.offset
-      return (rows, through ?? query.through)
+      if found[0].count == query.limit, let last = result.rows.last {
+        result.through = last.head.offset
+      }
+      if let question { result.end = try view(Array(found.dropFirst()), question) }
+      return result
     }
 
     func heads(at offsets: [UInt64]) throws(TidemarkError) -> [UInt64: FeedHead] {
@@ -42,8 +38,7 @@
         Statements.heads(row, .bigints(offsets.map { Int64(clamping: $0) }))
       ])[0]
       var heads: [UInt64: FeedHead] = [:]
-      for index in 0..<found.count {
-        var row = found[index]
+      for var row in found.all {
         let head = try FeedHead(&row)
         heads[head.offset] = head
       }
@@ -56,8 +51,7 @@
         Statements.values(row, .bigints(offsets.map { Int64(clamping: $0) }))
       ])[0]
       var values: [UInt64: [UInt8]] = [:]
-      for index in 0..<found.count {
-        var row = found[index]
+      for var row in found.all {
         values[try row.ordered()] = try row.bytes()
       }
       return values
@@ -66,83 +60,57 @@
     // MARK: Digests
 
     /// How many keys are read at a time.
-    private static let keysAtOnce = 8_192
+    private static let keysAtOnce: Int64 = 8_192
 
     func scan(
       into table: inout DigestTable, wants: (_ key: [UInt8], _ labels: [[UInt8]]) -> Bool
     ) throws(TidemarkError) -> UInt64 {
       // A transaction that fails begins anew with an empty table.
       let empty = table
-      var result: Result<(DigestTable, UInt64), TidemarkError>?
-      try pool.again { (connection) throws(Failure) in
-        var scanned = empty
-        do {
-          let head = try scan(connection, into: &scanned, wants)
-          result = .success((scanned, head))
-        } catch let error as Failure {
-          throw error
-        } catch let error as TidemarkError {
-          result = .failure(error)
-        } catch {
-          throw Failure(message: "\(error)")
-        }
+      return try pool.again { (connection) throws(Failure) in
+        table = empty
+        return try scan(connection, into: &table, wants)
       }
-      let scanned = try result?.get() ?? (table, 0)
-      table = scanned.0
-      return scanned.1
     }
 
     /// Reads all keys in one snapshot.
     private func scan(
       _ connection: Connection, into table: inout DigestTable,
       _ wants: (_ key: [UInt8], _ labels: [[UInt8]]) -> Bool
-    ) throws -> UInt64 {
+    ) throws(Failure) -> UInt64 {
       let began = try connection.read([Statements.beginSnapshot(), Statements.headOnly(row)])
-      guard var row = began[1].first else { throw Self.deleted }
-      let head = try row.ordered()
+      guard var row = began[1].first else { throw Failure(deleted()) }
       for range in table.ranges {
         var after: (hash: Int64, ident: [UInt8]) = (KeyColumns.ordered(range.lowerBound), [])
-        while true {
-          let found = try connection.read([
+        var found: Rows
+        repeat {
+          found = try connection.read([
             Statements.fingerprints(
               self.row, .bigint(after.hash), .bytea(after.ident),
-              .bigint(KeyColumns.ordered(range.upperBound)), .bigint(Int64(Self.keysAtOnce)))
+              .bigint(KeyColumns.ordered(range.upperBound)), .bigint(Self.keysAtOnce))
           ])[0]
-          try add(found, connection, &after, to: &table, wants)
-          if found.count < Self.keysAtOnce { break }
-        }
+          do throws(TidemarkError) { try add(found, &after, to: &table, wants) } catch {
+            throw Failure(error)
+          }
+        } while found.count == Self.keysAtOnce
       }
       _ = try connection.read([Statements.endSnapshot()])
-      return head
+      do throws(TidemarkError) { return try row.ordered() } catch { throw Failure(error) }
     }
 
     private func add(
-      _ found: Rows, _ connection: Connection, _ after: inout (hash: Int64, ident: [UInt8]),
-      to table: inout DigestTable, _ wants: (_ key: [UInt8], _ labels: [[UInt8]]) -> Bool
-    ) throws {
-      var long: [UInt64: (row: DigestTable.Row, labels: [[UInt8]])] = [:]
-      for index in 0..<found.count {
-        var row = found[index]
+      _ found: Rows, _ after: inout (hash: Int64, ident: [UInt8]), to table: inout DigestTable,
+      _ wants: (_ key: [UInt8], _ labels: [[UInt8]]) -> Bool
+    ) throws(TidemarkError) {
+      for var row in found.all {
         after = (try row.bigint(), try row.bytes())
         let print = ContentFingerprint(bits: try row.bits128())
         let offset = try row.ordered()
-        let key = DigestTable.Row(
-          hash: KeyColumns.hash(after.hash), fingerprint: print, offset: offset)
         let labels = try LabelColumn.decode(try row.bytes())
-        if !KeyColumns.isKey(after.ident) {
-          long[offset] = (key, labels)
-        } else if wants(after.ident, labels) {
-          table.add(key)
-        }
-      }
-      if long.isEmpty { return }
-      let heads = try connection.read([
-        Statements.heads(row, .bigints(long.keys.map { Int64(clamping: $0) }))
-      ])[0]
-      for index in 0..<heads.count {
-        var row = heads[index]
-        let head = try FeedHead(&row)
-        if let key = long[head.offset], wants(head.key, key.labels) { table.add(key.row) }
+        guard wants(row.optionalBytes() ?? after.ident, labels) else { continue }
+        table.add(
+          DigestTable.Row(
+            hash: KeyColumns.hash(after.hash), fingerprint: print, offset: offset))
       }
     }
   }

@@ -6,14 +6,15 @@
   extension PostgresFeed: FeedUpkeep {
     var unreadableUploads: [TidemarkError] { [] }
 
-    func observe(_ body: @escaping @Sendable () -> Void) -> Int { news.observers.observe(body) }
-
-    func stopObserving(_ token: Int) { news.observers.stopObserving(token) }
-
-    func close() { isClosed.withLock { $0 = true } }
+    func observe(_ body: @escaping @Sendable () -> Void) -> Int { observers.observe(body) }
+    func stopObserving(_ token: Int) { observers.stopObserving(token) }
 
     func space(from minimum: Int) throws(TidemarkError) -> LogSpace {
-      guard var row = try pool.read([Statements.space(row)])[0].first else { throw Self.deleted }
+      guard
+        var row = try pool.read([
+          Statements.space(row, .bigint(PostgresContents.uploadKept))
+        ])[0].first
+      else { throw deleted() }
       let (bytes, garbage) = (try row.int(), try row.int())
       return LogSpace(log: bytes, reclaimable: garbage >= minimum ? garbage : 0)
     }
@@ -68,7 +69,7 @@
         if shouldStop() { throw TidemarkError(.closed, "the compaction was told to stop") }
         let start = ContinuousClock.now
         let rows = try pool.write([Statements.lock(row), slice(offsets)])
-        guard var row = rows?.last?.first else { throw Self.deleted }
+        guard var row = rows?.last?.first else { throw deleted() }
         let passed = try row.bigint()
         dropped += try row.int()
         if passed < offsets { return dropped }

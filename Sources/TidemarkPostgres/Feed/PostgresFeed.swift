@@ -14,10 +14,11 @@
     /// The number of the database in the tables.
     let database: Int64
     let pool: Pool
-    let news: FeedNews
+    private let news: News
+    let observers: Observers
     /// For how long superseded entries are kept.
     let history: Duration
-    let isClosed = Lock(false)
+    private let closed = Lock(false)
     private let cache = Lock(Cache())
 
     /// What changes seldom, by what changes with it.
@@ -28,7 +29,11 @@
       var incarnation: UInt64?
     }
 
-    init(_ database: Int64, id: ReplicaID, pool: Pool, history: Duration, news: FeedNews) {
+    init(
+      _ database: Int64, named name: String, id: ReplicaID, pool: Pool, history: Duration,
+      news: News
+    ) {
+      observers = news.observers(of: database, named: name)
       self.history = history
       self.id = id
       self.database = database
@@ -47,7 +52,16 @@
     // MARK: Looking
 
     func look(_ question: FeedQuestion) throws(TidemarkError) -> FeedView {
-      if isClosed.withLock({ $0 }) { throw TidemarkError(.closed, "the feed is closed") }
+      let calls = try calls(question)
+      for _ in 0..<Self.attempts {
+        if let view = try view(try pool.read(calls), question) { return view }
+      }
+      throw TidemarkError(.busy, "the database is being restored")
+    }
+
+    /// The statements that answer a question; the last one's row has the range.
+    func calls(_ question: FeedQuestion) throws(TidemarkError) -> [Call] {
+      if isClosed { throw TidemarkError(.closed, "the feed is closed") }
       var calls: [Call] = []
       if let replica = question.replica {
         calls += [
@@ -66,54 +80,62 @@
             .byteas(columns.map(\.ident))))
       }
       calls.append(Statements.database(row))
-      for _ in 0..<Self.attempts {
-        var rows = try pool.read(calls)[...]
-        guard var view = try view(rows.removeLast()) else { continue }
-        if question.replica != nil {
-          if var row = rows.removeFirst().first {
-            let offset = try row.ordered()
-            view.mark = try FeedMark(try row.bytes(), at: view.range.position(ofOffset: offset))
-          }
-          if var row = rows.removeFirst().first { view.lease = try FeedLease(&row) }
+      return calls
+    }
+
+    /// Reads what ``calls(_:)`` has asked for.
+    /// - Returns: nil where the epochs that belong to it are there no more.
+    func view(_ rows: [Rows], _ question: FeedQuestion) throws(TidemarkError) -> FeedView? {
+      var rows = rows[...]
+      guard var view = try view(rows.removeLast()) else { return nil }
+      if question.replica != nil {
+        if var row = rows.removeFirst().first {
+          let offset = try row.ordered()
+          view.mark = try FeedMark(try row.bytes(), at: view.range.position(ofOffset: offset))
         }
-        view.states = Array(repeating: nil, count: question.keys.count)
-        if let found = rows.first {
-          for index in 0..<found.count {
-            var row = found[index]
-            let place = try row.int()
-            let head = try FeedHead(&row)
-            guard view.states.indices.contains(place), head.key == question.keys[place] else {
-              throw Row.otherType
-            }
-            view.states[place] = FeedState(
-              head: head, position: view.range.position(ofOffset: head.offset),
-              revision: head.offset)
-          }
-        }
-        return view
+        if var row = rows.removeFirst().first { view.lease = try FeedLease(&row) }
       }
-      throw TidemarkError(.busy, "the database is being restored")
+      view.states = Array(repeating: nil, count: question.keys.count)
+      for var row in rows.flatMap(\.all) {
+        let place = try row.int()
+        let fingerprint = ContentFingerprint(bits: try row.bits128())
+        let head = try FeedHead(&row)
+        guard view.states.indices.contains(place), head.key == question.keys[place] else {
+          throw Row.otherType
+        }
+        view.states[place] = FeedState(
+          head: head, position: view.range.position(ofOffset: head.offset), revision: head.offset)
+        view.states[place]?.fingerprint = fingerprint
+      }
+      return view
     }
 
     /// - Returns: nil where the epochs that belong to it are there no more.
     private func view(_ rows: Rows) throws(TidemarkError) -> FeedView? {
-      guard var row = rows.first else { throw Self.deleted }
+      guard var row = rows.first else { throw deleted() }
       let (head, epoch) = (try row.ordered(), try row.bits())
       let life = try row.bytes()
       let incarnation = XXH64.hash(life.rawSpan, seed: 0)
       let policies = try row.ordered()
       let (truncated, historyFrom) = (try row.ordered(), try row.ordered())
       let now = try row.ordered()
-      guard try row.bigint() != 1 else { throw Self.deleted }
+      let state = try row.bigint()
+      if state == DatabaseState.deleted.rawValue { throw deleted() }
+      let room = row.isNull ? nil : try row.int()
       guard let (epochs, table) = try cached(epoch, policies, incarnation) else { return nil }
       var view = FeedView(
         range: FeedRange(epochs: epochs, head: head, truncatedThrough: truncated), durable: head,
         historyFrom: historyFrom, now: now, policies: table)
-      view.incarnation = incarnation
+      (view.incarnation, view.room) = (incarnation, room)
+      view.isReadOnly = state == DatabaseState.readOnly.rawValue
       return view
     }
 
-    static let deleted = TidemarkError(.closed, "the database was deleted")
+    /// A database of its name that is made from now on is another one.
+    func deleted() -> TidemarkError {
+      closed.withLock { $0 = true }
+      return TidemarkError(.closed, "the database was deleted")
+    }
 
     /// The epochs up to one, and the policies of a revision.
     private func cached(
@@ -125,18 +147,19 @@
       {
         return (known.epochs, known.policies)
       }
-      let rows = try pool.read([Statements.epochs(row), Statements.policies(row)])
+      // One place is for the epoch that stands for those before.
+      let rows = try pool.read([
+        Statements.epochs(row, .bigint(Int64(Limits.epochs - 1))), Statements.policies(row),
+      ])
       var (epochs, policies): ([FeedEpoch], _) = ([], PolicyTable())
-      for index in 0..<rows[0].count {
-        var row = rows[0][index]
+      for var row in rows[0].all.reversed() {
         let first = try row.ordered()
         epochs.append(FeedEpoch(epoch: try row.bits(), firstOffset: first))
       }
       guard epochs.last?.epoch == epoch else { return nil }
       // Without any row the revision counts, too.
       try policies.set([], for: [], at: revision)
-      for index in 0..<rows[1].count {
-        var row = rows[1][index]
+      for var row in rows[1].all {
         let prefix = try row.bytes()
         try policies.set(try row.bytes(), for: prefix, at: revision)
       }
@@ -167,7 +190,8 @@
           row, .bits(view.epoch), .ordered(view.policies.revision), replica,
           .ordered(view.mark.position.offset), .bigints(rows.conditions.map(\.key.hash)),
           .byteas(rows.conditions.map(\.key.ident)),
-          .bigints(rows.conditions.map { Int64(clamping: $0.last) })), at: 1)
+          .bigints(rows.conditions.map { Int64(clamping: $0.last) }), .bigint(rows.puts),
+          .bigint(rows.added - rows.puts)), at: 1)
       calls.append(
         Statements.setMark(
           row, replica, .bits(batch.request.number), .bits(batch.request.batchID.bits),
@@ -181,7 +205,7 @@
         try beginEpochIfDue()
         return nil
       }
-      if batch.hasNews { news.noteAppend() }
+      if batch.hasNews { news.noteAppend(to: database) }
       return try FeedMark(
         record, at: Position(epoch: view.epoch, offset: try head.ordered()))
     }
@@ -193,7 +217,7 @@
       let mark = try look(FeedQuestion(of: batch.request.replica)).mark
       guard mark.mark.number == batch.request.number, mark.mark.batchID == batch.request.batchID
       else { throw error }
-      if batch.hasNews { news.noteAppend() }
+      if batch.hasNews { news.noteAppend(to: database) }
       return mark
     }
 
@@ -201,15 +225,15 @@
     /// entries whose offsets are assigned again from here on.
     private func beginEpochIfDue() throws(TidemarkError) {
       let epoch = Parameter.bits(UInt64.random(in: 1...UInt64(Int64.max)))
-      _ = try pool.write([
-        Statements.beginEpoch(row, epoch), Statements.noteEpoch(row, epoch),
-        // One place is for the epoch that stands for those before.
-        Statements.trimEpochs(row, .bigint(Int64(Limits.epochs - 1))),
-      ])
+      _ = try pool.write([Statements.beginEpoch(row, epoch), Statements.noteEpoch(row, epoch)])
     }
+
+    var isClosed: Bool { closed.withLock { $0 } }
+    func close() { closed.withLock { $0 = true } }
 
     /// An append is durable when it returns: PostgreSQL answers a commit once it is on its disk.
     func settle(through position: Position) {}
+    func isSettled(through position: Position) -> Bool { true }
 
     // MARK: Leases and policies
 
@@ -218,20 +242,14 @@
     ) throws(TidemarkError) {
       // No process remembers what is not in a row.
       guard writes else { return }
-      let key = [row, Parameter.bytea(replica.bytes)]
-      let statement: Statement
-      var parameters = key + (view.lease?.columns ?? [])
-      switch (view.lease, lease) {
-      case (nil, nil): return
-      case (nil, let lease?):
-        statement = Statements.addLease
-        parameters += lease.columns + [.bigint(Int64(clamping: most))]
-      case (_?, let lease?):
-        statement = Statements.changeLease
-        parameters += lease.columns
-      case (_?, nil): statement = Statements.removeLease
-      }
-      _ = try pool.write([Call(statement: statement, parameters: parameters)])
+      let known = [row, .bytea(replica.bytes)] + FeedLease.columns(view.lease)
+      let call =
+        lease == nil
+        ? Call(statement: Statements.removeLease, parameters: known)
+        : Call(
+          statement: Statements.setLease,
+          parameters: known + FeedLease.columns(lease) + [.bigint(Int64(clamping: most))])
+      _ = try pool.write([call])
     }
 
     func setPolicy(
@@ -243,7 +261,7 @@
         ? Statements.removePolicy(row, .bytea(prefix))
         : Statements.setPolicy(row, .bytea(prefix), .bytea(record))
       guard try pool.write([Statements.changePolicies(row), change])?.first?.first != nil else {
-        throw Self.deleted
+        throw deleted()
       }
       return .beginning
     }

@@ -7,11 +7,15 @@
     /// pooler may have moved the connection to another primary.
     static let incarnation =
       "(extract(epoch FROM pg_postmaster_start_time())::text || '/' || d.tableoid::text)"
-    private static let milliseconds = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
+    static let milliseconds = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
 
     /// The columns of ``FeedHead``, see `FeedHead.init(_:)`.
-    private static let head =
-      "e.off, e.kind, e.key, e.labels, e.replica, e.seq, e.wtime, e.rtime, e.prev, e.attrs, e.vlen"
+    private static func head(_ e: String = "e") -> String {
+      """
+      \(e).off, \(e).kind, \(e).key, \(e).labels, \(e).replica, \(e).seq, \(e).wtime, \(e).rtime,
+        \(e).prev, \(e).attrs, \(e).vlen
+      """
+    }
 
     // MARK: Looking
 
@@ -26,7 +30,7 @@
 
     static let states = Statement(
       """
-      SELECT q.i, \(head)
+      SELECT q.i, k.low, k.high, \(head())
       FROM unnest($2::bigint[], $3::bigint[], $4::bytea[]) q(i, hash, ident)
       JOIN tidemark.tm_key k ON k.db=$1::bigint AND k.hash=q.hash AND k.ident=q.ident
       JOIN tidemark.tm_entry e ON e.db=k.db AND e.off=k.off
@@ -36,12 +40,15 @@
     static let database = Statement(
       """
       SELECT d.head, d.epoch, \(incarnation), d.policies, d.truncated, d.history_from,
-        \(milliseconds), d.state
+        \(milliseconds), d.state, CASE WHEN d.quota>0 THEN greatest(d.quota-d.bytes, 0) END
       FROM tidemark.tm_db d WHERE d.db=$1::bigint
       """)
 
     static let epochs = Statement(
-      "SELECT first, epoch FROM tidemark.tm_epoch WHERE db=$1::bigint ORDER BY first")
+      """
+      SELECT first, epoch FROM tidemark.tm_epoch WHERE db=$1::bigint
+      ORDER BY first DESC LIMIT $2::bigint
+      """)
 
     static let policies = Statement(
       "SELECT prefix, record FROM tidemark.tm_policy WHERE db=$1::bigint")
@@ -57,15 +64,15 @@
       """
       WITH d AS (\(advanceText) RETURNING db, head, last_time)
       INSERT INTO tidemark.tm_entry (db, off, kind, hash, key, ident, labels, replica, seq, wtime,
-        rtime, prev, attrs, vlen, value)
+        rtime, prev, size, attrs, vlen, value)
       SELECT d.db, d.head - $2::bigint + u.i, u.kind, u.hash, u.key, u.ident, u.labels, $5::bytea,
         u.seq, u.wtime, d.last_time,
         CASE WHEN u.after > 0 THEN d.head - $2::bigint + u.after ELSE u.prev END,
-        u.attrs, coalesce(octet_length(u.value), 0), u.value
+        u.size, u.attrs, coalesce(octet_length(u.value), 0), u.value
       FROM d CROSS JOIN unnest($6::bigint[], $7::bigint[], $8::bigint[], $9::bytea[], $10::bytea[],
-        $11::bytea[], $12::bigint[], $13::bigint[], $14::bigint[], $15::bigint[], $16::bytea[],
-        $17::bytea[])
-        u(i, kind, hash, key, ident, labels, seq, wtime, after, prev, attrs, value)
+        $11::bytea[], $12::bigint[], $13::bigint[], $14::bigint[], $15::bigint[], $16::bigint[],
+        $17::bytea[], $18::bytea[])
+        u(i, kind, hash, key, ident, labels, seq, wtime, after, prev, size, attrs, value)
       """)
 
     /// The same for a batch without entries.
@@ -79,11 +86,12 @@
       """
 
     /// Fails where something differs from what the batch was judged by: primary, epoch, policies,
-    /// the replica's mark, or the last entry of a key. Returns the head.
+    /// the replica's mark, the last entry of a key, or the room for its puts. Returns the head.
     static let stands = Statement(
       """
       SELECT d.head / (CASE WHEN d.epoch=$2::bigint AND d.incarnation=\(incarnation)
         AND d.policies=$3::bigint AND d.state=0
+        AND (d.quota=0 OR $9::bigint=0 OR d.bytes-$10::bigint<=d.quota)
         AND coalesce((SELECT m.off FROM tidemark.tm_mark m
           WHERE m.db=$1::bigint AND m.replica=$4::bytea), 0) = $5::bigint
         AND NOT EXISTS (
@@ -134,31 +142,27 @@
       ON CONFLICT (db, first) DO UPDATE SET epoch=excluded.epoch
       """)
 
-    static let trimEpochs = Statement(
-      """
-      DELETE FROM tidemark.tm_epoch WHERE db=$1::bigint AND first < (
-        SELECT min(t.first) FROM (
-          SELECT first FROM tidemark.tm_epoch WHERE db=$1::bigint ORDER BY first DESC
-          LIMIT $2::bigint) t)
-      """)
-
     // MARK: Reading
 
-    /// Puts and deletes, with the offset of a later entry of the same key that the page's range
-    /// has.
+    /// Puts and deletes, with the first small values, and the last entry of the same key if that is
+    /// a later one of the range.
     static let page = Statement(
       """
-      SELECT \(head), coalesce(k.off, 0)
-      FROM tidemark.tm_entry e
+      SELECT \(head()), CASE WHEN e.kind=0 AND e.vlen<=$6::bigint
+          AND sum(e.vlen) OVER (ORDER BY e.off) <= $5::bigint THEN e.value END,
+        \(head("l"))
+      FROM (SELECT * FROM tidemark.tm_entry
+        WHERE db=$1::bigint AND off>$2::bigint AND off<=$3::bigint AND kind<2
+        ORDER BY off LIMIT $4::bigint) e
       LEFT JOIN tidemark.tm_key k ON k.db=e.db AND k.hash=e.hash
         AND k.ident=coalesce(e.ident, e.key) AND k.off>e.off AND k.off<=$3::bigint
-      WHERE e.db=$1::bigint AND e.off>$2::bigint AND e.off<=$3::bigint AND e.kind<2
-      ORDER BY e.off LIMIT $4::bigint
+      LEFT JOIN tidemark.tm_entry l ON l.db=k.db AND l.off=k.off
+      ORDER BY e.off
       """)
 
     static let heads = Statement(
       """
-      SELECT \(head) FROM tidemark.tm_entry e
+      SELECT \(head()) FROM tidemark.tm_entry e
       WHERE e.db=$1::bigint AND e.off=ANY($2::bigint[]) AND e.kind<2
       """)
 
@@ -176,45 +180,44 @@
     static let headOnly = Statement(
       "SELECT head FROM tidemark.tm_db WHERE db=$1::bigint")
 
-    /// The keys of a part of a digest after one of them, in their order.
+    /// The keys of a part of a digest after one of them, in their order. A long key is not in its
+    /// row, see ``KeyColumns``.
     static let fingerprints = Statement(
       """
-      SELECT hash, ident, low, high, off, labels FROM tidemark.tm_key
-      WHERE db=$1::bigint AND (hash, ident) > ($2::bigint, $3::bytea) AND hash<=$4::bigint
-        AND NOT deleted
-      ORDER BY hash, ident LIMIT $5::bigint
+      SELECT k.hash, k.ident, k.low, k.high, k.off, k.labels, CASE WHEN octet_length(k.ident) > 511
+        THEN (SELECT e.key FROM tidemark.tm_entry e WHERE e.db=k.db AND e.off=k.off) END
+      FROM tidemark.tm_key k
+      WHERE k.db=$1::bigint AND (k.hash, k.ident) > ($2::bigint, $3::bytea) AND k.hash<=$4::bigint
+        AND NOT k.deleted
+      ORDER BY k.hash, k.ident LIMIT $5::bigint
       """)
 
     // MARK: Leases and policies
 
-    /// Where there are too many the one goes that is not used, or ends first: its replica has to
-    /// compare then.
-    static let addLease = Statement(
+    private static let lease5 = "expires, reads_until, epoch, off, cleared"
+    private static let known5 = "($3::bigint, $4::bigint, $5::bigint, $6::bigint, $7::bigint)"
+
+    /// Adds a lease, or changes the known one. Where there are too many the one goes that is not
+    /// used, or ends first: its replica has to compare then.
+    static let setLease = Statement(
       """
       WITH gone AS (
-        DELETE FROM tidemark.tm_lease WHERE db=$1::bigint AND (expires<=\(milliseconds)
-          OR replica = (SELECT replica FROM tidemark.tm_lease WHERE db=$1::bigint
-            AND (SELECT count(*) FROM tidemark.tm_lease WHERE db=$1::bigint) >= $8::bigint
-            ORDER BY off > 0, expires LIMIT 1)))
-      INSERT INTO tidemark.tm_lease (db, replica, expires, reads_until, epoch, off, cleared)
-      VALUES ($1::bigint, $2::bytea, $3::bigint, $4::bigint, $5::bigint, $6::bigint, $7::bigint)
-      ON CONFLICT (db, replica) DO NOTHING
-      """)
-
-    private static let sameLease = """
-      db=$1::bigint AND replica=$2::bytea AND expires=$3::bigint AND reads_until=$4::bigint
-        AND epoch=$5::bigint AND off=$6::bigint AND cleared=$7::bigint
-      """
-
-    static let changeLease = Statement(
-      """
-      UPDATE tidemark.tm_lease SET expires=$8::bigint, reads_until=$9::bigint, epoch=$10::bigint,
-        off=$11::bigint, cleared=$12::bigint
-      WHERE \(sameLease)
+        DELETE FROM tidemark.tm_lease WHERE $3::bigint IS NULL AND db=$1::bigint
+          AND (expires<=\(milliseconds)
+            OR replica = (SELECT replica FROM tidemark.tm_lease WHERE db=$1::bigint
+              AND (SELECT count(*) FROM tidemark.tm_lease WHERE db=$1::bigint) >= $13::bigint
+              ORDER BY off > 0, expires LIMIT 1)))
+      INSERT INTO tidemark.tm_lease AS l (db, replica, \(lease5))
+      VALUES ($1::bigint, $2::bytea, $8::bigint, $9::bigint, $10::bigint, $11::bigint, $12::bigint)
+      ON CONFLICT (db, replica) DO UPDATE SET (\(lease5)) = ($8, $9, $10, $11, $12)
+      WHERE (l.expires, l.reads_until, l.epoch, l.off, l.cleared) = \(known5)
       """)
 
     static let removeLease = Statement(
-      "DELETE FROM tidemark.tm_lease WHERE \(sameLease)")
+      """
+      DELETE FROM tidemark.tm_lease WHERE db=$1::bigint AND replica=$2::bytea
+        AND (\(lease5)) = \(known5)
+      """)
 
     static let changePolicies = Statement(
       "UPDATE tidemark.tm_db SET policies=policies+1 WHERE db=$1::bigint RETURNING head")
@@ -231,8 +234,13 @@
 
     // MARK: Upkeep
 
+    /// Uploads that nobody goes on with count, so that they are deleted.
     static let space = Statement(
-      "SELECT bytes, garbage FROM tidemark.tm_db WHERE db=$1::bigint")
+      """
+      SELECT bytes, garbage + coalesce((SELECT sum(u.received) FROM tidemark.tm_upload u
+        WHERE u.db=$1::bigint AND u.touched < \(milliseconds) - $2::bigint), 0)::bigint
+      FROM tidemark.tm_db WHERE db=$1::bigint
+      """)
 
     static let shortenLeases = Statement(
       """
@@ -257,10 +265,6 @@
     static let lock = Statement(
       "UPDATE tidemark.tm_db SET upkeep_until=\(milliseconds) + 60000 WHERE db=$1::bigint")
 
-    /// What an entry counts for in `tm_db.bytes`; see `BatchRows.bytes(of:)`.
-    private static let size =
-      "128 + octet_length(e.key) + octet_length(e.labels) + e.vlen"
-
     /// Deletes what the next entries supersede, and changes among them that lost; not from the
     /// first entry on that is younger than the time for which history is kept.
     static let dropSuperseded = Statement(
@@ -277,7 +281,7 @@
         WHERE n.db=$1::bigint AND n.off>d.start AND n.off<=d.stop),
       gone AS (
         DELETE FROM tidemark.tm_entry e USING old WHERE e.db=$1::bigint AND e.off=old.off
-        RETURNING e.off, \(size) AS size),
+        RETURNING e.off, e.size),
       refs AS (
         DELETE FROM tidemark.tm_ref r USING gone WHERE r.db=$1::bigint AND r.off=gone.off)
       UPDATE tidemark.tm_db SET history_from=d.stop, bytes=bytes-g.size,
@@ -298,7 +302,7 @@
               WHERE m.db=l.db AND m.replica=l.replica)))) AS stop
         FROM tidemark.tm_db t WHERE t.db=$1::bigint),
       old AS (
-        SELECT e.off, e.hash, k.ident, \(size) AS size
+        SELECT e.off, e.hash, k.ident, e.size
         FROM d CROSS JOIN tidemark.tm_entry e
         JOIN tidemark.tm_key k ON k.db=e.db AND k.hash=e.hash
           AND k.ident=coalesce(e.ident, e.key) AND k.off=e.off

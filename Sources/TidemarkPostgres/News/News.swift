@@ -2,51 +2,25 @@
   internal import Tidemark
   internal import TidemarkEngine
 
-  /// What is new in a database, for its observers in this process.
-  final class FeedNews: Sendable {
-    let observers = Observers()
-    let database: Int64
-    fileprivate let name: String
-    private let service: News
-    /// The head that was told of last.
-    private let head = Lock<Int64>(0)
-
-    fileprivate init(_ database: Int64, _ name: String, _ service: News) {
-      self.database = database
-      self.name = name
-      self.service = service
-    }
-
-    /// This process has appended something.
-    func noteAppend() {
-      tell()
-      service.note(database)
-    }
-
-    fileprivate func tell() {
-      observers.notify()
-      service.tell(name)
-    }
-
-    fileprivate func note(head new: Int64) {
-      let isOther = head.withLock { head in
-        defer { head = new }
-        return head != new
-      }
-      if isOther { tell() }
-    }
-  }
-
   /// Tells the observers of databases that there is something new, whichever process appended it.
   ///
   /// Each process gathers what it has appended and notifies the others outside of any transaction
   /// that writes: PostgreSQL takes one lock of the whole cluster from NOTIFY to the end of a
   /// commit. A notification may be lost, so heads are polled as well.
   final class News: Sendable {
+    private struct Served {
+      var name: String
+      let observers = Observers()
+      /// What was polled last; see `heads`.
+      var head: Int64 = 0
+    }
+
     private struct State {
       /// The databases that were served here: who waits for one keeps no feed open.
-      var served: [Int64: FeedNews] = [:]
+      var served: [Int64: Served] = [:]
       var listener: @Sendable (String) -> Void = { _ in }
+      var revoked: Set<Revocation> = []
+      var revocationListener: @Sendable () -> Void = {}
       /// When the primary answered last.
       var lastAnswer = ContinuousClock.now
       /// The databases that this process has appended to since its last notification.
@@ -80,6 +54,7 @@
     init(_ settings: PostgresSettings, _ pool: Pool) throws(TidemarkError) {
       self.settings = settings
       self.pool = pool
+      poll()
       let started = [
         try WorkerThread(name: "tm-news-out") { [self] in send() },
         try WorkerThread(name: "tm-news-in") { [self] in receive() },
@@ -99,21 +74,20 @@
     /// Most databases that are polled. Where there are more, all are told of a last time.
     private static let mostServed = 100_000
 
-    /// The news of a database.
-    func news(of database: Int64, named name: String) -> FeedNews {
+    /// The observers of a database.
+    func observers(of database: Int64, named name: String) -> Observers {
       let surplus = state.withLock { state in
         guard state.served.count >= Self.mostServed, state.served[database] == nil else {
-          return [Int64: FeedNews]()
+          return [Int64: Served]()
         }
         defer { state.served = [:] }
         return state.served
       }
-      for news in surplus.values { news.tell() }
+      for served in surplus.values { tell(served) }
       return state.withLock { state in
-        if let known = state.served[database] { return known }
-        let made = FeedNews(database, name, self)
-        state.served[database] = made
-        return made
+        let served = state.served[database] ?? Served(name: name)
+        state.served[database] = served
+        return served.observers
       }
     }
 
@@ -121,14 +95,33 @@
       state.withLock { $0.listener = body }
     }
 
-    fileprivate func tell(_ name: String) { state.withLock { $0.listener }(name) }
-
-    var isReady: Bool {
-      state.withLock { ContinuousClock.now - $0.lastAnswer < Self.polling * 3 }
+    func isRevoked(_ revocation: Revocation) -> Bool {
+      state.withLock { $0.revoked.contains(revocation) }
     }
 
-    fileprivate func note(_ database: Int64) {
-      state.withLock { state in _ = state.fresh.insert(database) }
+    func onRevocation(_ body: @escaping @Sendable () -> Void) {
+      state.withLock { $0.revocationListener = body }
+    }
+
+    /// Makes all processes poll.
+    func tellAll() { _ = try? pool.read([Self.notify(.text(":" + Self.many))]) }
+
+    private func tell(_ served: Served?) {
+      guard let served else { return }
+      served.observers.notify()
+      state.withLock { $0.listener }(served.name)
+    }
+
+    var answerAge: Duration { state.withLock { ContinuousClock.now - $0.lastAnswer } }
+    var isReady: Bool { answerAge < Self.polling * 3 }
+
+    /// This process has appended something.
+    func noteAppend(to database: Int64) {
+      tell(
+        state.withLock { state in
+          state.fresh.insert(database)
+          return state.served[database]
+        })
       state.broadcast()
     }
 
@@ -160,7 +153,7 @@
       var lastPoll = ContinuousClock.now
       while !state.withLock({ $0.isClosed }) {
         if connection == nil {
-          connection = connected()
+          connection = Self.connected(settings)
           // What was told before that is lost.
           if connection != nil { poll() }
         }
@@ -179,11 +172,13 @@
       }
     }
 
-    private func connected() -> Connection? {
+    static func canListen(_ settings: PostgresSettings) -> Bool { connected(settings) != nil }
+
+    private static func connected(_ settings: PostgresSettings) -> Connection? {
       guard let url = settings.directURL else { return nil }
       var direct = settings
       (direct.url, direct.isPooled) = (url, false)
-      guard let connection = try? Connection(direct), (try? connection.read([Self.listen()])) != nil
+      guard let connection = try? Connection(direct), (try? connection.read([listen()])) != nil
       else { return nil }
       return connection
     }
@@ -197,21 +192,31 @@
         Int64($0, radix: 36)
       }
       for database in Set(databases) {
-        state.withLock { $0.served[database] }?.tell()
+        tell(state.withLock { $0.served[database] })
       }
     }
 
-    /// Asks for the heads of the databases that were served here.
+    /// Asks for the heads of the databases that were served here, and for revocations.
     private func poll() {
-      let served = state.withLock { $0.served }
-      guard let rows = try? pool.read([Self.heads(.bigints(Array(served.keys)))]).first else {
-        return
+      let served = state.withLock { Array($0.served.keys) }
+      guard
+        let rows = try? pool.read([Self.heads(.bigints(served)), Revocation.readAll]),
+        let revoked = try? Set(Revocation.all(rows[1]))
+      else { return }
+      let listener = state.withLock { state in
+        state.lastAnswer = .now
+        defer { state.revoked = revoked }
+        return state.revoked == revoked ? {} : state.revocationListener
       }
-      state.withLock { $0.lastAnswer = .now }
-      for index in 0..<rows.count {
-        var row = rows[index]
+      listener()
+      for var row in rows[0].all {
         guard let database = try? row.bigint(), let head = try? row.bigint() else { continue }
-        served[database]?.note(head: head)
+        tell(
+          state.withLock { state in
+            guard state.served[database]?.head != head else { return nil }
+            state.served[database]?.head = head
+            return state.served[database]
+          })
       }
     }
   }

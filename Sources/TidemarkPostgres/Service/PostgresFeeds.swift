@@ -14,8 +14,8 @@
   /// All calls block, and may come from any thread.
   public final class PostgresFeeds: Sendable {
     private let settings: PostgresSettings
-    private let pool: Pool
-    private let news: News
+    let pool: Pool
+    let news: News
 
     /// Connects, and checks that the tables are there.
     /// - Throws: `storeMissing` without tables, `formatTooNew` or `formatTooOld` for those of
@@ -63,13 +63,21 @@
         if var row = try pool.read([Self.find(.text(name))])[0].first {
           let database = try row.bigint()
           return PostgresFeed(
-            database, id: try row.replica(), pool: pool, history: settings.history,
-            news: news.news(of: database, named: name))
+            database, named: name, id: try row.replica(), pool: pool, history: settings.history,
+            news: news)
         }
         guard isMade else { throw TidemarkError(.storeMissing, "there is no such database") }
         try make(name)
       }
       throw TidemarkError(.busy, "somebody makes and deletes the database at a time")
+    }
+
+    /// The number of a database, as statements take it.
+    func number(of name: String) throws(TidemarkError) -> Parameter {
+      guard var row = try pool.read([Self.find(.text(name))])[0].first else {
+        throw TidemarkError(.storeMissing, "there is no such database")
+      }
+      return .bigint(try row.bigint())
     }
 
     /// Makes a database; does nothing where another server has just done so.
@@ -116,10 +124,9 @@
       after name: String = "", limit: Int = 1_000
     ) throws(TidemarkError) -> [String] {
       let rows = try pool.read([Self.list(.text(name), .bigint(Int64(limit)))])[0]
-      return try (0..<rows.count).map { (index) throws(TidemarkError) in
-        var row = rows[index]
-        return try row.text()
-      }
+      var names: [String] = []
+      for var row in rows.all { names.append(try row.text()) }
+      return names
     }
 
     private static let counting = Statement("SELECT count(*) FROM tidemark.tm_name")
@@ -135,6 +142,18 @@
       try pool.read([Self.find(.text(name))])[0].first != nil
     }
 
+    /// For a log: which of PostgreSQL's settings may lose what was acknowledged.
+    public var warnings: [String] { losses() }
+
+    /// What a server counts, for its metrics.
+    public var metrics: [PostgresMetric] {
+      pool.metrics + [
+        PostgresMetric(
+          "answer_age_milliseconds", .gauge, "Time since the primary has answered a poll.",
+          news.answerAge.wholeMilliseconds)
+      ]
+    }
+
     /// Whether the primary has answered within the last seconds, as `/ready` tells it.
     public var isReady: Bool { news.isReady }
 
@@ -144,6 +163,11 @@
 
     private static let removeName = Statement(
       "DELETE FROM tidemark.tm_name WHERE name=$1::text AND db=$2::bigint")
+    private static let deleted = Statement(
+      """
+      SELECT db FROM tidemark.tm_db
+      WHERE state=1 AND (db=$1::bigint OR upkeep_until<\(Statements.milliseconds)) LIMIT 1000
+      """)
     private static let markDeleted = Statement(
       "UPDATE tidemark.tm_db SET state=1 WHERE db=$1::bigint")
 
@@ -155,7 +179,11 @@
       guard var row = try pool.read([Self.find(.text(name))])[0].first else { return false }
       let database = Parameter.bigint(try row.bigint())
       _ = try pool.write([Self.markDeleted(database), Self.removeName(.text(name), database)])
-      for table in Schema.tables { try empty(table, database) }
+      // Also what a server that was killed has left.
+      for var row in try pool.read([Self.deleted(database)])[0].all {
+        let database = Parameter.bigint(try row.bigint())
+        for table in Schema.tables { try empty(table, database) }
+      }
       return true
     }
 
@@ -180,14 +208,13 @@
 
     private static let forgetting = Statement(
       """
-      UPDATE tidemark.tm_db SET incarnation=''
-      WHERE db=(SELECT db FROM tidemark.tm_name WHERE name=$1::text)
+      UPDATE tidemark.tm_db SET incarnation='' WHERE db=$1::bigint
       """)
 
     /// Begins a new epoch with a database's next append: after its rows were changed or loaded by
     /// hand, which nothing else tells.
     public func beginNewEpoch(of name: String) throws(TidemarkError) {
-      _ = try pool.write([Self.forgetting(.text(name))])
+      _ = try pool.write([Self.forgetting(try number(of: name))])
     }
 
     /// Ends all connections; handlers answer `unavailable` from then on.

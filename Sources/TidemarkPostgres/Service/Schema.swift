@@ -45,8 +45,8 @@
         CREATE TABLE tidemark.tm_entry (
           db bigint, off bigint, kind smallint NOT NULL, hash bigint NOT NULL, key bytea NOT NULL,
           ident bytea, labels bytea NOT NULL, replica bytea NOT NULL, seq bigint NOT NULL,
-          wtime bigint NOT NULL, rtime bigint NOT NULL, prev bigint NOT NULL, attrs bytea NOT NULL,
-          vlen bigint NOT NULL, value bytea, PRIMARY KEY (db, off))
+          wtime bigint NOT NULL, rtime bigint NOT NULL, prev bigint NOT NULL, size bigint NOT NULL,
+          attrs bytea NOT NULL, vlen bigint NOT NULL, value bytea, PRIMARY KEY (db, off))
           WITH (autovacuum_vacuum_insert_scale_factor=0.05)
         """,
         """
@@ -83,6 +83,7 @@
         CREATE TABLE tidemark.tm_chunk (
           db bigint, owner bigint, at bigint, bytes bytea NOT NULL, PRIMARY KEY (db, owner, at))
         """,
+        "CREATE TABLE tidemark.tm_revoked (kind text, value text, PRIMARY KEY (kind, value))",
         "CREATE TABLE tidemark.tm_orphan (db bigint, owner bigint, PRIMARY KEY (db, owner))",
         "ALTER TABLE tidemark.tm_chunk ALTER bytes SET STORAGE EXTERNAL",
         "INSERT INTO tidemark.tm_schema (version, least_server) VALUES (1, 1)",

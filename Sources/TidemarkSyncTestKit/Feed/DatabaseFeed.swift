@@ -129,6 +129,14 @@ final class DatabaseFeed: Feed, FeedUpkeep {
     if let hidden = primary.hidden.withLock({ $0 }) {
       page.rows.removeAll { hidden.contains($0.head.offset) }
     }
+    guard let replica = query.replica else { return page }
+    var left = query.valueBytes
+    let small = page.rows.lazy.map(\.head).prefix {
+      left -= $0.valueLength
+      return left >= 0
+    }
+    page.values = try primary.feed.values(at: small.map(\.offset))
+    page.end = try look(FeedQuestion(of: replica))
     return page
   }
 

@@ -112,7 +112,7 @@ package final class MemoryFeed: Feed, FeedUpkeep {
   package func read(_ query: FeedQuery) throws(TidemarkError) -> FeedPage {
     try reading { (state) throws(TidemarkError) in
       let last = min(query.through, state.log.head)
-      var page: FeedPage = ([], query.after)
+      var page = FeedPage(through: query.after)
       while page.through < last, page.through - query.after < UInt64(query.limit) {
         page.through += 1
         guard let change = state.log.change(at: page.through) else { continue }
@@ -123,7 +123,7 @@ package final class MemoryFeed: Feed, FeedUpkeep {
         if query.wantsLater(change.head), let held = state.index.states[change.head.key],
           held.position.offset > page.through, held.position.offset <= last
         {
-          row.later = held
+          row.later = held.head
         }
         page.rows.append(row)
       }
