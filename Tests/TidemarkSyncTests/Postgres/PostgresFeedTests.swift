@@ -98,8 +98,7 @@
 
     @Test("another life of the primary begins an epoch, and only one")
     func epochs() throws {
-      let settings = PostgresSettings(url: try #require(PostgresTrial.url))
-      let feeds = try PostgresFeeds(settings)
+      let feeds = try PostgresFeeds(PostgresTrial.settings())
       defer { feeds.close() }
       let name = "test \(UUID())"
       let handler = try feeds.handler(of: name)
@@ -119,7 +118,7 @@
 
     @Test("after a deletion calls fail, and a new database of the same name has another feed id")
     func deletion() throws {
-      let feeds = try PostgresFeeds(PostgresSettings(url: try #require(PostgresTrial.url)))
+      let feeds = try PostgresFeeds(PostgresTrial.settings())
       defer { feeds.close() }
       let name = "test \(UUID())"
       let old = try feeds.handler(of: name)

@@ -29,8 +29,18 @@ enum PostgresTrial {
   }
 
   #if PostgreSQL
+    /// How the server is reached: `TIDEMARK_TEST_POOLER` says that a pooler in transaction mode
+    /// stands before it, through which no notifications come.
+    static func settings() throws -> PostgresSettings {
+      var settings = PostgresSettings(url: try #require(url))
+      if ProcessInfo.processInfo.environment["TIDEMARK_TEST_POOLER"] == "1" {
+        (settings.isPooled, settings.directURL) = (true, nil)
+      }
+      return settings
+    }
+
     private static let servers = Result { () throws in
-      let settings = PostgresSettings(url: try #require(url))
+      let settings = try Self.settings()
       try PostgresFeeds.applySchema(settings)
       return [try PostgresFeeds(settings), try PostgresFeeds(settings)]
     }
