@@ -21,8 +21,9 @@
       var listener: @Sendable (String) -> Void = { _ in }
       var revoked: Set<Revocation> = []
       var revocationListener: @Sendable () -> Void = {}
-      /// When the primary answered last.
+      /// When the primary answered last, and whether it did when it was asked last.
       var lastAnswer = ContinuousClock.now
+      var isAnswering = false
       /// The databases that this process has appended to since its last notification.
       var fresh: Set<Int64> = []
       var isClosed = false
@@ -113,7 +114,7 @@
     }
 
     var answerAge: Duration { state.withLock { ContinuousClock.now - $0.lastAnswer } }
-    var isReady: Bool { answerAge < Self.polling * 3 }
+    var isReady: Bool { state.withLock { $0.isAnswering } && answerAge < Self.polling * 2 }
 
     /// This process has appended something.
     func noteAppend(to database: Int64) {
@@ -164,7 +165,11 @@
             let nanoseconds = Self.patience.wholeMilliseconds * 1_000_000
             _ = state.wait(timeoutNanoseconds: nanoseconds) { $0.isClosed }
           }
-        } catch { connection = nil }
+        } catch {
+          // Whether the primary is gone shows at once.
+          connection = nil
+          poll()
+        }
         if .now - lastPoll > (connection == nil ? Self.pollingWithoutNews : Self.polling) {
           poll()
           lastPoll = .now
@@ -202,9 +207,9 @@
       guard
         let rows = try? pool.read([Self.heads(.bigints(served)), Revocation.readAll]),
         let revoked = try? Set(Revocation.all(rows[1]))
-      else { return }
+      else { return state.withLock { $0.isAnswering = false } }
       let listener = state.withLock { state in
-        state.lastAnswer = .now
+        (state.lastAnswer, state.isAnswering) = (.now, true)
         defer { state.revoked = revoked }
         return state.revoked == revoked ? {} : state.revocationListener
       }

@@ -22,6 +22,10 @@ struct AccessOptions: ParsableArguments {
   var jwtIssuer: String?
   @Option(help: ArgumentHelp("What their aud has to be or to hold.", valueName: "text"))
   var jwtAudience: String?
+  @Option(
+    help: ArgumentHelp(
+      "The token of administration over HTTP; or TIDEMARK_ADMIN_TOKEN itself.", valueName: "path"))
+  var adminTokenFile: String?
   @Flag(help: "Let /metrics be read without a token.")
   var openMetrics = false
   @Flag(help: "Take callers' addresses from X-Forwarded-For, which a proxy in front sets.")
@@ -45,6 +49,11 @@ struct AccessOptions: ParsableArguments {
     settings.issuer = jwtIssuer
     settings.audience = jwtAudience
     return settings
+  }
+
+  /// Reads the token of administration over HTTP from its file or the environment.
+  func adminToken() throws -> String {
+    try adminTokenFile.map(Self.text) ?? Environment.text("ADMIN_TOKEN") ?? ""
   }
 
   func apply(to options: inout ServerOptions) throws {

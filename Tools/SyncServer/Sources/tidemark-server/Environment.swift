@@ -14,18 +14,24 @@ enum Environment {
     return text == "" ? nil : text
   }
 
+  /// The options of a server.
+  static var all: [any ParsableArguments] {
+    [
+      ServingOptions(), PostgresArguments(), AccessOptions(), LimitOptions(), AttachmentOptions(),
+      KeepingOptions(), RunningOptions(),
+    ]
+  }
+
   /// Arguments for the options that have a variable and are not in the command line.
   /// - Parameters:
   ///   - given: the arguments of the command line.
+  ///   - groups: the options that the command takes.
   ///   - text: the value of a variable.
   /// - Throws: for a flag's variable that is neither 1 nor 0.
   static func arguments(
-    besides given: [String], _ text: (String) -> String? = Environment.text
+    besides given: [String], of groups: [any ParsableArguments] = all,
+    _ text: (String) -> String? = Environment.text
   ) throws -> [String] {
-    let groups: [any ParsableArguments] = [
-      ServingOptions(), AccessOptions(), LimitOptions(), AttachmentOptions(), KeepingOptions(),
-      RunningOptions(),
-    ]
     return try groups.flatMap { Mirror(reflecting: $0).children }.flatMap { child -> [String] in
       // The storage of the option `--max-body` has the label `_maxBody`.
       let words = (child.label ?? "").dropFirst().map { $0.isUppercase ? "-\($0)" : "\($0)" }

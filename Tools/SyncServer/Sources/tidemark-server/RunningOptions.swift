@@ -20,6 +20,18 @@ struct RunningOptions: ParsableArguments {
   @Option(
     0...1 << 40, "seconds", "How long requests may go on when the server ends, in seconds.")
   var shutdownTimeout = defaults.shutdownTimeout.seconds
+  @Option(
+    help: ArgumentHelp(
+      "How long it goes on at SIGTERM, not ready, so that balancers send it nothing more. "
+        + "(default: 10 with PostgreSQL, else 0)", valueName: "seconds"))
+  var drainSeconds: UInt16?
+  @Option(
+    help: ArgumentHelp(
+      "The port for administration over HTTP; its token is in TIDEMARK_ADMIN_TOKEN.",
+      valueName: "port"))
+  var adminPort: Int?
+  @Option(help: "Where to listen for that.")
+  var adminHost = "127.0.0.1"
   @Option(help: ArgumentHelp("Log from this level on.", valueName: "level"))
   var logLevel = Logger.Level.info
   @Flag(help: "Log every request, not only those that fail.")

@@ -4,15 +4,6 @@ internal import ServiceLifecycle
 internal import SyncServerKit
 internal import UnixSignals
 
-#if canImport(Darwin)
-  internal import Darwin
-#elseif canImport(Glibc)
-  internal import Glibc
-#elseif canImport(Musl)
-  internal import Musl
-#endif
-
-/// SAFETY: a C call gets bytes that live until it returns.
 @main
 struct TidemarkServer: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
@@ -20,13 +11,16 @@ struct TidemarkServer: AsyncParsableCommand {
     abstract: "Serves databases that stores replicate with, over HTTP.",
     discussion: """
       A database is addressed as http://HOST:PORT/NAME and is made when it is first used. GET \
-      /health answers 200 when the server is ready, /metrics is for Prometheus. Every option can \
-      also be given in the environment, as TIDEMARK_ and its name: TIDEMARK_DATA for --data, \
-      TIDEMARK_TOKEN_FILE for --token-file.
+      /health answers 200 when the server is ready, /metrics is for Prometheus. With databases in \
+      PostgreSQL there are the commands admin, copy, doctor and schema, each with a --help. Every \
+      option can also be given in the environment, as TIDEMARK_ and its name: TIDEMARK_DATA for \
+      --data, TIDEMARK_TOKEN_FILE for --token-file.
       """)
 
   @OptionGroup(title: "What is served where")
   var serving: ServingOptions
+  @OptionGroup(title: "Databases in PostgreSQL")
+  var postgres: PostgresArguments
   @OptionGroup(title: "Who may do what")
   var access: AccessOptions
   @OptionGroup(title: "Limits")
@@ -40,6 +34,9 @@ struct TidemarkServer: AsyncParsableCommand {
 
   static func main() async {
     let given = Array(CommandLine.arguments.dropFirst())
+    #if PostgreSQL
+      Operation.run(given)
+    #endif
     do { await main(try Environment.arguments(besides: given) + given) } catch {
       exit(withError: error)
     }
@@ -47,7 +44,7 @@ struct TidemarkServer: AsyncParsableCommand {
 
   /// The settings that the options ask for.
   func options() throws -> ServerOptions {
-    var options = try serving.options()
+    var options = try serving.options(try postgres.options())
     try access.apply(to: &options)
     limits.apply(to: &options.limits)
     attachments.apply(to: &options)
@@ -71,27 +68,47 @@ struct TidemarkServer: AsyncParsableCommand {
         logger.notice(
           "ready", metadata: ["address": "\(options.host):\(port)"])
       }
-    } catch { throw Self.told(error) }
+    } catch { throw Told.exit(error) }
     var quiet = logger
     quiet.logLevel = max(.warning, logger.logLevel)
     var services: [any Service] = [server]
     let hasCertificates = options.certificateFile != nil
+    #if PostgreSQL
+      if let admin = try admin(of: server, logger) { services.append(admin) }
+    #endif
     if access.tokenFile != nil || access.hasKeyFiles || hasCertificates {
       services.append(
         Reload(access: access, hasCertificates: hasCertificates, server: server, logger: logger))
     }
-    let group = ServiceGroup(
-      services: services, gracefulShutdownSignals: [.sigterm, .sigint], logger: quiet)
-    do { try await group.run() } catch let error as SettingsError { throw Self.told(error) }
+    let drain = running.drainSeconds ?? (options.postgres == nil ? 0 : 10)
+    var signals: [UnixSignal] = [.sigint]
+    if drain == 0 { signals.append(.sigterm) }
+    var configuration = ServiceGroupConfiguration(
+      services: services, gracefulShutdownSignals: signals, logger: quiet)
+    if drain > 0 {
+      configuration.services.append(
+        .init(
+          service: Drain(server: server, time: .seconds(Int(drain)), logger: logger),
+          successTerminationBehavior: .gracefullyShutdownGroup))
+    }
+    let group = ServiceGroup(configuration: configuration)
+    do { try await group.run() } catch let error as SettingsError { throw Told.exit(error) }
     logger.notice("ended")
   }
 
-  /// Prints in one line why the server does not start, and returns the exit status for that.
-  private static func told(_ error: SettingsError) -> ExitCode {
-    let line = Array("tidemark-server: \(error.description)\n".utf8)
-    _ = unsafe write(STDERR_FILENO, line, line.count)
-    return ExitCode(error.kind.rawValue)
-  }
+  #if PostgreSQL
+    private func admin(of server: SyncServer, _ logger: Logger) throws -> AdminServer? {
+      guard let port = running.adminPort else { return nil }
+      let token = try access.adminToken()
+      do {
+        return try AdminServer(
+          of: server, host: running.adminHost, port: port, token: token, logger: logger
+        ) { port in
+          logger.notice("administered", metadata: ["address": "\(running.adminHost):\(port)"])
+        }
+      } catch { throw Told.exit(error) }
+    }
+  #endif
 
   /// Lowers the limit of connections to the open files that the process may have.
   private static func fit(_ limits: inout ServerLimits, _ logger: Logger) {

@@ -41,6 +41,10 @@ struct Caller: Sendable {
   /// Identifies the caller for rate limits; not for logs.
   var id: String
   var grant: Grant
+  /// What its JSON Web Token says of it: `sub`, `jti`, and the only replica that may use it.
+  var subject: String?
+  var tokenID: String?
+  var replica: String?
   /// For how long its token is still valid; nil for one that does not expire.
   var validFor: Duration?
   /// The authenticator's `generation` when the caller's token was verified; nil without a token.

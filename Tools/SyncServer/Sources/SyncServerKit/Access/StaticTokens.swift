@@ -74,7 +74,7 @@ struct StaticTokens: Sendable {
     return found.map { ($0, rows[$0].grant) }
   }
 
-  private static func areEqual(_ token: [UInt8], _ given: [UInt8]) -> Bool {
+  static func areEqual(_ token: [UInt8], _ given: [UInt8]) -> Bool {
     var difference = token.count ^ given.count
     for index in token.indices {
       difference |= Int(token[index] ^ (index < given.count ? given[index] : 0))

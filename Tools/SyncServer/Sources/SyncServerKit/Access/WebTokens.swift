@@ -47,6 +47,8 @@ public struct WebTokenSettings: Sendable {
       let nbf: Double?
       let iss: String?
       let sub: String?
+      let jti: String?
+      let replica: String?
       let aud: Audience?
       let databases: [String]
       let labels: [String]?
@@ -120,7 +122,8 @@ public struct WebTokenSettings: Sendable {
       // The id is bounded, as the rate limits keep those of many callers in memory.
       let id = (claims.sub ?? claims.databases.joined(separator: ",")).utf8.prefix(255)
       return Caller(
-        id: "subject " + String(decoding: id, as: UTF8.self), grant: grant,
+        id: "subject " + String(decoding: id, as: UTF8.self), grant: grant, subject: claims.sub,
+        tokenID: claims.jti, replica: claims.replica,
         validFor: .seconds(min(claims.exp - now, 1e9)))
     }
 

@@ -65,7 +65,7 @@ final class Metrics: Sendable {
   }
 
   /// The text of `/metrics`.
-  func text(openDatabases: Int, connections: Int) -> String {
+  func text(openDatabases: Int, connections: Int, home: [HomeMetric] = []) -> String {
     let state = state.withLock { $0 }
     var text = ""
     func add(_ name: String, _ type: String, _ help: String, _ rows: [(String, String)]) {
@@ -97,6 +97,12 @@ final class Metrics: Sendable {
       "compaction_seconds_total", "counter", "Time that finished compactions took.",
       state.compactingSeconds)
     add("running_compactions", "gauge", "Compactions under way.", state.compacting)
+    for (index, metric) in home.enumerated() where index == 0 || home[index - 1].name != metric.name
+    {
+      add(
+        metric.name, metric.kind, metric.help,
+        home.filter { $0.name == metric.name }.map { ($0.labels, "\($0.value)") })
+    }
     text += Self.histograms(state.seconds)
     return text
   }

@@ -38,7 +38,10 @@ struct DataDirectory: Sendable {
   }
 
   /// The path of a database's store.
-  func store(of name: DatabaseName) -> String { "\(path)/\(name)\(Self.suffix)" }
+  func store(of name: DatabaseName) -> String { Self.store(of: name, in: path) }
+  static func store(of name: DatabaseName, in path: String) -> String {
+    "\(path)/\(name)\(suffix)"
+  }
 
   /// Whether there is a store of a database, or another file at its path.
   func has(_ name: DatabaseName) -> Bool { unsafe access(store(of: name), F_OK) == 0 }

@@ -1,6 +1,15 @@
 internal import Tidemark
 internal import TidemarkSyncServer
 
+/// A number about where databases are kept; rows of one name stand together.
+struct HomeMetric {
+  var name: String
+  var kind: String
+  var help: String
+  var labels: String
+  var value: Int
+}
+
 /// Where the databases of a server are kept: a directory with stores, or tables of PostgreSQL. All
 /// calls block.
 protocol DatabaseHome: Sendable {
@@ -19,7 +28,18 @@ protocol DatabaseHome: Sendable {
   /// has appended it.
   /// - Returns: false where no other server appends: then the open databases tell it.
   func onChange(_ body: @escaping @Sendable (DatabaseName) -> Void) -> Bool
+  var metrics: [HomeMetric] { get }
+  /// Whether an operator has revoked a caller, or its replica.
+  func refuses(_ caller: Caller, _ replica: ReplicaID) -> Bool
+  /// Calls `body` when somebody else is refused than before.
+  func onRefusal(_ body: @escaping @Sendable () -> Void)
   func close()
+}
+
+extension DatabaseHome {
+  var metrics: [HomeMetric] { [] }
+  func refuses(_ caller: Caller, _ replica: ReplicaID) -> Bool { false }
+  func onRefusal(_ body: @escaping @Sendable () -> Void) {}
 }
 
 /// A directory that this process alone opens.

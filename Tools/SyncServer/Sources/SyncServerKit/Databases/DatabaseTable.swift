@@ -148,7 +148,11 @@ final class DatabaseTable: Sendable {
     defer { if handler == nil { endUse(of: name, isUse) } }
     if let failure { throw Problem(failure) }
     let opened = try gate.opened.withLock { (opened) throws(Problem) in
-      if let opened { return opened.handler }
+      if let opened, !opened.handler.isClosed { return opened.handler }
+      // Another server has deleted it; its name may be that of a new one.
+      opened?.handler.stopObserving(opened?.observation ?? 0)
+      opened = nil
+      state.withLock { $0.rows[name]?.isOpen = false }
       try makeRoom()
       let handler = try open(name, mayCreate: mayCreate && creates)
       opened = Opened(

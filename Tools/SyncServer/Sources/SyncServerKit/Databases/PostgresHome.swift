@@ -5,14 +5,10 @@ internal import TidemarkSyncServer
 #if PostgreSQL
   /// Databases in tables of PostgreSQL, which other servers serve, too.
   struct PostgresHome: DatabaseHome {
-    private let feeds: PostgresFeeds
+    let feeds: PostgresFeeds
 
     init(_ options: PostgresOptions, history: Duration) throws(SettingsError) {
-      var settings = PostgresSettings(url: options.url)
-      settings.isPooled = options.isPooled
-      settings.directURL = options.isPooled ? options.directURL : options.directURL ?? options.url
-      settings.connections = options.connections
-      settings.history = history
+      let settings = options.settings(history: history)
       do throws(TidemarkError) {
         if options.appliesSchema { try PostgresFeeds.applySchema(settings) }
         feeds = try PostgresFeeds(settings)
@@ -22,6 +18,24 @@ internal import TidemarkSyncServer
     }
 
     var isReady: Bool { feeds.isReady }
+
+    var metrics: [HomeMetric] {
+      feeds.metrics.map {
+        HomeMetric(
+          name: $0.name, kind: $0.kind.rawValue, help: $0.help, labels: $0.labels, value: $0.value)
+      }
+    }
+
+    func refuses(_ caller: Caller, _ replica: ReplicaID) -> Bool {
+      let hexadecimal = replica.bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }
+      let all = [
+        Revocation(.replica, hexadecimal.joined()), caller.subject.map { Revocation(.subject, $0) },
+        caller.tokenID.map { Revocation(.token, $0) },
+      ]
+      return all.contains { $0.map(feeds.isRevoked) ?? false }
+    }
+
+    func onRefusal(_ body: @escaping @Sendable () -> Void) { feeds.onRevocation(body) }
 
     func names() -> [DatabaseName] {
       var names: [String] = []
@@ -72,6 +86,16 @@ public struct PostgresOptions: Sendable {
   public var appliesSchema = false
 
   public init(url: String) { self.url = url }
+
+  #if PostgreSQL
+    func settings(history: Duration) -> PostgresSettings {
+      var settings = PostgresSettings(url: url)
+      (settings.isPooled, settings.connections) = (isPooled, connections)
+      settings.directURL = isPooled ? directURL : directURL ?? url
+      settings.history = history
+      return settings
+    }
+  #endif
 
   /// The home of its databases.
   func home(history: Duration) throws(SettingsError) -> any DatabaseHome {

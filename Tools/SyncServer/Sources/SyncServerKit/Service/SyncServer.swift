@@ -75,6 +75,9 @@ public struct SyncServer: Service {
   /// - Throws: for files with which it would not start; then the previous ones stay.
   public func reloadCertificates() throws(SettingsError) { try files?.reload() }
 
+  /// From now on `/ready` answers that the server is not; everything else goes on.
+  public func drain() { service.isDraining.store(true, ordering: .relaxed) }
+
   /// Runs until the task is cancelled or the group of services ends.
   /// - Throws: ``SettingsError`` when it cannot listen at its address.
   public func run() async throws {

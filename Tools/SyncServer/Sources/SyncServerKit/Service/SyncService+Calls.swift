@@ -38,10 +38,11 @@ extension SyncService {
     func perform() async throws(Problem) -> (Outcome, received: Int) {
       let body = try await collect(request, coding, writer)
       if mayBeKnown {
-        if let pull = knownPull(body.bytes, coding, answerCoding, access, caller),
-          let known = waiters.remembered(pull, of: name)
-        {
-          return (.waits(known, since: waiters.lastChange(of: name)), body.bytes.count)
+        if let pull = knownPull(body.bytes, coding, answerCoding, access, caller) {
+          try admit(caller, pull.request.replica)
+          if let known = waiters.remembered(pull, of: name) {
+            return (.waits(known, since: waiters.lastChange(of: name)), body.bytes.count)
+          }
         }
         try await countMaking(of: name, caller, access)
       }
@@ -54,6 +55,7 @@ extension SyncService {
         guard message.kind == call else {
           throw Problem(.malformed, "the message is not one for this address")
         }
+        try self.admit(caller, message.replica)
         return message
       }
       return (outcome, body.bytes.count)
@@ -67,6 +69,17 @@ extension SyncService {
     }
     reply.received = received
     return reply
+  }
+
+  /// Throws for a replica that may not use its caller's token, and for whom an operator revoked.
+  private func admit(_ caller: Caller, _ replica: ReplicaID?) throws(Problem) {
+    guard let replica else { return }
+    if let bound = caller.replica, ReplicaID(hexadecimal: bound) != replica {
+      throw Problem(.forbidden, "the token is for another replica")
+    }
+    guard !databases.home.refuses(caller, replica) else {
+      throw Problem(.forbidden, "the operator of the server has revoked this device's access")
+    }
   }
 
   /// Answers a message once everything in the answer is durable.
@@ -205,6 +218,20 @@ extension SyncService {
 }
 
 extension WireMessage {
+  /// The replica that makes a request.
+  fileprivate var replica: ReplicaID? {
+    switch self {
+    case .helloRequest(let request): request.replica
+    case .pushRequest(let request): request.replica
+    case .pullRequest(let request): request.replica
+    case .valuesRequest(let request): request.replica
+    case .digestRequest(let request): request.replica
+    case .attachRequest(let request): request.replica
+    case .fetchRequest(let request): request.replica
+    default: nil
+    }
+  }
+
   /// Bytes of an answer's keys, values and contents; everything else in it is small.
   fileprivate var contentBytes: Int {
     func sum(_ entries: [FeedEntry]) -> Int {

@@ -15,6 +15,8 @@ final class SyncService: Sendable {
   let waiters: Waiters
   /// Whether the server has begun to listen.
   let hasStarted = Atomic(false)
+  /// Whether balancers are to send it nothing more, since it ends soon.
+  let isDraining = Atomic(false)
   let metrics: Metrics
   let compactor: Compactor
   /// The budget of the bytes of all request bodies in memory.
@@ -73,6 +75,8 @@ final class SyncService: Sendable {
     log = RequestLog(
       logger, linesPerSecond: limits.logLinesPerSecond, logsAll: options.logsRequests)
     databases.onChange { [weak self] name in self?.wake(name) }
+    // The long polls of whoever is refused now must not go on.
+    databases.home.onRefusal { [weak self] in self?.waiters.end() }
   }
 
   /// Answers one request.
@@ -114,7 +118,9 @@ final class SyncService: Sendable {
     // A server that goes on lives, whatever became of its databases.
     case .health where !waiters.isEnding: return databases.hearsHome ? alive : health
     case .ready where !waiters.isEnding:
-      guard databases.home.isReady else { throw Problem.notReady }
+      guard databases.home.isReady, !isDraining.load(ordering: .relaxed) else {
+        throw Problem.notReady
+      }
       return databases.hearsHome ? alive : health
     case .health, .ready: throw Problem.shuttingDown
     case .metrics, .call: break
@@ -157,7 +163,9 @@ final class SyncService: Sendable {
 
   private var metricsReply: Reply {
     Reply(
-      text: metrics.text(openDatabases: databases.openCount, connections: connections.count),
+      text: metrics.text(
+        openDatabases: databases.openCount, connections: connections.count,
+        home: databases.home.metrics),
       contentType: "text/plain; version=0.0.4; charset=utf-8")
   }
 

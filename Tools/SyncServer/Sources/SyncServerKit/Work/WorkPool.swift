@@ -83,22 +83,29 @@ final class WorkPool: Sendable {
     _ body: @escaping @Sendable () throws(Problem) -> Result
   ) async throws(Problem) -> Result {
     try await run(
-      key, lane,
+      key, lane, patience: nil,
       finishing: { (finish) throws(Problem) in finish(.success(try body())) })
   }
 
   /// Runs a job on one of the threads that completes by a call of its argument, exactly once, also
   /// later and on another thread; or by throwing instead.
-  /// - Throws: what the job fails with; `busy` when too many wait.
+  /// - Parameter patience: how long it may wait for a thread: a call that nobody waits for any more
+  ///   would keep others from theirs. Nil for as long as it takes.
+  /// - Throws: what the job fails with; `busy` when too many wait, or it has waited too long.
   func run<Result: Sendable>(
-    _ key: String, _ lane: Lane = .calls,
+    _ key: String, _ lane: Lane = .calls, patience: Duration? = .seconds(10),
     finishing body:
       @escaping @Sendable (
         @escaping @Sendable (Swift.Result<Result, Problem>) -> Void
       ) throws(Problem) -> Void
   ) async throws(Problem) -> Result {
+    let asked = ContinuousClock.now
     let outcome: Swift.Result<Result, Problem> = await withCheckedContinuation { continuation in
       let isTaken = start(key, lane) {
+        if let patience, .now - asked > patience {
+          let busy = Problem(.busy, "the database is busy", retryAfter: .seconds(1))
+          return continuation.resume(returning: .failure(busy))
+        }
         do throws(Problem) { try body { continuation.resume(returning: $0) } } catch {
           continuation.resume(returning: .failure(error))
         }
