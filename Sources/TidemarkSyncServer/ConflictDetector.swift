@@ -18,7 +18,7 @@ struct ConflictDetector {
   /// The feed's time, as a commit time.
   private let feedTime: UInt64
   /// By change, why it is rejected whatever its key holds; nil for those that must be judged.
-  private let refused: [Rejection?]
+  private var refused: [Rejection?]
 
   /// By offset, values of current entries that puts may be equal to, and the entries that are bases
   /// of changes to deleted keys.
@@ -83,6 +83,8 @@ struct ConflictDetector {
       if group != 0, !verdict.isTaken, !failed.contains(group) {
         // None of the group may apply: everything since its first change is judged anew without it.
         failed.insert(group)
+        // In the next round nothing is added, and so nothing would be too much.
+        if case .rejected(let reason) = verdict { refused[index] = reason }
         rewind(to: firsts[group] ?? index)
       } else {
         judged.verdicts.append(verdict)
@@ -207,9 +209,8 @@ struct ConflictDetector {
         time != held.commitTime
         ? time > held.commitTime : held.head.operation.replica < request.replica
       if isLater { return nil }
-      if plans, change.kind == .put {
-        judged.entries.append(JudgedBatch.Entry(change: index, kind: .loses))
-      }
+      let entry = JudgedBatch.Entry(change: index, kind: .loses)
+      if plans, change.kind == .put, takesRoom(for: entry) { judged.entries.append(entry) }
       return .lost(held.position)
     }
   }
@@ -227,14 +228,21 @@ struct ConflictDetector {
         after: head.attributes.former ?? FormerLabels(forgottenThrough: head.offset), head.labels,
         at: head.offset, next: judged.labelSets[index])
     }
-    if let left = room, request.changes[index].kind == .put {
-      let bytes = judged.head(of: planned, at: 0, previous: 0, received: 0).storedBytes
-      guard bytes <= left else { return .rejected(Self.overQuota) }
-      room = left - bytes
+    guard request.changes[index].kind == .delete || takesRoom(for: planned) else {
+      return .rejected(Self.overQuota)
     }
     judged.entries.append(planned)
     latest[request.changes[index].key] = entry
     return .applied(MarkRecord.planned(entry))
+  }
+
+  /// - Returns: false where the database has too little room left.
+  private mutating func takesRoom(for entry: JudgedBatch.Entry) -> Bool {
+    guard let left = room else { return true }
+    let bytes = judged.head(of: entry, at: 0, previous: 0, received: 0).storedBytes
+    guard bytes <= left else { return false }
+    room = left - bytes
+    return true
   }
 
   private static let overQuota = Rejection(

@@ -118,7 +118,9 @@ struct PageReader: Sendable {
     let mostBytes = min(max(request.limits.bytes, 1), handler.options.limits.bytes)
     var bytes = 0
     for _ in 0..<Self.entriesPerCall / Self.headsPerPage where through < range.head {
-      let found = try handler.feed.read(query(valueBytes: mostBytes - bytes))
+      // Who gets nothing of a page will hardly get more of the next one.
+      let isVain = entries.isEmpty && through > start
+      let found = try handler.feed.read(query(valueBytes: isVain ? 0 : mostBytes - bytes))
       end = found.end
       let rows = try outcomes(of: found)
       let puts = rows.lazy.filter { if case .success(.put?) = $1 { true } else { false } }

@@ -40,6 +40,8 @@
     /// Its rows go, in slices.
     case deleted = 1
     case readOnly = 2
+    /// It has no name yet, and becomes deleted where its copy stands still.
+    case copied = 3
   }
 
   /// Labels in one column: each with its length before it.

@@ -144,11 +144,11 @@
 
     // MARK: Reading
 
-    /// Puts and deletes, with the first small values, and the last entry of the same key if that is
-    /// a later one of the range.
+    /// Puts and deletes, with the first small values that still count, and the last entry of the
+    /// same key if that is a later one of the range.
     static let page = Statement(
       """
-      SELECT \(head()), CASE WHEN e.kind=0 AND e.vlen<=$6::bigint
+      SELECT \(head()), CASE WHEN e.kind=0 AND k.off IS NULL AND e.vlen<=$6::bigint
           AND sum(e.vlen) OVER (ORDER BY e.off) <= $5::bigint THEN e.value END,
         \(head("l"))
       FROM (SELECT * FROM tidemark.tm_entry
@@ -197,8 +197,8 @@
     private static let lease5 = "expires, reads_until, epoch, off, cleared"
     private static let known5 = "($3::bigint, $4::bigint, $5::bigint, $6::bigint, $7::bigint)"
 
-    /// Adds a lease, or changes the known one. Where there are too many the one goes that is not
-    /// used, or ends first: its replica has to compare then.
+    /// Adds a lease where none was known, or changes the known one if it is still there. Where there
+    /// are too many the one goes that is not used, or ends first: its replica has to compare then.
     static let setLease = Statement(
       """
       WITH gone AS (
@@ -208,7 +208,9 @@
               AND (SELECT count(*) FROM tidemark.tm_lease WHERE db=$1::bigint) >= $13::bigint
               ORDER BY off > 0, expires LIMIT 1)))
       INSERT INTO tidemark.tm_lease AS l (db, replica, \(lease5))
-      VALUES ($1::bigint, $2::bytea, $8::bigint, $9::bigint, $10::bigint, $11::bigint, $12::bigint)
+      SELECT $1::bigint, $2::bytea, $8::bigint, $9::bigint, $10::bigint, $11::bigint, $12::bigint
+      WHERE $3::bigint IS NULL OR EXISTS (SELECT 1 FROM tidemark.tm_lease
+        WHERE db=$1::bigint AND replica=$2::bytea)
       ON CONFLICT (db, replica) DO UPDATE SET (\(lease5)) = ($8, $9, $10, $11, $12)
       WHERE (l.expires, l.reads_until, l.epoch, l.off, l.cleared) = \(known5)
       """)

@@ -56,6 +56,9 @@
       self.settings = settings
       self.pool = pool
       poll()
+      guard state.withLock({ $0.isAnswering }) else {
+        throw TidemarkError(.inputOutput, "PostgreSQL does not answer")
+      }
       let started = [
         try WorkerThread(name: "tm-news-out") { [self] in send() },
         try WorkerThread(name: "tm-news-in") { [self] in receive() },

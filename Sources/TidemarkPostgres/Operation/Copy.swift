@@ -69,6 +69,9 @@
         do throws(Failure) {
           return try connection.write([Self.end(row), Self.addName(.text(name), row)])
         } catch {
+          if error.isGuard {
+            throw Failure(TidemarkError(.closed, "the copy stood still, and was deleted"))
+          }
           guard error.state == "23505" else { throw error }
           throw Failure(TidemarkError(.conflict, "somebody has made a database of this name"))
         }
@@ -76,8 +79,20 @@
       return copied
     }
 
-    private func write(_ calls: [Call]) throws(TidemarkError) {
-      if !calls.isEmpty { _ = try pool.write(calls + [Self.goOn(row)]) }
+    /// - Parameters:
+    ///   - bytes: that entries among the rows count for.
+    ///   - superseding: the offsets of the entries that they supersede.
+    ///   - until: the latest time of one of them.
+    private func write(
+      _ calls: [Call], bytes: Int = 0, superseding: [UInt64] = [], until: UInt64 = 0
+    ) throws(TidemarkError) {
+      if calls.isEmpty { return }
+      let end = Self.goOn(
+        row, .bigint(Int64(bytes)), .bigints(superseding.map { Int64(clamping: $0) }),
+        .bits(until))
+      guard try pool.write(calls + [end], guarded: true) != nil else {
+        throw TidemarkError(.closed, "the copy stood still for too long, and was deleted")
+      }
     }
 
     private func copyReplicas() throws(TidemarkError) {
@@ -105,9 +120,8 @@
       var (copied, through) = (0, UInt64(0))
       var contents: Set<AttachmentID> = []
       while through < view.range.head {
-        var query = FeedQuery(after: through, through: view.range.head, limit: Self.rowsAtOnce)
-        query.wantsFormer = { $0.attributes.former == nil }
-        let page = try feed.read(query)
+        let page = try feed.read(
+          FeedQuery(after: through, through: view.range.head, limit: Self.rowsAtOnce))
         var rows = page.rows[...]
         while !rows.isEmpty {
           var bytes = 0
@@ -131,7 +145,10 @@
     private func copy(_ rows: [FeedRow]) throws(TidemarkError) {
       let heads = rows.map { row in
         var head = row.head
-        if head.attributes.former == nil { head.attributes.former = row.former }
+        // A program wrote it, without a server: which labels the key had is not known.
+        if head.attributes.former == nil, head.previous > 0 {
+          head.attributes.former = FormerLabels(forgottenThrough: head.offset)
+        }
         return head
       }
       let values = try feed.values(at: heads.filter { $0.kind == .put }.map(\.offset))
@@ -179,7 +196,10 @@
           .byteas(kept.map { labels[$0] }),
           .bigints(prints.map { Int64(truncatingIfNeeded: $0.bits) }),
           .bigints(prints.map { Int64(truncatingIfNeeded: $0.bits >> 64) })))
-      try write(calls)
+      let bytes = heads.reduce(0) { $0 + $1.storedBytes }
+      try write(
+        calls, bytes: bytes, superseding: heads.map(\.previous),
+        until: heads.map(\.received).max() ?? 0)
     }
 
     private func copyContent(_ id: AttachmentID) throws(TidemarkError) {
@@ -205,19 +225,23 @@
 
     // MARK: Statements
 
-    /// Until it is whole it counts as deleted, whose rows another server would delete only after
-    /// `upkeep_until`.
     private static let begin = Statement(
       """
       INSERT INTO tidemark.tm_db (db, feed, head, last_time, epoch, incarnation, policies,
         truncated, history_from, deletes_through, bytes, garbage, quota, state, upkeep_until)
       VALUES ($1::bigint, $2::bytea, $3::bigint, 0, $4::bigint, '', $5::bigint, $6::bigint,
-        $7::bigint, $6::bigint, 0, 0, 0, 1, \(Statements.milliseconds) + 600000)
+        $7::bigint, 0, 0, 0, 0, 3, \(Statements.milliseconds) + 600000)
       """)
+    /// Fails where another server has taken the copy for one that was given up.
     private static let goOn = Statement(
       """
-      UPDATE tidemark.tm_db SET upkeep_until=\(Statements.milliseconds) + 600000
-      WHERE db=$1::bigint
+      WITH u AS (
+        UPDATE tidemark.tm_db SET upkeep_until=\(Statements.milliseconds) + 600000,
+          bytes=bytes + $2::bigint, last_time=greatest(last_time, $4::bigint),
+          garbage=garbage + coalesce((SELECT sum(e.size) FROM tidemark.tm_entry e
+            WHERE e.db=$1::bigint AND e.off=ANY($3::bigint[])), 0)::bigint
+        WHERE db=$1::bigint AND state=3 RETURNING 1)
+      SELECT 1 / count(*) FROM u
       """)
 
     private static let epochs = Statement(
@@ -253,14 +277,10 @@
     /// The incarnation is none, so that the first append begins an epoch.
     private static let end = Statement(
       """
-      UPDATE tidemark.tm_db d SET state=0, upkeep_until=0, last_time=s.last, bytes=s.all_bytes,
-        garbage=s.all_bytes-s.live
-      FROM (SELECT coalesce(max(e.rtime), 0) AS last, coalesce(sum(e.size), 0)::bigint AS all_bytes,
-        coalesce(sum(CASE WHEN k.off=e.off THEN e.size END), 0)::bigint AS live
-        FROM tidemark.tm_entry e LEFT JOIN tidemark.tm_key k ON k.db=e.db AND k.hash=e.hash
-          AND k.ident=coalesce(e.ident, e.key)
-        WHERE e.db=$1::bigint) s
-      WHERE d.db=$1::bigint
+      WITH u AS (
+        UPDATE tidemark.tm_db SET state=0, upkeep_until=0
+        WHERE db=$1::bigint AND state=3 RETURNING 1)
+      SELECT 1 / count(*) FROM u
       """)
 
     private static let addName = Statement(

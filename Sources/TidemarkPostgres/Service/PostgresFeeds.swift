@@ -163,13 +163,17 @@
 
     private static let removeName = Statement(
       "DELETE FROM tidemark.tm_name WHERE name=$1::text AND db=$2::bigint")
-    private static let deleted = Statement(
+    /// Takes a deleted database, where no other server has it, for a minute.
+    private static let claimDeleted = Statement(
       """
-      SELECT db FROM tidemark.tm_db
-      WHERE state=1 AND (db=$1::bigint OR upkeep_until<\(Statements.milliseconds)) LIMIT 1000
+      UPDATE tidemark.tm_db SET state=1, upkeep_until=\(Statements.milliseconds) + 60000
+      WHERE db=(SELECT db FROM tidemark.tm_db
+        WHERE state IN (1, 3) AND upkeep_until<\(Statements.milliseconds) LIMIT 1)
+        AND state IN (1, 3) AND upkeep_until<\(Statements.milliseconds)
+      RETURNING db
       """)
     private static let markDeleted = Statement(
-      "UPDATE tidemark.tm_db SET state=1 WHERE db=$1::bigint")
+      "UPDATE tidemark.tm_db SET state=1, upkeep_until=0 WHERE db=$1::bigint")
 
     /// Deletes a database. Its name is free at once; a database that is made under it has another
     /// id, so that its replicas begin anew.
@@ -180,7 +184,7 @@
       let database = Parameter.bigint(try row.bigint())
       _ = try pool.write([Self.markDeleted(database), Self.removeName(.text(name), database)])
       // Also what a server that was killed has left.
-      for var row in try pool.read([Self.deleted(database)])[0].all {
+      while var row = try pool.write([Self.claimDeleted()])?[0].first {
         let database = Parameter.bigint(try row.bigint())
         for table in Schema.tables { try empty(table, database) }
       }
@@ -200,9 +204,8 @@
       // A part of a content has up to 256 KiB.
       let most = table == "tm_chunk" ? 100 : Self.rowsAtOnce
       while true {
-        guard var row = try pool.write([delete(database, .bigint(most))])?[0].first,
-          try row.bigint() == most
-        else { return }
+        let calls = [Statements.lock(database), delete(database, .bigint(most))]
+        guard var row = try pool.write(calls)?.last?.first, try row.bigint() == most else { return }
       }
     }
 

@@ -54,6 +54,12 @@ internal import SyncServerKit
     var keeping: KeepingOptions
 
     func run() throws {
+      let saysHistory =
+        CommandLine.arguments.contains { $0.hasPrefix("--keep-history-days") }
+        || Environment.text("KEEP_HISTORY_DAYS") != nil
+      guard words.first != "compact" || saysHistory else {
+        throw ValidationError("say --keep-history-days as the servers do: what is older goes")
+      }
       var settings = CompactionSettings()
       keeping.apply(to: &settings)
       let administration = try Told.telling {

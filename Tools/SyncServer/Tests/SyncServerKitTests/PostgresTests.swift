@@ -6,15 +6,17 @@
   import Tidemark
   import TidemarkSyncServer
 
-  @Suite("Servers over PostgreSQL", .enabled(if: PostgresTests.url != nil))
-  struct PostgresTests {
+  private enum Trial {
     static var url: String? { ProcessInfo.processInfo.environment["TIDEMARK_TEST_POSTGRES"] }
+  }
 
+  @Suite("Servers over PostgreSQL", .enabled(if: Trial.url != nil))
+  struct PostgresTests {
     private static let secret = Array("a secret of 32 bytes, or of more".utf8)
     private let name = "test-\(UUID())"
 
     private func options(_ options: inout ServerOptions) {
-      options.postgres = PostgresOptions(url: Self.url ?? "")
+      options.postgres = PostgresOptions(url: Trial.url ?? "")
       options.postgres?.appliesSchema = true
       options.webTokens.secret = Self.secret
     }
@@ -59,7 +61,7 @@
     @Test("over HTTP operators do what the command line does, and nobody else")
     func administration() async throws {
       try await TestServer.run(options) { server in
-        try await administered(server) { port in
+        try await administered(server) { (port: Int) async throws in
           #expect(try await admin(port, "GET", "/list", token: "0123456789abcdeF").status == 401)
           #expect(try await admin(port, "POST", "/create/\(name)").status == 200)
           #expect(try await admin(port, "GET", "/stat/\(name)").text.contains("\"quota\":0"))
@@ -91,11 +93,13 @@
           }
           var pull = PullRequest(replica: replica, after: found.range.headPosition)
           pull.waitMilliseconds = 600_000
-          async let waiting = two.call(.pullRequest(pull), in: name, token: token)
+          let question = WireMessage.pullRequest(pull)
+          let waiting = Task { try await two.call(question, in: name, token: token) }
           try await administered(one) { port in
             #expect(try await admin(port, "POST", "/revoke/subject/\(user)").status == 200)
             // The long poll ends, and the next call is refused.
-            #expect(try await [200, 403].contains(waiting.status))
+            let ended = try await waiting.value.status
+            #expect([200, 403].contains(ended))
             while try await two.call(hello, in: name, token: token).status != 403 {
               try await Task.sleep(for: .milliseconds(20))
             }

@@ -8,12 +8,6 @@
   internal import Tidemark
   internal import TidemarkSyncServer
 
-  #if canImport(FoundationEssentials)
-    internal import FoundationEssentials
-  #else
-    internal import Foundation
-  #endif
-
   /// Answers operators over HTTP, at an address of its own: a path has the words of a command, as
   /// in `POST /quota/notes/1000000`, and the answer is JSON.
   public struct AdminServer: Service {
@@ -44,15 +38,17 @@
       }
       administration = Administration(home.feeds)
       (self.host, self.port, self.token) = (host, port, Array(token.utf8))
-      pool = server.service.pool
+      // Not the server's threads: calls must not keep operators from what ends them.
+      pool = WorkPool(threads: 2, perKey: 2, queued: 16)
       self.logger = logger
       self.onReady = onReady
     }
 
     public func run() async throws {
-      let http = HTTP1Channel { request, writer, _ in
-        try await reply(to: request).send(writer, isHead: request.method == .head)
-      }
+      let http = HTTP1Channel(
+        responder: { request, writer, _ in
+          try await reply(to: request).send(writer, isHead: request.method == .head)
+        }, configuration: HTTP1Channel.Configuration(idleTimeout: .seconds(30)))
       var quiet = logger
       quiet.logLevel = max(.warning, logger.logLevel)
       let onReady = onReady
@@ -62,7 +58,11 @@
           onServerRunning: { await onReady($0.localAddress?.port ?? 0) },
           eventLoopGroup: MultiThreadedEventLoopGroup.singleton, logger: quiet
         ).run()
-      } catch { throw SettingsError.listening(at: host, port, error) }
+      } catch {
+        await pool.shutDown()
+        throw SettingsError.listening(at: host, port, error)
+      }
+      await pool.shutDown()
     }
 
     private func reply(to request: Request) async -> Reply {
@@ -70,9 +70,7 @@
         guard let field = request.headers[.authorization],
           StaticTokens.areEqual(token, Array(field.utf8.dropFirst("Bearer ".utf8.count)))
         else { throw Problem(.unauthorized, "the token is not that of administration") }
-        let words = (request.head.path ?? "").split(separator: "/").compactMap {
-          $0.removingPercentEncoding
-        }
+        let words = (request.head.path ?? "").split(separator: "/").compactMap(Self.decoded)
         guard let command = AdminCommand.all.first(where: { $0.name == words.first }) else {
           throw Problem.notFound
         }
@@ -93,6 +91,23 @@
           }
         }
       } catch { return Reply(error, .json) }
+    }
+
+    /// Decodes the percent-encoding of a part of a path.
+    private static func decoded(_ part: Substring) -> String? {
+      var (bytes, rest) = ([UInt8](), part.utf8[...])
+      while let byte = rest.popFirst() {
+        guard byte == UInt8(ascii: "%") else {
+          bytes.append(byte)
+          continue
+        }
+        guard let value = UInt8(String(decoding: rest.prefix(2), as: UTF8.self), radix: 16) else {
+          return nil
+        }
+        bytes.append(value)
+        rest = rest.dropFirst(2)
+      }
+      return String(validating: bytes, as: UTF8.self)
     }
   }
 #endif

@@ -1,4 +1,4 @@
-internal import Tidemark
+public import Tidemark
 internal import TidemarkPostgres
 internal import TidemarkSyncServer
 
@@ -98,8 +98,10 @@ extension ReplicaID {
           lines.map { $0[column].count }.max() ?? 0
         }
         return lines.map { line in
-          let cells = zip(line, widths).map { $0 + String(repeating: " ", count: $1 - $0.count) }
-          return cells.joined(separator: "  ").trimmingSuffix { $0 == " " } + "\n"
+          let cells = zip(line.dropLast(), widths).map { text, width in
+            text + String(repeating: " ", count: width + 2 - text.count)
+          }
+          return cells.joined() + (line.last ?? "") + "\n"
         }.joined()
       }
     }

@@ -20,6 +20,7 @@ extension SyncService {
       throw Problem(.busy, "too many calls wait already", retryAfter: .seconds(5))
     }
     endIfReplaced(waiter, caller)
+    if databases.home.refuses(caller, waiter.question.request.replica) { waiter.end() }
     metrics.waiting(1)
     connections.set(.waiting, connection)
     connections.onHangUp(connection) { waiter.end() }
