@@ -1,13 +1,13 @@
-internal import Tidemark
+package import Tidemark
 internal import TidemarkEngine
-internal import TidemarkSyncProtocol
+package import TidemarkSyncProtocol
 
 /// Decides in the feed's order which changes of a batch apply, and gives each its verdict.
 ///
 /// A change applies if its base is the key's current entry, if it has none and the key is absent or
 /// deleted, or if an earlier change of the same replica is current. The others are conflicts, which
 /// the key's policy decides. Earlier changes of the batch count for later ones.
-struct ConflictDetector {
+package struct ConflictDetector {
   /// How often each change may be judged, on average: a failed atomic group judges many anew.
   private static let rounds = 64
 
@@ -35,7 +35,7 @@ struct ConflictDetector {
   /// Atomic groups with a change that does not apply: their other changes are `aborted`.
   private var failed: Set<UInt64> = []
 
-  init(
+  package init(
     _ request: PushRequest, feed: any Feed, view: FeedView, access: SyncAccess,
     validators: [SyncValidator]
   ) {
@@ -59,7 +59,7 @@ struct ConflictDetector {
 
   /// Judges the batch against the states of its keys in the view.
   /// - Throws: `limitExceeded` when atomic groups that fail one after the other judge it too often.
-  mutating func run() throws(TidemarkError) -> JudgedBatch {
+  package mutating func run() throws(TidemarkError) -> JudgedBatch {
     try look()
     latest.reserveCapacity(request.changes.count)
     judged.entries.reserveCapacity(request.changes.count)

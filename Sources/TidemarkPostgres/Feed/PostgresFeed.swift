@@ -177,8 +177,9 @@
 
     // MARK: Appending
 
+    /// - Parameter others: belong into the same transaction, and may have a guard of their own.
     func append(
-      _ batch: JudgedBatch, after view: FeedView
+      _ batch: JudgedBatch, after view: FeedView, adding others: [Call]
     ) throws(TidemarkError) -> FeedMark? {
       let rows = try BatchRows(batch, after: view)
       let record = try batch.markRecord()
@@ -196,6 +197,7 @@
         Statements.setMark(
           row, replica, .bits(batch.request.number), .bits(batch.request.batchID.bits),
           .bytea(record)))
+      calls += others
       let results: [Rows]?
       do throws(TidemarkError) { results = try pool.write(calls, guarded: true) } catch {
         guard error.code == .unknownOutcome else { throw error }

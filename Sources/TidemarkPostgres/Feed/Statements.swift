@@ -28,12 +28,16 @@
       WHERE db=$1::bigint AND replica=$2::bytea
       """)
 
+    /// OFFSET 0 keeps the planner from joining in another order: by its statistics a database that
+    /// has just grown has few rows, so it would compare each asked key with all of them.
     static let states = Statement(
       """
       SELECT q.i, k.low, k.high, \(head())
       FROM unnest($2::bigint[], $3::bigint[], $4::bytea[]) q(i, hash, ident)
-      JOIN tidemark.tm_key k ON k.db=$1::bigint AND k.hash=q.hash AND k.ident=q.ident
-      JOIN tidemark.tm_entry e ON e.db=k.db AND e.off=k.off
+      CROSS JOIN LATERAL (SELECT k.off, k.low, k.high FROM tidemark.tm_key k
+        WHERE k.db=$1::bigint AND k.hash=q.hash AND k.ident=q.ident OFFSET 0) k
+      CROSS JOIN LATERAL (SELECT * FROM tidemark.tm_entry e
+        WHERE e.db=$1::bigint AND e.off=k.off OFFSET 0) e
       """)
 
     /// Comes last, so that all that was read before is within the head.
@@ -96,7 +100,8 @@
           WHERE m.db=$1::bigint AND m.replica=$4::bytea), 0) = $5::bigint
         AND NOT EXISTS (
           SELECT 1 FROM unnest($6::bigint[], $7::bytea[], $8::bigint[]) q(hash, ident, off)
-          LEFT JOIN tidemark.tm_key k ON k.db=$1::bigint AND k.hash=q.hash AND k.ident=q.ident
+          LEFT JOIN LATERAL (SELECT k.off FROM tidemark.tm_key k
+            WHERE k.db=$1::bigint AND k.hash=q.hash AND k.ident=q.ident OFFSET 0) k ON true
           WHERE coalesce(k.off, 0) <> q.off)
         THEN 1 ELSE 0 END)
       FROM tidemark.tm_db d WHERE d.db=$1::bigint
@@ -154,9 +159,11 @@
       FROM (SELECT * FROM tidemark.tm_entry
         WHERE db=$1::bigint AND off>$2::bigint AND off<=$3::bigint AND kind<2
         ORDER BY off LIMIT $4::bigint) e
-      LEFT JOIN tidemark.tm_key k ON k.db=e.db AND k.hash=e.hash
-        AND k.ident=coalesce(e.ident, e.key) AND k.off>e.off AND k.off<=$3::bigint
-      LEFT JOIN tidemark.tm_entry l ON l.db=k.db AND l.off=k.off
+      LEFT JOIN LATERAL (SELECT k.off FROM tidemark.tm_key k WHERE k.db=e.db AND k.hash=e.hash
+        AND k.ident=coalesce(e.ident, e.key) AND k.off>e.off AND k.off<=$3::bigint OFFSET 0) k
+        ON true
+      LEFT JOIN LATERAL (SELECT * FROM tidemark.tm_entry l WHERE l.db=e.db AND l.off=k.off
+        OFFSET 0) l ON true
       ORDER BY e.off
       """)
 
@@ -197,8 +204,8 @@
     private static let lease5 = "expires, reads_until, epoch, off, cleared"
     private static let known5 = "($3::bigint, $4::bigint, $5::bigint, $6::bigint, $7::bigint)"
 
-    /// Adds a lease where none was known, or changes the known one if it is still there. Where there
-    /// are too many the one goes that is not used, or ends first: its replica has to compare then.
+    /// Adds a lease where none was known, or changes the known one if it is still there. Where
+    /// there are too many the one goes that is not used, or ends first: its replica has to compare.
     static let setLease = Statement(
       """
       WITH gone AS (

@@ -16,6 +16,7 @@
     private let settings: PostgresSettings
     let pool: Pool
     let news: News
+    private let inbox: Inbox
 
     /// Connects, and checks that the tables are there.
     /// - Throws: `storeMissing` without tables, `formatTooNew` or `formatTooOld` for those of
@@ -25,6 +26,7 @@
       pool = Pool(settings)
       try Schema.check(pool)
       news = try News(settings, pool)
+      inbox = try Inbox(pool, news, history: settings.history)
     }
 
     /// Makes the tables, or brings those of an earlier release to this one's.
@@ -224,6 +226,7 @@
     public func close() {
       pool.close()
       news.close()
+      inbox.close()
     }
 
     deinit { close() }

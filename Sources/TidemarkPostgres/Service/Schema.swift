@@ -87,7 +87,7 @@
         "CREATE TABLE tidemark.tm_orphan (db bigint, owner bigint, PRIMARY KEY (db, owner))",
         "ALTER TABLE tidemark.tm_chunk ALTER bytes SET STORAGE EXTERNAL",
         "INSERT INTO tidemark.tm_schema (version, least_server) VALUES (1, 1)",
-      ]
+      ] + InboxSchema.steps
     ]
 
     private static let look = Statement(

@@ -98,8 +98,7 @@
 
     @Test("another life of the primary begins an epoch, and only one")
     func epochs() throws {
-      let feeds = try PostgresFeeds(PostgresTrial.settings())
-      defer { feeds.close() }
+      let feeds = try PostgresTrial.servers.get()[0]
       let name = "test \(UUID())"
       let handler = try feeds.handler(of: name)
       var a = Device(1)
@@ -118,8 +117,7 @@
 
     @Test("after a deletion calls fail, and a new database of the same name has another feed id")
     func deletion() throws {
-      let feeds = try PostgresFeeds(PostgresTrial.settings())
-      defer { feeds.close() }
+      let feeds = try PostgresTrial.servers.get()[0]
       let name = "test \(UUID())"
       let old = try feeds.handler(of: name)
       var a = Device(1)

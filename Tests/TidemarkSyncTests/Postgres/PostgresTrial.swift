@@ -39,7 +39,7 @@ enum PostgresTrial {
       return settings
     }
 
-    private static let servers = Result { () throws in
+    static let servers = Result { () throws in
       let settings = try Self.settings()
       try PostgresFeeds.applySchema(settings)
       return [try PostgresFeeds(settings), try PostgresFeeds(settings)]
