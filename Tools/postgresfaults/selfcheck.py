@@ -8,7 +8,7 @@ _TABLES = ("tm_db", "tm_entry", "tm_key", "tm_mark", "tm_epoch")
 _PUT = "(SELECT max(off) FROM tidemark.tm_entry WHERE kind=0 AND prev>0)"
 _DELETED = "(SELECT max(off) FROM tidemark.tm_key WHERE deleted)"
 _COLUMNS = (
-    "kind, hash, key, ident, labels, replica, {seq}, wtime, rtime, {prev}, attrs, vlen, value")
+    "kind, hash, key, ident, labels, replica, {seq}, wtime, rtime, {prev}, size, attrs, vlen, value")
 
 _PLANTED = {
     "an entry is lost": f"DELETE FROM tidemark.tm_entry WHERE off={_PUT}",
