@@ -52,11 +52,15 @@
       case "53" where state == "53100":
         return TidemarkError(.noSpace, "PostgreSQL's disk is full: \(message)")
       case "22", "54": return TidemarkError(.invalidArgument, "PostgreSQL refuses it: \(message)")
+      case "42" where state == "42501":
+        return TidemarkError(
+          .inputOutput,
+          "the role has too few rights: \(message); GRANT USAGE ON SCHEMA tidemark, and SELECT, "
+            + "INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA tidemark")
       case "42", "23":
         return TidemarkError(
           .inputOutput,
-          "PostgreSQL does not have the tables of this release, or grants too few rights on them: "
-            + "\(message) (SQLSTATE \(state))")
+          "PostgreSQL does not have the tables of this release: \(message) (SQLSTATE \(state))")
       default:
         let code = state.isEmpty ? "" : " (SQLSTATE \(state))"
         return TidemarkError(.inputOutput, "PostgreSQL cannot be used now: \(message)\(code)")

@@ -111,7 +111,7 @@
       guard let found = try found(pool) else {
         throw TidemarkError(
           .storeMissing,
-          "there are no tables of Tidemark in it; start a server with --apply-schema once")
+          "there are no tables of Tidemark in it; run `tidemark-server schema apply` once")
       }
       guard found.least <= version else {
         throw TidemarkError(
@@ -123,11 +123,12 @@
         throw TidemarkError(
           .formatTooOld,
           "the tables are of schema \(found.version), this server is of \(version); "
-            + "start a server with --apply-schema once")
+            + "run `tidemark-server schema apply` once")
       }
     }
 
     /// Makes the tables, or brings them to this release's version, each step in a transaction.
+    /// - Throws: as ``check(_:)``, for tables of a later release.
     static func apply(_ pool: Pool) throws(TidemarkError) {
       let done = Int(try found(pool)?.version ?? 0)
       for step in steps.dropFirst(done) {
@@ -138,6 +139,7 @@
           }
         }
       }
+      try check(pool)
     }
   }
 #endif
