@@ -95,9 +95,11 @@ package struct FeedQuery: Sendable {
   package var wantsFormer: @Sendable (FeedHead) -> Bool = { _ in false }
   /// For which entries ``FeedRow/later`` is wanted.
   package var wantsLater: @Sendable (FeedHead) -> Bool = { _ in false }
-  /// How many bytes of small values may come with the page, where that saves a call.
+  /// Most bytes of values that a feed in a remote database should put into ``FeedPage/values``, to
+  /// save the round trip of ``Feed/values(at:)``.
   package var valueBytes = 0
-  /// The replica for which ``FeedPage/end`` is wanted, where that saves a call.
+  /// The replica for whose mark and lease a feed in a remote database should fill
+  /// ``FeedPage/end``, to save the round trip of ``Feed/look(_:)``.
   package var replica: ReplicaID?
 
   package init(after: UInt64, through: UInt64, limit: Int) {
@@ -140,7 +142,8 @@ package struct FeedState: Sendable, Hashable {
   package var position: Position
   /// Changes with every write and touch of the key, for optimistic checks; never 0.
   package var revision: UInt64
-  /// Of its content, where the feed knows it: another content is told from it without its value.
+  /// The fingerprint of key, value, labels and attachment; nil where the feed stores none. A push
+  /// of other content is told from the stored one by it, without reading the stored value.
   package var fingerprint: ContentFingerprint?
   /// What last-writer-wins compares: not after `received`, as a clock that is ahead must not win.
   package var commitTime: UInt64 { min(head.commitTime, head.received) }

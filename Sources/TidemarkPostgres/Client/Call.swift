@@ -54,9 +54,9 @@
       }
     }
 
-    /// Encodes an array of SQL with one dimension: PostgreSQL's binary format has the number of
-    /// dimensions, whether there are nulls, the type's OID, the count, the index of the first
-    /// element; then each element with its length before it, -1 for null.
+    /// An SQL array in PostgreSQL's binary format: number of dimensions, a flag for nulls, OID of
+    /// the elements' type, element count, first index; then each element behind its length, which
+    /// is -1 for null.
     private static func array<T>(
       of type: Int32, _ elements: [T], _ encode: (T) -> [UInt8]?
     ) -> [UInt8] {

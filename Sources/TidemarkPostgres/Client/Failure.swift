@@ -15,7 +15,7 @@
     /// engine reports alike.
     var isGuard: Bool { state == "22012" }
 
-    /// An error that says all by itself.
+    /// The error to throw in place of one that is made of SQLSTATE and message.
     private var whole: TidemarkError?
 
     init(state: String = "", message: String) {
@@ -34,8 +34,8 @@
     /// Whether a lock was waited for in vain.
     var isLockTimeout: Bool { state == "55P03" }
 
-    /// Whether the server is not the primary, goes down, or does not answer (it would say so itself
-    /// before the time is over): all connections to it are useless.
+    /// Whether all connections of the pool are useless: PostgreSQL is no primary any more, shuts
+    /// down, or has not answered although its own statement_timeout is shorter than a call's.
     var isOfServer: Bool {
       state == "25006" || state.hasPrefix("57P") || state.hasPrefix("08") || state.isEmpty
     }

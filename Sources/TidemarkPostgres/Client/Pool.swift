@@ -21,8 +21,8 @@
     private let state = Monitor(State())
     /// A connection is closed at about this age, so that a balancer in between can spread them.
     private static let age: Duration = .seconds(30 * 60)
-    /// How often a transaction is made again, because of others (which are many where isolation is
-    /// stricter than read committed) or after a connection was lost; never after a call's time.
+    /// Most attempts at a transaction that fails to serialize, which is frequent where isolation is
+    /// stricter than read committed. A call's time-out ends them, too.
     private static let attempts = 64
 
     init(_ settings: PostgresSettings) { self.settings = settings }

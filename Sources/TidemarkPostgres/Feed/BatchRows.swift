@@ -21,7 +21,8 @@
       var key: KeyColumns
       var entry: JudgedBatch.Entry
       var bytes: Int
-      /// The index of the entry of the batch that had the key before, or else its offset.
+      /// The entry that this one supersedes: its index in the batch, from 1, where the batch has
+      /// written the key before; or else its offset in the feed. 0 for neither.
       var after = 0
       var prev: UInt64 = 0
     }
@@ -39,7 +40,7 @@
         let bytes = head.storedBytes
         added += Int64(bytes)
         guard case .applies = entry.kind else {
-          // A compaction deletes what lost.
+          // A change that lost to a conflict policy is garbage at once: no key refers to it.
           superseded += Int64(bytes)
           entries.append(Row(key: columns, entry: entry, bytes: bytes))
           continue

@@ -98,7 +98,8 @@
       for index in 0..<rows.count {
         var row = rows[index]
         let entry = try Entry(&row)
-        // What this batch does to a key has no position yet to compare.
+        // A conditional row for a key that this batch has written waits for the next batch: the
+        // position that it names can only be compared with that of an appended entry.
         guard keys.insert(entry.change.key).inserted || entry.isForced else { break }
         entries.append(entry)
       }

@@ -3,7 +3,7 @@
   internal import TidemarkEngine
   internal import TidemarkSyncProtocol
 
-  /// What an operator sees of a database.
+  /// The state of a database: size, quota and number of replicas.
   public struct DatabaseStatus: Sendable, Codable {
     public var database: String
     /// The offset of its last entry.
@@ -18,7 +18,7 @@
     public var replicas: Int
   }
 
-  /// What an operator sees of a replica.
+  /// The state of a replica of a database: its lease, its lag, and its pushed batches.
   public struct ReplicaStatus: Sendable, Codable {
     /// Its id, in hexadecimal digits.
     public var replica: String
@@ -26,7 +26,7 @@
     public var leaseEnds: UInt64?
     /// How many entries it is known not to have read, of its own and of others.
     public var lag: UInt64
-    /// How many batches it has pushed.
+    /// The number of the last batch that the replica has pushed; batches are numbered from 1.
     public var batches: UInt64
   }
 
@@ -97,7 +97,7 @@
       return replicas
     }
 
-    // MARK: Changes
+    // MARK: Quota and read-only mode
 
     private static let setQuota = Statement(
       "UPDATE tidemark.tm_db SET quota=$2::bigint WHERE db=$1::bigint")

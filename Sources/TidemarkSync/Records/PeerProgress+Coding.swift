@@ -42,7 +42,8 @@ extension PeerProgress {
     try record.varint(&number)
     var (frontier, batchLimit, sum) = (outbox.frontier, outbox.batchLimit, basis.sum)
     try record.varint(&frontier)
-    // A byte of flags tells which of the rest differ from their defaults: in most steps none does.
+    // Fields that have their usual value are left out of a record of progress, and a byte of flags
+    // says which are there: each edit writes such a record, and few have any of these fields.
     var runs =
       record.isReading ? SequenceSet() : outbox.pending.symmetricDifference(basis.pending)
     try record.flags(0xff)

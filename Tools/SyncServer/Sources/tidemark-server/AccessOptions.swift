@@ -51,7 +51,8 @@ struct AccessOptions: ParsableArguments {
     return settings
   }
 
-  /// Reads the token of administration over HTTP from its file or the environment.
+  /// The bearer token that requests to `--admin-port` need, from `--admin-token-file` or
+  /// TIDEMARK_ADMIN_TOKEN; empty for none, with which the port is not opened.
   func adminToken() throws -> String {
     try adminTokenFile.map(Self.text) ?? Environment.text("ADMIN_TOKEN") ?? ""
   }

@@ -14,7 +14,7 @@ enum Environment {
     return text == "" ? nil : text
   }
 
-  /// The options of a server.
+  /// The option groups of `tidemark-server` without a command; each option has a variable.
   static var all: [any ParsableArguments] {
     [
       ServingOptions(), PostgresArguments(), AccessOptions(), LimitOptions(), AttachmentOptions(),

@@ -72,6 +72,8 @@
           #expect(try await admin(port, "GET", "/nothing").status == 404)
           #expect(try await admin(port, "GET", "/stat/\(name)-no").status == 404)
           #expect(try await admin(port, "GET", "/stat/..%2f..").status == 400)
+          #expect(try await admin(port, "POST", "/quota/%zz/\(name)/7").status == 400)
+          #expect(try await admin(port, "GET", "/stat/\(name)").text.contains("\"quota\":1000"))
           #expect(try await admin(port, "POST", "/delete/\(name)").status == 200)
           #expect(try await admin(port, "GET", "/stat/\(name)").status == 404)
         }

@@ -67,10 +67,16 @@
 
     private func reply(to request: Request) async -> Reply {
       do throws(Problem) {
-        guard let field = request.headers[.authorization],
+        guard let field = request.headers[.authorization], field.hasPrefix("Bearer "),
           StaticTokens.areEqual(token, Array(field.utf8.dropFirst("Bearer ".utf8.count)))
         else { throw Problem(.unauthorized, "the token is not that of administration") }
-        let words = (request.head.path ?? "").split(separator: "/").compactMap(Self.decoded)
+        let words = try (request.head.path ?? "").split(separator: "/").map {
+          (part) throws(Problem) in
+          guard let word = Self.decoded(part) else {
+            throw Problem(.malformed, "a part of the path is no percent-encoded UTF-8")
+          }
+          return word
+        }
         guard let command = AdminCommand.all.first(where: { $0.name == words.first }) else {
           throw Problem.notFound
         }

@@ -78,10 +78,12 @@ extension ReplicaID {
       /// As a table for people.
       public let table: String
 
-      init(_ rows: [some Codable & Sendable]) {
+      init(_ rows: [some Codable & Sendable]) throws(TidemarkError) {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        json = (try? encoder.encode(rows)).map { String(decoding: $0, as: UTF8.self) } ?? "[]"
+        do { json = String(decoding: try encoder.encode(rows), as: UTF8.self) } catch {
+          throw TidemarkError(.inputOutput, "the answer cannot be written as JSON", cause: error)
+        }
         let cells = rows.map { row in
           Mirror(reflecting: row).children.map { name, value -> (String, String) in
             let text = Mirror(reflecting: value).displayStyle == .optional ? "-" : "\(value)"
@@ -116,14 +118,14 @@ extension ReplicaID {
       }
       let arguments = Array(words.dropFirst())
       switch command.name {
-      case "list": return Answer(try all())
-      case "revocations": return Answer(try feeds.revocations())
+      case "list": return try Answer(all())
+      case "revocations": return try Answer(feeds.revocations())
       case "revoke", "restore":
         guard let kind = Revocation.Kind(rawValue: arguments[0]) else {
           throw TidemarkError(.invalidArgument, "revoke a replica, a subject or a token")
         }
         try feeds.setRevoked(command.name == "revoke", Revocation(kind, arguments[1]))
-        return Answer(try feeds.revocations())
+        return try Answer(feeds.revocations())
       default:
         guard DatabaseName(arguments[0]) != nil else {
           throw TidemarkError(.invalidArgument, "\(arguments[0]) is no name of a database")
@@ -144,12 +146,12 @@ extension ReplicaID {
       _ command: String, _ name: String, _ argument: String
     ) throws(TidemarkError) -> Answer {
       switch command {
-      case "replicas": return Answer(try feeds.replicas(of: name))
+      case "replicas": return try Answer(feeds.replicas(of: name))
       case "create": try feeds.handler(of: name).close()
       case "delete":
         let before = try feeds.status(of: name)
         try feeds.delete(name)
-        return Answer([before])
+        return try Answer([before])
       case "quota":
         guard let bytes = Int(argument) else {
           throw TidemarkError(.invalidArgument, "\(argument) is no number of bytes")
@@ -170,7 +172,7 @@ extension ReplicaID {
         try feeds.handler(of: name, creating: false, options: options).forget(replica)
       default: break
       }
-      return Answer([try feeds.status(of: name)])
+      return try Answer([feeds.status(of: name)])
     }
   }
 

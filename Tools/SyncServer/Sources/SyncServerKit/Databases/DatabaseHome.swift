@@ -28,6 +28,8 @@ protocol DatabaseHome: Sendable {
   /// has appended it.
   /// - Returns: false where no other server appends: then the open databases tell it.
   func onChange(_ body: @escaping @Sendable (DatabaseName) -> Void) -> Bool
+  /// For the log at the start: what may lose what was acknowledged.
+  var warnings: [String] { get }
   var metrics: [HomeMetric] { get }
   /// Whether an operator has revoked a caller, or its replica.
   func refuses(_ caller: Caller, _ replica: ReplicaID) -> Bool
@@ -37,6 +39,7 @@ protocol DatabaseHome: Sendable {
 }
 
 extension DatabaseHome {
+  var warnings: [String] { [] }
   var metrics: [HomeMetric] { [] }
   func refuses(_ caller: Caller, _ replica: ReplicaID) -> Bool { false }
   func onRefusal(_ body: @escaping @Sendable () -> Void) {}

@@ -19,6 +19,8 @@ internal import TidemarkSyncServer
 
     var isReady: Bool { feeds.isReady }
 
+    var warnings: [String] { feeds.warnings }
+
     var metrics: [HomeMetric] {
       feeds.metrics.map {
         HomeMetric(

@@ -47,6 +47,7 @@ public struct SyncServer: Service {
           retention: compaction.isOn ? Retention(age: compaction.history) : nil,
           cacheBytes: options.limits.cacheBytes)
       }
+    for warning in home.warnings { logger.warning("\(warning)") }
     let databases = DatabaseTable(
       home, creates: options.createsDatabases, limits: options.limits, options: options.handler,
       policies: try PolicyRules(options.policies), logger: logger)
