@@ -49,6 +49,10 @@
           "applied"
         ])
       #expect(try feeds[0].status(of: name).bytes > used)
+      let group = try push(
+        &a, a.put("one", "v", group: 1), a.put("two", String(repeating: "v", count: 900), group: 1),
+        to: handlers[0])
+      #expect(group == ["aborted", "quota"])
       try feeds[0].setQuota(0, of: name)
       #expect(try push(&a, a.put("big", "v"), to: handlers[1]) == ["applied"])
     }
