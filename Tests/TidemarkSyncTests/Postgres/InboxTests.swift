@@ -9,9 +9,12 @@
   @testable import TidemarkSyncProtocol
   @testable import TidemarkSyncServer
 
-  /// Each test has a database of its own; two servers take what is in the inbox.
+  /// Each test has a database of its own; two servers take what is in the inbox. One after the
+  /// other: a test that makes a trigger waits for the open transaction of another one, and what
+  /// that one waits for would queue behind the trigger.
   @Suite(
-    "SQL for a back end", .enabled(if: PostgresTrial.url != nil), .timeLimit(.minutes(20)))
+    "SQL for a back end", .enabled(if: PostgresTrial.url != nil), .serialized,
+    .timeLimit(.minutes(20)))
   struct InboxTests {
     private let name = "test \(UUID())"
     private let handlers: [SyncHandler]
