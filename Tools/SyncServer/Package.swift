@@ -75,6 +75,7 @@ let package = Package(
       dependencies: [
         "SyncServerKit",
         .product(name: "Tidemark", package: "tidemark"),
+        .product(name: "TidemarkPostgres", package: "tidemark"),
         .product(name: "TidemarkSyncServer", package: "tidemark"),
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "NIOCore", package: "swift-nio"),

@@ -18,19 +18,31 @@ struct ServerBench: AsyncParsableCommand {
   var server: String
   @Option(help: "Where databases are made; the directory of a new run goes when it ends.")
   var directory = "/tmp"
-  @Option(help: "The parts to run: pushes, waiting, listeners.")
-  var only = "pushes,waiting,listeners"
+  @Option(help: "The parts to run: pushes, waiting, listeners; over PostgreSQL: pushes, reads.")
+  var only = "pushes,waiting,listeners,reads"
   @Option(help: "Seconds for each row.")
   var seconds = 3.0
   @Option(help: "Databases with one waiting user each.")
   var waiting = 10_000
   @Option(help: "Listeners of one database.")
   var listeners = 5_000
+  @Option(help: "A PostgreSQL server to measure, by an address such as postgresql://….")
+  var postgres: String?
+  @Option(help: "Keys of the database that is read there.")
+  var keys = 100_000
 
   func run() async throws {
     let parts = Set(only.split(separator: ",").map(String.init))
     let place = try Place(in: directory)
     defer { place.remove() }
+    if let postgres {
+      #if PostgreSQL
+        return try PostgresRows(place: place, url: postgres, seconds: seconds, keys: keys)
+          .run(parts)
+      #else
+        throw BenchError("this build has no PostgreSQL; say --traits PostgreSQL to the compiler")
+      #endif
+    }
     let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
     if parts.contains("pushes") {
       try await PushRows(place: place, program: server, group: group, seconds: seconds).run()
