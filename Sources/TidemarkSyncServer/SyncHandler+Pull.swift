@@ -122,13 +122,14 @@ struct PageReader: Sendable {
       let isVain = entries.isEmpty && through > start
       let found = try handler.feed.read(query(valueBytes: isVain ? 0 : mostBytes - bytes))
       end = found.end
-      let rows = try outcomes(of: found)
-      let puts = rows.lazy.filter { if case .success(.put?) = $1 { true } else { false } }
+      let outcomes = try outcomes(of: found)
       let values = try handler.smallValues(
-        of: puts.prefix(most - entries.count).map(\.0), most: mostBytes - bytes,
-        known: found.values)
-      for (head, outcome) in rows {
+        of: found.rows.indices.lazy.filter { Self.isPut(outcomes[$0]) }
+          .prefix(most - entries.count).map { found.rows[$0].head },
+        most: mostBytes - bytes, known: found.values)
+      for (row, outcome) in zip(found.rows, outcomes) {
         if entries.count >= most { return end }
+        let head = row.head
         // Errors are thrown only here: a page that is full before the entry is still answered.
         if let kind = try outcome.get() {
           if request.ownOnly, head.operation.replica != request.replica { return end }
@@ -171,7 +172,7 @@ struct PageReader: Sendable {
   /// What the reader gets for each entry, nil for nothing; an error where that cannot be decided.
   private mutating func outcomes(
     of found: FeedPage
-  ) throws(TidemarkError) -> [(FeedHead, Result<FeedEntry.Kind?, PeerError>)] {
+  ) throws(TidemarkError) -> [Result<FeedEntry.Kind?, PeerError>] {
     let rows = found.rows
     // `historyFrom` rises before entries are dropped, so it is read after the entries.
     let needsBounds = rows.contains { $0.former?.isEmpty == false }
@@ -187,8 +188,12 @@ struct PageReader: Sendable {
       last = row.head.operation.replica
       let outcome = Result { () throws(PeerError) in try self.outcome(of: row) }
       if case .success(let kind?) = outcome { note(row.head.key, kind) }
-      return (row.head, outcome)
+      return outcome
     }
+  }
+
+  private static func isPut(_ outcome: Result<FeedEntry.Kind?, PeerError>) -> Bool {
+    if case .success(.put?) = outcome { true } else { false }
   }
 
   /// Whether every key of the page is noted in `isThere`: a page from the beginning whose reader

@@ -36,48 +36,47 @@
     /// A number without sign is stored as its bits, and never ordered by SQL.
     static func bits(_ number: UInt64) -> Parameter { .bigint(Int64(bitPattern: number)) }
 
-    /// The parameter in PostgreSQL's binary format; nil for SQL's null.
-    var encoded: [UInt8]? {
+    var isNull: Bool { if case .bytea(nil) = self { true } else { false } }
+
+    /// Adds the parameter in PostgreSQL's binary format.
+    func encode(into buffer: inout [UInt8]) {
       switch self {
-      case .bigint(let number): Self.bytes(number)
-      case .bytea(let bytes): bytes
-      case .text(let text): Array(text.utf8)
-      case .bigints(let numbers): Self.array(of: 20, numbers) { Self.bytes($0) }
-      case .bools(let bools): Self.array(of: 16, bools) { [$0 ? 1 : 0] }
-      case .byteas(let rows): Self.array(of: 17, rows) { $0 }
-      }
-    }
-
-    private static func bytes<T: FixedWidthInteger>(_ number: T) -> [UInt8] {
-      stride(from: T.bitWidth - 8, through: 0, by: -8).map {
-        UInt8(truncatingIfNeeded: number >> T($0))
-      }
-    }
-
-    /// An SQL array in PostgreSQL's binary format: number of dimensions, a flag for nulls, OID of
-    /// the elements' type, element count, first index; then each element behind its length, which
-    /// is -1 for null.
-    private static func array<T>(
-      of type: Int32, _ elements: [T], _ encode: (T) -> [UInt8]?
-    ) -> [UInt8] {
-      var array: [UInt8] = []
-      func add(_ number: Int32) { array += bytes(number) }
-      add(elements.isEmpty ? 0 : 1)
-      add(1)
-      add(type)
-      if !elements.isEmpty {
-        add(Int32(elements.count))
-        add(1)
-      }
-      for element in elements {
-        guard let bytes = encode(element) else {
-          add(-1)
-          continue
+      case .bigint(let number): Self.add(number, to: &buffer)
+      case .bytea(let bytes): buffer += bytes ?? []
+      case .text(let text): buffer += text.utf8
+      case .bigints(let numbers):
+        Self.begin(20, numbers.count, &buffer)
+        for number in numbers {
+          Self.add(Int32(8), to: &buffer)
+          Self.add(number, to: &buffer)
         }
-        add(Int32(bytes.count))
-        array += bytes
+      case .bools(let bools):
+        Self.begin(16, bools.count, &buffer)
+        for bool in bools {
+          Self.add(Int32(1), to: &buffer)
+          buffer.append(bool ? 1 : 0)
+        }
+      case .byteas(let rows):
+        Self.begin(17, rows.count, &buffer)
+        for row in rows {
+          Self.add(Int32(row?.count ?? -1), to: &buffer)
+          buffer += row ?? []
+        }
       }
-      return array
+    }
+
+    private static func add(_ number: some FixedWidthInteger, to buffer: inout [UInt8]) {
+      for shift in stride(from: number.bitWidth - 8, through: 0, by: -8) {
+        buffer.append(UInt8(truncatingIfNeeded: number >> shift))
+      }
+    }
+
+    /// Begins an SQL array in PostgreSQL's binary format: number of dimensions, a flag for nulls,
+    /// OID of the elements' type, element count, first index. Each element follows behind its
+    /// length, which is -1 for null.
+    private static func begin(_ type: Int32, _ count: Int, _ buffer: inout [UInt8]) {
+      let fields = [count == 0 ? 0 : 1, 1, type] + (count == 0 ? [] : [Int32(count), 1])
+      for field in fields { add(field, to: &buffer) }
     }
   }
 #endif

@@ -37,7 +37,9 @@
         options.append(
           (
             "options",
-            "-c statement_timeout=8000 -c lock_timeout=3000"
+            // Every statement finds its rows by an index, however few databases there are.
+            "-c plan_cache_mode=force_generic_plan -c enable_seqscan=off -c jit=off"
+              + " -c statement_timeout=8000 -c lock_timeout=3000"
               + " -c idle_in_transaction_session_timeout=5000 -c tcp_keepalives_idle=5"
               + " -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3"
           ))
@@ -104,45 +106,48 @@
     // MARK: Statements
 
     /// Runs statements in one round trip, each of which sees what is committed when it begins.
-    func read(_ calls: [Call]) throws(Failure) -> [Rows] { try exchange([calls])[0] }
+    func read(_ calls: [Call]) throws(Failure) -> [Rows] { try finish(begin(calls)) }
 
     /// Runs statements as one transaction, in one round trip: it is committed if all succeed.
     func write(_ calls: [Call]) throws(Failure) -> [Rows] {
-      // COMMIT comes behind a synchronization, so that it ends a failed transaction at once, too.
-      let results = try exchange([[Self.begin()] + calls, [Self.commit()]])
-      guard results[1].first?.tag == "COMMIT" else {
-        throw Failure(message: "PostgreSQL took the transaction back")
+      do throws(Failure) {
+        let results = try read([Self.begin()] + calls + [Self.commit()])
+        guard results.last?.tag == "COMMIT" else {
+          throw Failure(message: "PostgreSQL took the transaction back")
+        }
+        return Array(results.dropFirst().dropLast())
+      } catch {
+        var error = error
+        // A failed statement skips all behind it, the commit, too.
+        if isUsable, !isIdle { _ = try read([Self.rollback()]) }
+        error.mayBeCommitted = !isUsable
+        throw error
       }
-      return Array(results[0].dropFirst())
     }
 
     private static let begin = Statement("BEGIN")
     private static let commit = Statement("COMMIT")
+    private static let rollback = Statement("ROLLBACK")
 
-    /// What the next answer belongs to: a statement is prepared, is run, or a segment ends.
-    private enum Expected {
+    /// What the next answer belongs to: a statement is prepared, or is run.
+    fileprivate enum Expected {
       case preparation(String)
       case rows
-      case end
     }
 
-    private func exchange(_ segments: [[Call]]) throws(Failure) -> [[Rows]] {
-      let end = ContinuousClock.now + patience
-      var expected: [Expected] = []
-      for calls in segments {
-        for call in calls { try send(call, &expected) }
-        guard unsafe PQpipelineSync(handle) == 1 else { throw lost }
-        expected.append(.end)
-      }
-      do throws(Failure) {
-        try flush(until: end)
-        return try receive(expected, until: end)
-      } catch {
-        guard segments.count > 1, !isUsable else { throw error }
-        var error = error
-        error.mayBeCommitted = true
-        throw error
-      }
+    /// Answers that are still to come.
+    struct Pending {
+      fileprivate var expected: [Expected] = []
+      fileprivate let end: ContinuousClock.Instant
+    }
+
+    /// Sends statements as ``read(_:)`` does; nothing else is sent before ``finish(_:)``.
+    func begin(_ calls: [Call]) throws(Failure) -> Pending {
+      var pending = Pending(end: .now + patience)
+      for call in calls { try send(call, &pending.expected) }
+      guard unsafe PQpipelineSync(handle) == 1 else { throw lost }
+      try flush(until: pending.end)
+      return pending
     }
 
     private func send(_ call: Call, _ expected: inout [Expected]) throws(Failure) {
@@ -151,22 +156,24 @@
         guard unsafe PQsendPrepare(handle, name, text, 0, nil) == 1 else { throw lost }
         expected.append(.preparation(name))
       }
-      let values = call.parameters.map(\.encoded)
-      let all = values.flatMap { $0 ?? [] }
-      let lengths = values.map { Int32($0?.count ?? 0) }
-      let formats = [Int32](repeating: 1, count: values.count)
+      var all: [UInt8] = []
+      var lengths: [Int32] = []
+      for parameter in call.parameters {
+        let start = all.count
+        parameter.encode(into: &all)
+        lengths.append(Int32(all.count - start))
+      }
+      let formats = [Int32](repeating: 1, count: lengths.count)
       let isSent = unsafe all.withUnsafeBytes { all in
+        // An empty value needs an address, or it would be null.
+        var next = unsafe all.baseAddress ?? UnsafeRawPointer(handle)
         var starts: [UnsafePointer<CChar>?] = unsafe []
-        var offset = 0
-        for value in values {
-          let start = unsafe all.baseAddress.map { unsafe $0 + offset }
-          // An empty value needs an address, or it would be null.
-          let address = unsafe (start ?? UnsafeRawPointer(handle)).assumingMemoryBound(
-            to: CChar.self)
-          unsafe starts.append(value == nil ? nil : address)
-          offset += value?.count ?? 0
+        for (parameter, length) in zip(call.parameters, lengths) {
+          let start = unsafe next.assumingMemoryBound(to: CChar.self)
+          unsafe starts.append(parameter.isNull ? nil : start)
+          unsafe next += Int(length)
         }
-        let count = Int32(values.count)
+        let count = Int32(lengths.count)
         return unsafe isPooled
           ? PQsendQueryParams(handle, text, count, nil, starts, lengths, formats, 1)
           : PQsendQueryPrepared(handle, name, count, starts, lengths, formats, 1)
@@ -197,25 +204,16 @@
     }
 
     /// - Throws: the first failure, once all answers have come.
-    private func receive(
-      _ expected: [Expected], until end: ContinuousClock.Instant
-    ) throws(Failure) -> [[Rows]] {
-      var segments: [[Rows]] = [[]]
+    func finish(_ pending: Pending) throws(Failure) -> [Rows] {
+      let end = pending.end
+      var results: [Rows] = []
       var failure: Failure?
-      for expectation in expected {
-        if case .end = expectation {
-          guard let rows = try next(until: end), rows.status == PGRES_PIPELINE_SYNC else {
-            isUsable = false
-            throw failure ?? lost
-          }
-          segments.append([])
-          continue
-        }
+      for expectation in pending.expected {
         while let rows = try next(until: end) {
           switch rows.status {
           case PGRES_COMMAND_OK, PGRES_TUPLES_OK:
             guard case .preparation(let name) = expectation else {
-              segments[segments.count - 1].append(rows)
+              results.append(rows)
               continue
             }
             prepared.insert(name)
@@ -229,8 +227,12 @@
           }
         }
       }
+      guard let rows = try next(until: end), rows.status == PGRES_PIPELINE_SYNC else {
+        isUsable = false
+        throw failure ?? lost
+      }
       if let failure { throw failure }
-      return segments
+      return results
     }
 
     // MARK: News

@@ -27,6 +27,11 @@
       (state, message, whole) = ("own", error.message, error)
     }
 
+    /// Runs what may throw such an error.
+    static func own<R>(_ body: () throws(TidemarkError) -> R) throws(Failure) -> R {
+      do throws(TidemarkError) { return try body() } catch { throw Failure(error) }
+    }
+
     /// Whether the transaction was not made for sure, and may be made if it is tried again. Not
     /// after waiting for a lock as long as PostgreSQL waits (55P03): others wait behind the call.
     var isPassing: Bool { ["40001", "40P01"].contains(state) }

@@ -48,13 +48,11 @@
       guard !isNull(row, column), (1...8).contains(count),
         let start = unsafe PQgetvalue(result, row, column)
       else { throw Row.otherType }
-      var number: Int64 = 0
       let bytes = unsafe UnsafeRawBufferPointer(start: start, count: count)
-      for index in 0..<count {
-        let byte = unsafe bytes[index]
-        // The first byte has the sign.
-        number = index == 0 ? Int64(Int8(bitPattern: byte)) : number << 8 | Int64(byte)
-      }
+      if count == 8 { return unsafe Int64(bigEndian: bytes.loadUnaligned(as: Int64.self)) }
+      // The first byte has the sign.
+      var number = unsafe Int64(Int8(bitPattern: bytes[0]))
+      for index in 1..<count { number = unsafe number << 8 | Int64(bytes[index]) }
       return number
     }
   }

@@ -6,11 +6,9 @@
 
   /// The rows that a batch adds and changes.
   struct BatchRows {
-    /// The keys whose last entries must be those of the view; 0 for none.
-    private(set) var conditions: [(key: KeyColumns, last: UInt64)] = []
     /// How many bytes of rows are added, by puts that count too, and how many of those that were
     /// there are superseded.
-    private(set) var (added, puts): (Int64, Int64) = (0, 0)
+    private var (added, puts): (Int64, Int64) = (0, 0)
     private var superseded: Int64 = 0
     private var entries: [Row] = []
     /// The index of the last entry of each key, from 1.
@@ -25,6 +23,8 @@
       /// written the key before; or else its offset in the feed. 0 for neither.
       var after = 0
       var prev: UInt64 = 0
+      /// The offset of the key's last entry in the view; 0 for none.
+      var known: UInt64 = 0
     }
 
     init(_ batch: JudgedBatch, after view: FeedView) throws(TidemarkError) {
@@ -48,29 +48,30 @@
         if head.kind == .put { puts += Int64(bytes) }
         let before = held.updateValue((0, bytes), forKey: key)
         superseded += Int64(before?.bytes ?? 0)
-        if last[key] == nil { conditions.append((columns, before?.offset ?? 0)) }
-        entries.append(
-          Row(
-            key: columns, entry: entry, bytes: bytes, after: last[key] ?? 0,
-            prev: before?.offset ?? 0))
+        var row = Row(key: columns, entry: entry, bytes: bytes, prev: before?.offset ?? 0)
+        row.after = last[key] ?? 0
+        row.known = row.after > 0 ? entries[row.after - 1].known : row.prev
+        entries.append(row)
         last[key] = index + 1
       }
     }
 
-    /// The statements that add and change rows; the first one takes the lock.
-    /// - Parameter count: how many offsets the batch takes.
-    func calls(_ row: Parameter, _ count: Parameter, _ replica: Parameter) -> [Call] {
-      if entries.isEmpty {
-        return [Statements.advance(row, count, .bigint(added), .bigint(superseded))]
-      }
+    /// The statement that appends the batch, and the one that notes which contents it names.
+    func calls(_ database: Parameter, after view: FeedView) throws(TidemarkError) -> [Call] {
+      let count = Parameter.bigint(Int64(batch.entries.count + 1))
       let changes = entries.map { batch.request.changes[$0.entry.change] }
       let labels = entries.map { LabelColumn.encode(batch.labelSets[$0.entry.change]) }
       let kinds = zip(entries, changes).map { row, change -> Int64 in
         row.entry.kind == .loses ? 2 : change.kind == .put ? 0 : 1
       }
-      let insert = Statements.entries(
-        row, count, .bigint(added), .bigint(superseded), replica,
-        .bigints((1...entries.count).map { Int64($0) }), .bigints(kinds),
+      let kept = last.values.sorted().map { $0 - 1 }
+      let prints = kept.map { batch.fingerprint(of: entries[$0].entry.change) }
+      let append = Statements.append(
+        database, count, .bigint(added), .bigint(superseded),
+        .bytea(batch.request.replica.bytes), .bits(view.epoch), .ordered(view.policies.revision),
+        .bigint(puts), .bits(batch.request.number), .bits(batch.request.batchID.bits),
+        .bytea(try batch.markRecord()), .ordered(view.mark.position.offset),
+        .bigints(entries.indices.map { Int64($0 + 1) }), .bigints(kinds),
         .bigints(entries.map(\.key.hash)), .byteas(changes.map(\.key)),
         .byteas(entries.map(\.key.longIdent)), .byteas(labels),
         .bigints(changes.map { Int64(bitPattern: $0.sequence) }),
@@ -78,28 +79,22 @@
         .bigints(entries.map { Int64($0.after) }),
         .bigints(entries.map { Int64($0.prev) }), .bigints(entries.map { Int64($0.bytes) }),
         .byteas(entries.map { batch.attributes(of: $0.entry).column }),
-        .byteas(changes.map { $0.kind == .put ? $0.content.value : nil }))
-      var calls = [insert]
+        .byteas(changes.map { $0.kind == .put ? $0.content.value : nil }),
+        .bigints(kept.map { Int64($0 + 1) }), .bigints(kept.map { entries[$0].key.hash }),
+        .byteas(kept.map { entries[$0].key.ident }),
+        .bigints(kept.map { Int64(clamping: entries[$0].known) }),
+        .bools(kept.map { kinds[$0] == 1 }), .byteas(kept.map { labels[$0] }),
+        .bigints(prints.map { Int64(truncatingIfNeeded: $0.bits) }),
+        .bigints(prints.map { Int64(truncatingIfNeeded: $0.bits >> 64) }))
       let named = entries.indices.filter {
         entries[$0].entry.kind != .loses && changes[$0].content.attachment != nil
       }
-      if !named.isEmpty {
-        calls.append(
-          ContentStatements.addReferences(
-            row, count, .bigints(named.map { Int64($0 + 1) }),
-            .byteas(named.map { changes[$0].content.attachment?.engineID.column })))
-      }
-      let kept = last.values.sorted().map { $0 - 1 }
-      if kept.isEmpty { return calls }
-      let prints = kept.map { batch.fingerprint(of: entries[$0].entry.change) }
-      return calls + [
-        Statements.keys(
-          row, count, .bigints(kept.map { Int64($0 + 1) }),
-          .bigints(kept.map { entries[$0].key.hash }),
-          .byteas(kept.map { entries[$0].key.ident }), .bools(kept.map { kinds[$0] == 1 }),
-          .byteas(kept.map { labels[$0] }),
-          .bigints(prints.map { Int64(truncatingIfNeeded: $0.bits) }),
-          .bigints(prints.map { Int64(truncatingIfNeeded: $0.bits >> 64) }))
+      if named.isEmpty { return [append] }
+      return [
+        append,
+        ContentStatements.addReferences(
+          database, count, .bigints(named.map { Int64($0 + 1) }),
+          .byteas(named.map { changes[$0].content.attachment?.engineID.column })),
       ]
     }
   }

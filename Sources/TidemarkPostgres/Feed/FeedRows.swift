@@ -30,8 +30,6 @@
     }
 
     static func ordered(_ hash: UInt64) -> Int64 { Int64(bitPattern: hash ^ 1 << 63) }
-    static func hash(_ ordered: Int64) -> UInt64 { UInt64(bitPattern: ordered) ^ 1 << 63 }
-    static func isKey(_ ident: [UInt8]) -> Bool { ident.count <= mostBytes }
   }
 
   /// What `tm_db.state` says of a database.

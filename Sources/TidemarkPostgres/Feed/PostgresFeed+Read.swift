@@ -59,8 +59,9 @@
 
     // MARK: Digests
 
-    /// How many keys are read at a time.
-    private static let keysAtOnce: Int64 = 8_192
+    /// How many offsets of the feed there are for each step of a scan: PostgreSQL finds the places
+    /// of all keys of a step before it reads any, within its `statement_timeout`.
+    private static let offsetsPerStep: UInt64 = 4 << 20
 
     func scan(
       into table: inout DigestTable, wants: (_ key: [UInt8], _ labels: [[UInt8]]) -> Bool
@@ -78,39 +79,51 @@
       _ connection: Connection, into table: inout DigestTable,
       _ wants: (_ key: [UInt8], _ labels: [[UInt8]]) -> Bool
     ) throws(Failure) -> UInt64 {
-      let began = try connection.read([Statements.beginSnapshot(), Statements.headOnly(row)])
-      guard var row = began[1].first else { throw Failure(deleted()) }
+      let begin = Statements.beginScan.map { $0() }
+      let began = try connection.read(begin + [Statements.headOnly(row)])
+      guard var row = began.last?.first else { throw Failure(deleted()) }
+      let head = try Failure.own { () throws(TidemarkError) in try row.ordered() }
       for range in table.ranges {
-        var after: (hash: Int64, ident: [UInt8]) = (KeyColumns.ordered(range.lowerBound), [])
-        var found: Rows
-        repeat {
-          found = try connection.read([
-            Statements.fingerprints(
-              self.row, .bigint(after.hash), .bytea(after.ident),
-              .bigint(KeyColumns.ordered(range.upperBound)), .bigint(Self.keysAtOnce))
-          ])[0]
-          do throws(TidemarkError) { try add(found, &after, to: &table, wants) } catch {
-            throw Failure(error)
-          }
-        } while found.count == Self.keysAtOnce
+        let width = (range.upperBound - range.lowerBound) / (head / Self.offsetsPerStep + 1)
+        var (start, isLast) = (range.lowerBound, false)
+        while !isLast {
+          isLast = range.upperBound - start <= width
+          let end = isLast ? range.upperBound : start + width
+          let bounds = [start, end].map { Parameter.bigint(KeyColumns.ordered($0)) }
+          try scan(
+            connection, Call(statement: Statements.fingerprints, parameters: [self.row] + bounds),
+            into: &table, wants)
+          start = end &+ 1
+        }
       }
-      _ = try connection.read([Statements.endSnapshot()])
-      do throws(TidemarkError) { return try row.ordered() } catch { throw Failure(error) }
+      _ = try connection.read([Statements.endScan()])
+      return head
+    }
+
+    private func scan(
+      _ connection: Connection, _ keys: Call, into table: inout DigestTable,
+      _ wants: (_ key: [UInt8], _ labels: [[UInt8]]) -> Bool
+    ) throws(Failure) {
+      var pending = try connection.begin([Statements.closeKeys(), keys, Statements.nextKeys()])
+      while true {
+        guard let found = try connection.finish(pending).last, found.count > 0 else { return }
+        // PostgreSQL reads the next keys while these are added.
+        pending = try connection.begin([Statements.nextKeys()])
+        try Failure.own { () throws(TidemarkError) in try add(found, to: &table, wants) }
+      }
     }
 
     private func add(
-      _ found: Rows, _ after: inout (hash: Int64, ident: [UInt8]), to table: inout DigestTable,
+      _ found: Rows, to table: inout DigestTable,
       _ wants: (_ key: [UInt8], _ labels: [[UInt8]]) -> Bool
     ) throws(TidemarkError) {
       for var row in found.all {
-        after = (try row.bigint(), try row.bytes())
+        let key = try row.bytes()
         let print = ContentFingerprint(bits: try row.bits128())
         let offset = try row.ordered()
-        let labels = try LabelColumn.decode(try row.bytes())
-        guard wants(row.optionalBytes() ?? after.ident, labels) else { continue }
-        table.add(
-          DigestTable.Row(
-            hash: KeyColumns.hash(after.hash), fingerprint: print, offset: offset))
+        guard wants(key, try LabelColumn.decode(try row.bytes())) else { continue }
+        let hash = ContentFingerprint.keyHash(key.rawSpan)
+        table.add(DigestTable.Row(hash: hash, fingerprint: print, offset: offset))
       }
     }
   }

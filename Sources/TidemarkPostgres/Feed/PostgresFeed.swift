@@ -63,11 +63,6 @@
     func calls(_ question: FeedQuestion) throws(TidemarkError) -> [Call] {
       if isClosed { throw TidemarkError(.closed, "the feed is closed") }
       var calls: [Call] = []
-      if let replica = question.replica {
-        calls += [
-          Statements.mark(row, .bytea(replica.bytes)), Statements.lease(row, .bytea(replica.bytes)),
-        ]
-      }
       // No key is empty, or longer than an entry's may be.
       let asked = question.keys.indices.filter {
         (1...Limits.keyBytes).contains(question.keys[$0].count)
@@ -79,7 +74,7 @@
             row, .bigints(asked.map { Int64($0) }), .bigints(columns.map(\.hash)),
             .byteas(columns.map(\.ident))))
       }
-      calls.append(Statements.database(row))
+      calls.append(Statements.database(row, .bytea(question.replica?.bytes)))
       return calls
     }
 
@@ -88,13 +83,6 @@
     func view(_ rows: [Rows], _ question: FeedQuestion) throws(TidemarkError) -> FeedView? {
       var rows = rows[...]
       guard var view = try view(rows.removeLast()) else { return nil }
-      if question.replica != nil {
-        if var row = rows.removeFirst().first {
-          let offset = try row.ordered()
-          view.mark = try FeedMark(try row.bytes(), at: view.range.position(ofOffset: offset))
-        }
-        if var row = rows.removeFirst().first { view.lease = try FeedLease(&row) }
-      }
       view.states = Array(repeating: nil, count: question.keys.count)
       for var row in rows.flatMap(\.all) {
         let place = try row.int()
@@ -121,13 +109,22 @@
       let now = try row.ordered()
       let state = try row.bigint()
       if state == DatabaseState.deleted.rawValue { throw deleted() }
-      let room = row.isNull ? nil : try row.int()
+      var room: Int?
+      if row.isNull { row.skip() } else { room = try row.int() }
       guard let (epochs, table) = try cached(epoch, policies, incarnation) else { return nil }
       var view = FeedView(
         range: FeedRange(epochs: epochs, head: head, truncatedThrough: truncated), durable: head,
         historyFrom: historyFrom, now: now, policies: table)
       (view.incarnation, view.room) = (incarnation, room)
       view.isReadOnly = state == DatabaseState.readOnly.rawValue
+      if row.isNull {
+        row.skip()
+        row.skip()
+      } else {
+        let offset = try row.ordered()
+        view.mark = try FeedMark(try row.bytes(), at: view.range.position(ofOffset: offset))
+      }
+      if !row.isNull { view.lease = try FeedLease(&row) }
       return view
     }
 
@@ -181,35 +178,19 @@
     func append(
       _ batch: JudgedBatch, after view: FeedView, adding others: [Call]
     ) throws(TidemarkError) -> FeedMark? {
-      let rows = try BatchRows(batch, after: view)
-      let record = try batch.markRecord()
-      let replica = Parameter.bytea(batch.request.replica.bytes)
-      let count = Parameter.bigint(Int64(batch.entries.count + 1))
-      var calls = rows.calls(row, count, replica)
-      calls.insert(
-        Statements.stands(
-          row, .bits(view.epoch), .ordered(view.policies.revision), replica,
-          .ordered(view.mark.position.offset), .bigints(rows.conditions.map(\.key.hash)),
-          .byteas(rows.conditions.map(\.key.ident)),
-          .bigints(rows.conditions.map { Int64(clamping: $0.last) }), .bigint(rows.puts),
-          .bigint(rows.added - rows.puts)), at: 1)
-      calls.append(
-        Statements.setMark(
-          row, replica, .bits(batch.request.number), .bits(batch.request.batchID.bits),
-          .bytea(record)))
-      calls += others
+      let calls = try BatchRows(batch, after: view).calls(row, after: view) + others
       let results: [Rows]?
       do throws(TidemarkError) { results = try pool.write(calls, guarded: true) } catch {
         guard error.code == .unknownOutcome else { throw error }
         return try outcome(of: batch, error)
       }
-      guard var head = results?[1].first else {
+      guard var head = results?[0].first else {
         try beginEpochIfDue()
         return nil
       }
       if batch.hasNews { news.noteAppend(to: database) }
       return try FeedMark(
-        record, at: Position(epoch: view.epoch, offset: try head.ordered()))
+        batch.markRecord(), at: Position(epoch: view.epoch, offset: try head.ordered()))
     }
 
     /// Finds out on another connection whether a batch was appended, by its replica's mark.

@@ -19,33 +19,28 @@
 
     // MARK: Looking
 
-    static let mark = Statement(
-      "SELECT off, record FROM tidemark.tm_mark WHERE db=$1::bigint AND replica=$2::bytea")
-
-    static let lease = Statement(
-      """
-      SELECT expires, reads_until, epoch, off, cleared FROM tidemark.tm_lease
-      WHERE db=$1::bigint AND replica=$2::bytea
-      """)
-
     /// OFFSET 0 keeps the planner from joining in another order: by its statistics a database that
     /// has just grown has few rows, so it would compare each asked key with all of them.
     static let states = Statement(
       """
-      SELECT q.i, k.low, k.high, \(head())
-      FROM unnest($2::bigint[], $3::bigint[], $4::bytea[]) q(i, hash, ident)
-      CROSS JOIN LATERAL (SELECT k.off, k.low, k.high FROM tidemark.tm_key k
-        WHERE k.db=$1::bigint AND k.hash=q.hash AND k.ident=q.ident OFFSET 0) k
-      CROSS JOIN LATERAL (SELECT * FROM tidemark.tm_entry e
-        WHERE e.db=$1::bigint AND e.off=k.off OFFSET 0) e
+      SELECT q.i, s.* FROM unnest($2::bigint[], $3::bigint[], $4::bytea[]) q(i, hash, ident)
+      CROSS JOIN LATERAL (
+        SELECT k.low, k.high, \(head()) FROM tidemark.tm_key k
+        JOIN tidemark.tm_entry e ON e.db=k.db AND e.off=k.off
+        WHERE k.db=$1::bigint AND k.hash=q.hash AND k.ident=q.ident OFFSET 0) s
       """)
 
-    /// Comes last, so that all that was read before is within the head.
+    /// The database with the mark and the lease of a replica, where one asks. Comes last, so that
+    /// all that was read before is within the head.
     static let database = Statement(
       """
       SELECT d.head, d.epoch, \(incarnation), d.policies, d.truncated, d.history_from,
-        \(milliseconds), d.state, CASE WHEN d.quota>0 THEN greatest(d.quota-d.bytes, 0) END
-      FROM tidemark.tm_db d WHERE d.db=$1::bigint
+        \(milliseconds), d.state, CASE WHEN d.quota>0 THEN greatest(d.quota-d.bytes, 0) END,
+        m.off, m.record, l.expires, l.reads_until, l.epoch, l.off, l.cleared
+      FROM tidemark.tm_db d
+      LEFT JOIN tidemark.tm_mark m ON m.db=d.db AND m.replica=$2::bytea
+      LEFT JOIN tidemark.tm_lease l ON l.db=d.db AND l.replica=$2::bytea
+      WHERE d.db=$1::bigint
       """)
 
     static let epochs = Statement(
@@ -59,75 +54,59 @@
 
     // MARK: Appending
 
-    /// Takes the row's lock, so that appends come one after the other, and assigns offsets: they
-    /// become visible in their order. Adds the entries as well, so that they have arrived when the
-    /// lock is taken.
+    /// Appends a batch, or divides by zero where something differs from what it was judged by:
+    /// primary, epoch, policies, room for puts, the last entry of a key, the replica's mark.
+    ///
+    /// `d` takes the row's lock, so that appends come one after the other, and assigns offsets:
+    /// they become visible in their order. All else is compared and changed row by row as it is
+    /// then, not as the statement found it when it began: by `ON CONFLICT`.
     ///
     /// `i` counts from 1; `after` is the index of the entry of the batch that had the key before.
-    static let entries = Statement(
+    /// Only the last entry of each key of the batch changes the key's row.
+    static let append = Statement(
       """
-      WITH d AS (\(advanceText) RETURNING db, head, last_time)
-      INSERT INTO tidemark.tm_entry (db, off, kind, hash, key, ident, labels, replica, seq, wtime,
-        rtime, prev, size, attrs, vlen, value)
-      SELECT d.db, d.head - $2::bigint + u.i, u.kind, u.hash, u.key, u.ident, u.labels, $5::bytea,
-        u.seq, u.wtime, d.last_time,
-        CASE WHEN u.after > 0 THEN d.head - $2::bigint + u.after ELSE u.prev END,
-        u.size, u.attrs, coalesce(octet_length(u.value), 0), u.value
-      FROM d CROSS JOIN unnest($6::bigint[], $7::bigint[], $8::bigint[], $9::bytea[], $10::bytea[],
-        $11::bytea[], $12::bigint[], $13::bigint[], $14::bigint[], $15::bigint[], $16::bigint[],
-        $17::bytea[], $18::bytea[])
-        u(i, kind, hash, key, ident, labels, seq, wtime, after, prev, size, attrs, value)
+      WITH d AS (
+        UPDATE tidemark.tm_db d SET head = head + $2::bigint,
+          last_time = greatest(last_time + 1, \(milliseconds) * 65536),
+          bytes = bytes + $3::bigint, garbage = garbage + $4::bigint
+        WHERE db=$1::bigint AND epoch=$6::bigint AND incarnation=\(incarnation)
+          AND policies=$7::bigint AND state=0
+          AND (quota=0 OR $8::bigint=0 OR bytes + $8::bigint <= quota)
+        RETURNING db, head, last_time),
+      e AS (
+        INSERT INTO tidemark.tm_entry (db, off, kind, hash, key, ident, labels, replica, seq,
+          wtime, rtime, prev, size, attrs, vlen, value)
+        SELECT d.db, d.head - $2::bigint + u.i, u.kind, u.hash, u.key, u.ident, u.labels,
+          $5::bytea, u.seq, u.wtime, d.last_time,
+          CASE WHEN u.after > 0 THEN d.head - $2::bigint + u.after ELSE u.prev END,
+          u.size, u.attrs, coalesce(octet_length(u.value), 0), u.value
+        FROM d CROSS JOIN unnest($13::bigint[], $14::bigint[], $15::bigint[], $16::bytea[],
+          $17::bytea[], $18::bytea[], $19::bigint[], $20::bigint[], $21::bigint[], $22::bigint[],
+          $23::bigint[], $24::bytea[], $25::bytea[])
+          u(i, kind, hash, key, ident, labels, seq, wtime, after, prev, size, attrs, value)),
+      k AS (
+        INSERT INTO tidemark.tm_key AS k (db, hash, ident, off, prev, deleted, labels, low, high)
+        SELECT d.db, u.hash, u.ident, d.head - $2::bigint + u.i, u.prev, u.deleted, u.labels,
+          u.low, u.high
+        FROM d CROSS JOIN unnest($26::bigint[], $27::bigint[], $28::bytea[], $29::bigint[],
+          $30::boolean[], $31::bytea[], $32::bigint[], $33::bigint[])
+          u(i, hash, ident, prev, deleted, labels, low, high)
+        \(keyChange) WHERE k.off=excluded.prev RETURNING 1),
+      m AS (
+        INSERT INTO tidemark.tm_mark AS m (db, replica, number, batch, off, record)
+        SELECT d.db, $5::bytea, $9::bigint, $10::bigint, d.head, $11::bytea FROM d
+        ON CONFLICT (db, replica) DO UPDATE SET number=excluded.number, batch=excluded.batch,
+          off=excluded.off, record=excluded.record
+        WHERE m.off=$12::bigint RETURNING 1)
+      SELECT coalesce(max(d.head), 0) / (CASE WHEN (SELECT count(*) FROM m) = 1
+        AND (SELECT count(*) FROM k) = cardinality($26::bigint[]) THEN 1 ELSE 0 END)
+      FROM d
       """)
 
-    /// The same for a batch without entries.
-    static let advance = Statement(advanceText)
-
-    private static let advanceText = """
-      UPDATE tidemark.tm_db SET head = head + $2::bigint,
-        last_time = greatest(last_time + 1, \(milliseconds) * 65536),
-        bytes = bytes + $3::bigint, garbage = garbage + $4::bigint
-      WHERE db=$1::bigint
+    static let keyChange = """
+      ON CONFLICT (db, hash, ident) DO UPDATE SET off=excluded.off, prev=excluded.prev,
+        deleted=excluded.deleted, labels=excluded.labels, low=excluded.low, high=excluded.high
       """
-
-    /// Fails where something differs from what the batch was judged by: primary, epoch, policies,
-    /// the replica's mark, the last entry of a key, or the room for its puts. Returns the head.
-    static let stands = Statement(
-      """
-      SELECT d.head / (CASE WHEN d.epoch=$2::bigint AND d.incarnation=\(incarnation)
-        AND d.policies=$3::bigint AND d.state=0
-        AND (d.quota=0 OR $9::bigint=0 OR d.bytes-$10::bigint<=d.quota)
-        AND coalesce((SELECT m.off FROM tidemark.tm_mark m
-          WHERE m.db=$1::bigint AND m.replica=$4::bytea), 0) = $5::bigint
-        AND NOT EXISTS (
-          SELECT 1 FROM unnest($6::bigint[], $7::bytea[], $8::bigint[]) q(hash, ident, off)
-          LEFT JOIN LATERAL (SELECT k.off FROM tidemark.tm_key k
-            WHERE k.db=$1::bigint AND k.hash=q.hash AND k.ident=q.ident OFFSET 0) k ON true
-          WHERE coalesce(k.off, 0) <> q.off)
-        THEN 1 ELSE 0 END)
-      FROM tidemark.tm_db d WHERE d.db=$1::bigint
-      """)
-
-    /// Only the last entry of each key of the batch.
-    static let keys = Statement(
-      """
-      INSERT INTO tidemark.tm_key (db, hash, ident, off, deleted, labels, low, high)
-      SELECT d.db, u.hash, u.ident, d.head - $2::bigint + u.i, u.deleted, u.labels, u.low, u.high
-      FROM tidemark.tm_db d
-      CROSS JOIN unnest($3::bigint[], $4::bigint[], $5::bytea[], $6::boolean[], $7::bytea[],
-        $8::bigint[], $9::bigint[]) u(i, hash, ident, deleted, labels, low, high)
-      WHERE d.db=$1::bigint
-      ON CONFLICT (db, hash, ident) DO UPDATE SET off=excluded.off, deleted=excluded.deleted,
-        labels=excluded.labels, low=excluded.low, high=excluded.high
-      """)
-
-    static let setMark = Statement(
-      """
-      INSERT INTO tidemark.tm_mark (db, replica, number, batch, off, record)
-      SELECT d.db, $2::bytea, $3::bigint, $4::bigint, d.head, $5::bytea
-      FROM tidemark.tm_db d WHERE d.db=$1::bigint
-      ON CONFLICT (db, replica) DO UPDATE SET number=excluded.number, batch=excluded.batch,
-        off=excluded.off, record=excluded.record
-      """)
 
     // MARK: Epochs
 
@@ -150,20 +129,22 @@
     // MARK: Reading
 
     /// Puts and deletes, with the first small values that still count, and the last entry of the
-    /// same key if that is a later one of the range.
+    /// same key if that is a later one of the range: a key is looked up only where another entry
+    /// has superseded this one.
     static let page = Statement(
       """
-      SELECT \(head()), CASE WHEN e.kind=0 AND k.off IS NULL AND e.vlen<=$6::bigint
+      SELECT \(head()), CASE WHEN e.kind=0 AND l.off IS NULL AND e.vlen<=$6::bigint
           AND sum(e.vlen) OVER (ORDER BY e.off) <= $5::bigint THEN e.value END,
         \(head("l"))
       FROM (SELECT * FROM tidemark.tm_entry
         WHERE db=$1::bigint AND off>$2::bigint AND off<=$3::bigint AND kind<2
         ORDER BY off LIMIT $4::bigint) e
-      LEFT JOIN LATERAL (SELECT k.off FROM tidemark.tm_key k WHERE k.db=e.db AND k.hash=e.hash
-        AND k.ident=coalesce(e.ident, e.key) AND k.off>e.off AND k.off<=$3::bigint OFFSET 0) k
+      LEFT JOIN LATERAL (
+        SELECT l.* FROM tidemark.tm_entry n
+        JOIN tidemark.tm_key k ON k.db=n.db AND k.hash=n.hash AND k.ident=coalesce(n.ident, n.key)
+        JOIN tidemark.tm_entry l ON l.db=k.db AND l.off=k.off
+        WHERE n.db=$1::bigint AND n.prev=e.off AND n.prev>0 AND k.off<=$3::bigint OFFSET 0) l
         ON true
-      LEFT JOIN LATERAL (SELECT * FROM tidemark.tm_entry l WHERE l.db=e.db AND l.off=k.off
-        OFFSET 0) l ON true
       ORDER BY e.off
       """)
 
@@ -181,23 +162,29 @@
 
     // MARK: Digests
 
-    static let beginSnapshot = Statement(
-      "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY")
-    static let endSnapshot = Statement("COMMIT")
+    /// Begins to read keys in one snapshot, each page of their table once: in the order of their
+    /// hashes each key would have its page found anew.
+    static let beginScan = [
+      "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY", "SET LOCAL enable_indexscan=off",
+      "SET LOCAL enable_seqscan=off",
+    ].map { Statement($0) }
+    static let endScan = Statement("COMMIT")
     static let headOnly = Statement(
       "SELECT head FROM tidemark.tm_db WHERE db=$1::bigint")
 
-    /// The keys of a part of a digest after one of them, in their order. A long key is not in its
-    /// row, see ``KeyColumns``.
+    /// The keys of a range of hashes, in no order. A long key is not in its row, see
+    /// ``KeyColumns``.
     static let fingerprints = Statement(
       """
-      SELECT k.hash, k.ident, k.low, k.high, k.off, k.labels, CASE WHEN octet_length(k.ident) > 511
-        THEN (SELECT e.key FROM tidemark.tm_entry e WHERE e.db=k.db AND e.off=k.off) END
+      DECLARE keys NO SCROLL CURSOR FOR
+      SELECT CASE WHEN octet_length(k.ident) <= 511 THEN k.ident ELSE (SELECT e.key
+          FROM tidemark.tm_entry e WHERE e.db=k.db AND e.off=k.off) END,
+        k.low, k.high, k.off, k.labels
       FROM tidemark.tm_key k
-      WHERE k.db=$1::bigint AND (k.hash, k.ident) > ($2::bigint, $3::bytea) AND k.hash<=$4::bigint
-        AND NOT k.deleted
-      ORDER BY k.hash, k.ident LIMIT $5::bigint
+      WHERE k.db=$1::bigint AND k.hash>=$2::bigint AND k.hash<=$3::bigint AND NOT k.deleted
       """)
+    static let nextKeys = Statement("FETCH 8192 FROM keys")
+    static let closeKeys = Statement("CLOSE ALL")
 
     // MARK: Leases and policies
 

@@ -170,12 +170,12 @@
           .bigints(heads.map { Int64($0.storedBytes) }), .byteas(heads.map(\.attributes.column)),
           .byteas(heads.map { $0.kind == .put ? values[$0.offset] : nil }))
       ]
-      let head = Parameter.ordered(view.range.head)
       let named = heads.filter { $0.attributes.attachment != nil }
       if !named.isEmpty {
         calls.append(
+          // Offsets count from the head less so many: these are absolute then.
           ContentStatements.addReferences(
-            row, head, .bigints(named.map { Int64(clamping: $0.offset) }),
+            row, .ordered(view.range.head), .bigints(named.map { Int64(clamping: $0.offset) }),
             .byteas(named.map { $0.attributes.attachment?.column })))
       }
       var last: [[UInt8]: Int] = [:]
@@ -188,12 +188,12 @@
           key: head.key.rawSpan, value: value.rawSpan, labels: head.labels,
           attachment: head.attributes.attachment)
       }
-      // The offsets of both statements count from the head less so many: these are absolute then.
       calls.append(
-        Statements.keys(
-          row, head, .bigints(kept.map { offsets[$0] }), .bigints(kept.map { keys[$0].hash }),
-          .byteas(kept.map { keys[$0].ident }), .bools(kept.map { heads[$0].kind == .delete }),
-          .byteas(kept.map { labels[$0] }),
+        Self.keys(
+          row, .bigints(kept.map { offsets[$0] }), .bigints(kept.map { keys[$0].hash }),
+          .byteas(kept.map { keys[$0].ident }),
+          .bigints(kept.map { Int64(clamping: heads[$0].previous) }),
+          .bools(kept.map { heads[$0].kind == .delete }), .byteas(kept.map { labels[$0] }),
           .bigints(prints.map { Int64(truncatingIfNeeded: $0.bits) }),
           .bigints(prints.map { Int64(truncatingIfNeeded: $0.bits >> 64) })))
       let bytes = heads.reduce(0) { $0 + $1.storedBytes }
@@ -266,6 +266,14 @@
         $8::bytea[], $9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[], $13::bigint[],
         $14::bytea[], $15::bytea[])
         u(off, kind, hash, key, ident, labels, replica, seq, wtime, rtime, prev, size, attrs, value)
+      """)
+
+    private static let keys = Statement(
+      """
+      INSERT INTO tidemark.tm_key (db, off, hash, ident, prev, deleted, labels, low, high)
+      SELECT $1::bigint, u.* FROM unnest($2::bigint[], $3::bigint[], $4::bytea[], $5::bigint[],
+        $6::boolean[], $7::bytea[], $8::bigint[], $9::bigint[]) u
+      \(Statements.keyChange)
       """)
 
     private static let content = Statement(

@@ -5,8 +5,9 @@
   /// Creates and migrates the tables of the databases: each release has the migrations from every
   /// earlier version of the schema, and each leaves the tables usable by the release before.
   ///
-  /// Primary keys begin with the database, and there is no other index. Numbers without sign are
-  /// stored as their bits; a hash, which is ordered, has its highest bit flipped.
+  /// Primary keys begin with the database, and the only other index tells a page which of its
+  /// entries others supersede. Numbers without sign are stored as their bits; a hash, which is
+  /// ordered, has its highest bit flipped.
   enum Schema {
     /// The version that this release writes, and the earliest release's that may go on beside it.
     static let version: Int64 = 1
@@ -49,10 +50,12 @@
           attrs bytea NOT NULL, vlen bigint NOT NULL, value bytea, PRIMARY KEY (db, off))
           WITH (autovacuum_vacuum_insert_scale_factor=0.05)
         """,
+        "CREATE INDEX tm_entry_prev ON tidemark.tm_entry (db, prev) WHERE prev > 0",
         """
         CREATE TABLE tidemark.tm_key (
-          db bigint, hash bigint, ident bytea, off bigint NOT NULL, deleted boolean NOT NULL,
-          labels bytea NOT NULL, low bigint NOT NULL, high bigint NOT NULL,
+          db bigint, hash bigint, ident bytea, off bigint NOT NULL, prev bigint NOT NULL,
+          deleted boolean NOT NULL, labels bytea NOT NULL, low bigint NOT NULL,
+          high bigint NOT NULL,
           PRIMARY KEY (db, hash, ident))
           WITH (fillfactor=80, autovacuum_vacuum_scale_factor=0.05)
         """,

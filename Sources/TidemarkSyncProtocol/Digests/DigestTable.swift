@@ -109,9 +109,13 @@ package struct DigestTable: Sendable {
     rows.removeAll { $0.hash > end }
   }
 
-  /// Sorts the rows once all keys are added.
+  /// Sorts the rows once all keys are added: in buckets first, which hashes fill evenly.
   package mutating func finish() {
-    rows.sort { ($0.hash, $0.offset) < ($1.hash, $1.offset) }
+    var buckets = Array(repeating: [Row](), count: rows.count / 256 + 1)
+    for row in rows {
+      buckets[Int(row.hash.multipliedFullWidth(by: UInt64(buckets.count)).high)].append(row)
+    }
+    rows = buckets.flatMap { $0.sorted { ($0.hash, $0.offset) < ($1.hash, $1.offset) } }
   }
 
   /// Whether the table can answer for a part.
