@@ -230,7 +230,8 @@ def _dump(trial, cluster, number):
     # Nobody may find it while it has no tables.
     other.port, port = free_port(), other.port
     other.start()
-    other.load(path)
+    # A dump has no roles.
+    other.load(path, before="CREATE ROLE tidemark_reader; CREATE ROLE tidemark_writer")
     other.stop()
     other.port = port
     other.start()

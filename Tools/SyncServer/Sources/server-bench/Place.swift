@@ -32,10 +32,12 @@ final class ServerProcess {
   let port: Int
   private let process: Process
 
+  /// - Parameter data: the directory of its databases, or the address of a PostgreSQL server.
   init(_ program: String, data: String, _ options: [String]) throws {
     process = Process()
     process.executableURL = URL(fileURLWithPath: program)
-    process.arguments = ["--port", "0", "--data", data, "--rate", "0"] + options
+    let place = data.hasPrefix("/") ? "--data" : "--postgres"
+    process.arguments = ["--port", "0", place, data, "--rate", "0"] + options
     // The environment that `Tools/server` sets.
     process.environment = ProcessInfo.processInfo.environment
       .merging(["MALLOC_ARENA_MAX": "2"]) { old, _ in old }

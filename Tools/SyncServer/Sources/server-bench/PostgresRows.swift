@@ -26,6 +26,7 @@
       say("|---|---|---|")
       if parts.contains("pushes") { try writing(feeds) }
       if parts.contains("reads") { try reading(feeds) }
+      if parts.contains("upkeep") { try upkeep(feeds) }
     }
 
     // MARK: Writing
@@ -66,8 +67,9 @@
     ) throws {
       let changes = (0..<count).map { index in
         let sequence = (number - 1) * UInt64(count) + UInt64(index) + 1
+        let key = "notes/\(replica)/\(sequence % UInt64(max(1, keys)))"
         return PushedChange(
-          sequence: sequence, kind: .put, key: Array("notes/\(replica)/\(sequence)".utf8),
+          sequence: sequence, kind: .put, key: Array(key.utf8),
           content: SyncContent(value: Self.value), commitTime: 1_700_000_000_000 << 16)
       }
       let answer = try handler.push(
@@ -142,6 +144,34 @@
         }
       }
       say("| keys in a cold digest of \(keys) | \(Int(Double(keys) / digest)) | |")
+    }
+
+    // MARK: Upkeep
+
+    /// Rewrites all keys again and again, with the upkeep that servers make.
+    private func upkeep(_ feeds: PostgresFeeds) throws {
+      let name = "\(UUID())"
+      let handler = try feeds.handler(of: name)
+      let writer = ReplicaID.bench(0)
+      _ = try handler.hello(HelloRequest(replica: writer))
+      let batches = UInt64(max(1, keys / 1_000))
+      for round in 0..<10 as Range<UInt64> {
+        for number in 1...batches { try push(handler, writer, round * batches + number, 1_000) }
+        let start = Date()
+        try handler.compact()
+        let time = Date().timeIntervalSince(start)
+        let rows = try Self.output(
+          "psql", url, "-Atc",
+          """
+          SELECT count(*) || ' rows of ' || pg_size_pretty(pg_total_relation_size(
+            'tidemark.tm_entry')) || ' with all databases of the cluster'
+          FROM tidemark.tm_entry JOIN tidemark.tm_name USING (db) WHERE name='\(name)'
+          """)
+        let keys = batches * 1_000
+        say(
+          "| upkeep after \(round + 1) times \(keys) keys, \(Int(time * 1_000)) ms: "
+            + "\(rows.dropLast()) | \(Int(Double(keys) / max(time, 0.001))) | |")
+      }
     }
 
     /// The median of five times, in seconds.

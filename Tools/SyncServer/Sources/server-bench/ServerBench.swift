@@ -18,8 +18,8 @@ struct ServerBench: AsyncParsableCommand {
   var server: String
   @Option(help: "Where databases are made; the directory of a new run goes when it ends.")
   var directory = "/tmp"
-  @Option(help: "The parts to run: pushes, waiting, listeners; over PostgreSQL: pushes, reads.")
-  var only = "pushes,waiting,listeners,reads"
+  @Option(help: "The parts to run: pushes, waiting, listeners; over PostgreSQL also reads, upkeep.")
+  var only = "pushes,waiting,listeners,reads,upkeep"
   @Option(help: "Seconds for each row.")
   var seconds = 3.0
   @Option(help: "Databases with one waiting user each.")
@@ -35,24 +35,22 @@ struct ServerBench: AsyncParsableCommand {
     let parts = Set(only.split(separator: ",").map(String.init))
     let place = try Place(in: directory)
     defer { place.remove() }
+    let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
     if let postgres {
       #if PostgreSQL
-        return try PostgresRows(place: place, url: postgres, seconds: seconds, keys: keys)
-          .run(parts)
+        try PostgresRows(place: place, url: postgres, seconds: seconds, keys: keys).run(parts)
       #else
         throw BenchError("this build has no PostgreSQL; say --traits PostgreSQL to the compiler")
       #endif
-    }
-    let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
-    if parts.contains("pushes") {
+    } else if parts.contains("pushes") {
       try await PushRows(place: place, program: server, group: group, seconds: seconds).run()
     }
     if parts.contains("waiting") {
-      try await WaitingRows(place: place, program: server, group: group)
+      try await WaitingRows(place: place, program: server, group: group, postgres: postgres)
         .manyDatabases(count: waiting)
     }
     if parts.contains("listeners") {
-      let rows = WaitingRows(place: place, program: server, group: group)
+      let rows = WaitingRows(place: place, program: server, group: group, postgres: postgres)
       for changes in [1, 256] {
         try await rows.oneDatabase(listeners: listeners, changes: changes)
       }

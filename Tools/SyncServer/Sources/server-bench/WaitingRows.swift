@@ -9,12 +9,14 @@ struct WaitingRows {
   let place: Place
   let program: String
   let group: any EventLoopGroup
+  /// The address of a PostgreSQL server that has the databases; nil for a directory.
+  var postgres: String?
 
   private func server(for callers: Int) throws -> ServerProcess {
     _ = ProcessLimits.raiseOpenFiles()
     let room = String(callers + 64)
     return try ServerProcess(
-      program, data: try place.make("waiting"),
+      program, data: try postgres ?? place.make("waiting"),
       [
         "--max-connections", room, "--max-connections-per-address", room, "--max-waiting", room,
         "--max-waiting-per-caller", room, "--max-new-databases", "0", "--max-databases", room,
