@@ -85,7 +85,8 @@
         .bigints(kept.map { Int64(clamping: entries[$0].known) }),
         .bools(kept.map { kinds[$0] == 1 }), .byteas(kept.map { labels[$0] }),
         .bigints(prints.map { Int64(truncatingIfNeeded: $0.bits) }),
-        .bigints(prints.map { Int64(truncatingIfNeeded: $0.bits >> 64) }))
+        .bigints(prints.map { Int64(truncatingIfNeeded: $0.bits >> 64) }),
+        .ordered(view.range.truncatedThrough))
       let named = entries.indices.filter {
         entries[$0].entry.kind != .loses && changes[$0].content.attachment != nil
       }

@@ -121,8 +121,9 @@
         let key = try row.bytes()
         let print = ContentFingerprint(bits: try row.bits128())
         let offset = try row.ordered()
-        guard wants(key, try LabelColumn.decode(try row.bytes())) else { continue }
         let hash = ContentFingerprint.keyHash(key.rawSpan)
+        let labels = try LabelColumn.decode(try row.bytes())
+        guard table.covers(hash: hash), wants(key, labels) else { continue }
         table.add(DigestTable.Row(hash: hash, fingerprint: print, offset: offset))
       }
     }

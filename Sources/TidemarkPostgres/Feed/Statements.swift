@@ -19,15 +19,17 @@
 
     // MARK: Looking
 
-    /// OFFSET 0 keeps the planner from joining in another order: by its statistics a database that
-    /// has just grown has few rows, so it would compare each asked key with all of them.
+    /// A statement that looks up many rows has a subselect with OFFSET 0 for each table: so the
+    /// planner uses the whole of an index. Left to join as it likes, by statistics from when a
+    /// database was small it would compare each asked row with all rows of the database.
     static let states = Statement(
       """
-      SELECT q.i, s.* FROM unnest($2::bigint[], $3::bigint[], $4::bytea[]) q(i, hash, ident)
-      CROSS JOIN LATERAL (
-        SELECT k.low, k.high, \(head()) FROM tidemark.tm_key k
-        JOIN tidemark.tm_entry e ON e.db=k.db AND e.off=k.off
-        WHERE k.db=$1::bigint AND k.hash=q.hash AND k.ident=q.ident OFFSET 0) s
+      SELECT q.i, k.low, k.high, e.*
+      FROM unnest($2::bigint[], $3::bigint[], $4::bytea[]) q(i, hash, ident)
+      CROSS JOIN LATERAL (SELECT k.off, k.low, k.high FROM tidemark.tm_key k
+        WHERE k.db=$1::bigint AND k.hash=q.hash AND k.ident=q.ident OFFSET 0) k
+      CROSS JOIN LATERAL (SELECT \(head()) FROM tidemark.tm_entry e
+        WHERE e.db=$1::bigint AND e.off=k.off OFFSET 0) e
       """)
 
     /// The database with the mark and the lease of a replica, where one asks. Comes last, so that
@@ -55,7 +57,8 @@
     // MARK: Appending
 
     /// Appends a batch, or divides by zero where something differs from what it was judged by:
-    /// primary, epoch, policies, room for puts, the last entry of a key, the replica's mark.
+    /// primary, epoch, policies, deletes that are kept, room for puts, the last entry of a key, the
+    /// replica's mark.
     ///
     /// `d` takes the row's lock, so that appends come one after the other, and assigns offsets:
     /// they become visible in their order. All else is compared and changed row by row as it is
@@ -70,7 +73,7 @@
           last_time = greatest(last_time + 1, \(milliseconds) * 65536),
           bytes = bytes + $3::bigint, garbage = garbage + $4::bigint
         WHERE db=$1::bigint AND epoch=$6::bigint AND incarnation=\(incarnation)
-          AND policies=$7::bigint AND state=0
+          AND policies=$7::bigint AND truncated=$34::bigint AND state=0
           AND (quota=0 OR $8::bigint=0 OR bytes + $8::bigint <= quota)
         RETURNING db, head, last_time),
       e AS (
@@ -139,25 +142,28 @@
       FROM (SELECT * FROM tidemark.tm_entry
         WHERE db=$1::bigint AND off>$2::bigint AND off<=$3::bigint AND kind<2
         ORDER BY off LIMIT $4::bigint) e
-      LEFT JOIN LATERAL (
-        SELECT l.* FROM tidemark.tm_entry n
-        JOIN tidemark.tm_key k ON k.db=n.db AND k.hash=n.hash AND k.ident=coalesce(n.ident, n.key)
-        JOIN tidemark.tm_entry l ON l.db=k.db AND l.off=k.off
-        WHERE n.db=$1::bigint AND n.prev=e.off AND n.prev>0 AND k.off<=$3::bigint OFFSET 0) l
+      LEFT JOIN LATERAL (SELECT n.hash, coalesce(n.ident, n.key) AS ident
+        FROM tidemark.tm_entry n WHERE n.db=$1::bigint AND n.prev=e.off AND n.prev>0 OFFSET 0) n
         ON true
+      LEFT JOIN LATERAL (SELECT k.off FROM tidemark.tm_key k WHERE k.db=$1::bigint
+        AND k.hash=n.hash AND k.ident=n.ident AND k.off<=$3::bigint OFFSET 0) k ON true
+      LEFT JOIN LATERAL (SELECT * FROM tidemark.tm_entry l WHERE l.db=$1::bigint AND l.off=k.off
+        OFFSET 0) l ON true
       ORDER BY e.off
       """)
 
     static let heads = Statement(
       """
-      SELECT \(head()) FROM tidemark.tm_entry e
-      WHERE e.db=$1::bigint AND e.off=ANY($2::bigint[]) AND e.kind<2
+      SELECT e.* FROM unnest($2::bigint[]) q(off)
+      CROSS JOIN LATERAL (SELECT \(head()) FROM tidemark.tm_entry e
+        WHERE e.db=$1::bigint AND e.off=q.off AND e.kind<2 OFFSET 0) e
       """)
 
     static let values = Statement(
       """
-      SELECT e.off, e.value FROM tidemark.tm_entry e
-      WHERE e.db=$1::bigint AND e.off=ANY($2::bigint[]) AND e.kind=0
+      SELECT e.off, e.value FROM unnest($2::bigint[]) q(off)
+      CROSS JOIN LATERAL (SELECT e.off, e.value FROM tidemark.tm_entry e
+        WHERE e.db=$1::bigint AND e.off=q.off AND e.kind=0 OFFSET 0) e
       """)
 
     // MARK: Digests
@@ -276,10 +282,14 @@
         FROM d CROSS JOIN tidemark.tm_entry n
         WHERE n.db=$1::bigint AND n.off>d.start AND n.off<=d.stop),
       gone AS (
-        DELETE FROM tidemark.tm_entry e USING old WHERE e.db=$1::bigint AND e.off=old.off
+        DELETE FROM tidemark.tm_entry e WHERE e.ctid = ANY(ARRAY(
+          SELECT l.ctid FROM old CROSS JOIN LATERAL (SELECT l.ctid FROM tidemark.tm_entry l
+            WHERE l.db=$1::bigint AND l.off=old.off OFFSET 0) l))
         RETURNING e.off, e.size),
       refs AS (
-        DELETE FROM tidemark.tm_ref r USING gone WHERE r.db=$1::bigint AND r.off=gone.off)
+        DELETE FROM tidemark.tm_ref r WHERE r.ctid = ANY(ARRAY(
+          SELECT l.ctid FROM gone CROSS JOIN LATERAL (SELECT l.ctid FROM tidemark.tm_ref l
+            WHERE l.db=$1::bigint AND l.off=gone.off OFFSET 0) l)))
       UPDATE tidemark.tm_db SET history_from=d.stop, bytes=bytes-g.size,
         garbage=greatest(garbage-g.size, 0)
       FROM d CROSS JOIN (SELECT coalesce(sum(size), 0)::bigint size, count(*) n FROM gone) g
@@ -298,16 +308,15 @@
               WHERE m.db=l.db AND m.replica=l.replica)))) AS stop
         FROM tidemark.tm_db t WHERE t.db=$1::bigint),
       old AS (
-        SELECT e.off, e.hash, k.ident, e.size
+        SELECT e.off, e.size, e.ctid AS entry, k.ctid AS key
         FROM d CROSS JOIN tidemark.tm_entry e
-        JOIN tidemark.tm_key k ON k.db=e.db AND k.hash=e.hash
-          AND k.ident=coalesce(e.ident, e.key) AND k.off=e.off
+        CROSS JOIN LATERAL (SELECT k.ctid FROM tidemark.tm_key k WHERE k.db=$1::bigint
+          AND k.hash=e.hash AND k.ident=coalesce(e.ident, e.key) AND k.off=e.off OFFSET 0) k
         WHERE e.db=$1::bigint AND e.off>d.start AND e.off<=d.stop AND e.kind=1),
       keys AS (
-        DELETE FROM tidemark.tm_key k USING old
-        WHERE k.db=$1::bigint AND k.hash=old.hash AND k.ident=old.ident),
+        DELETE FROM tidemark.tm_key k WHERE k.ctid = ANY(ARRAY(SELECT key FROM old))),
       gone AS (
-        DELETE FROM tidemark.tm_entry e USING old WHERE e.db=$1::bigint AND e.off=old.off)
+        DELETE FROM tidemark.tm_entry e WHERE e.ctid = ANY(ARRAY(SELECT entry FROM old)))
       UPDATE tidemark.tm_db SET deletes_through=greatest(d.stop, d.start),
         truncated=greatest(truncated, g.last), bytes=bytes-g.size
       FROM d CROSS JOIN (SELECT coalesce(sum(size), 0)::bigint size,

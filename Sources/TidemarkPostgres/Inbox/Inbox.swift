@@ -199,7 +199,10 @@
     private static let settle = Statement(
       """
       WITH gone AS (
-        DELETE FROM tidemark.tm_inbox WHERE database=$1::text AND id=ANY($2::bigint[])
+        DELETE FROM tidemark.tm_inbox WHERE ctid = ANY(ARRAY(
+          SELECT i.ctid FROM unnest($2::bigint[]) q(id)
+          CROSS JOIN LATERAL (SELECT i.ctid FROM tidemark.tm_inbox i
+            WHERE i.database=$1::text AND i.id=q.id OFFSET 0) i))
         RETURNING id, request),
       results AS (
         INSERT INTO tidemark.tm_result (database, request, outcome, position, at)

@@ -238,8 +238,9 @@
       WITH u AS (
         UPDATE tidemark.tm_db SET upkeep_until=\(Statements.milliseconds) + 600000,
           bytes=bytes + $2::bigint, last_time=greatest(last_time, $4::bigint),
-          garbage=garbage + coalesce((SELECT sum(e.size) FROM tidemark.tm_entry e
-            WHERE e.db=$1::bigint AND e.off=ANY($3::bigint[])), 0)::bigint
+          garbage=garbage + coalesce((SELECT sum(e.size) FROM unnest($3::bigint[]) q(off)
+            CROSS JOIN LATERAL (SELECT e.size FROM tidemark.tm_entry e
+              WHERE e.db=$1::bigint AND e.off=q.off OFFSET 0) e), 0)::bigint
         WHERE db=$1::bigint AND state=3 RETURNING 1)
       SELECT 1 / count(*) FROM u
       """)

@@ -3,9 +3,9 @@
   import Testing
   import Tidemark
   import TidemarkEngine
-  import TidemarkPostgres
   import TidemarkTestKit
 
+  @testable import TidemarkPostgres
   @testable import TidemarkSyncProtocol
   @testable import TidemarkSyncServer
 
@@ -29,6 +29,36 @@
       let page = try handler.pull(PullRequest(replica: Device(9).id, after: .beginning))
       return page.entries.map {
         String(decoding: $0.key, as: UTF8.self) + ($0.kind == .put ? "" : " deleted")
+      }
+    }
+
+    @Test("no statement reads all rows of a database to find some of them")
+    func plans() throws {
+      let statements = [
+        Statements.states, Statements.append, Statements.page, Statements.heads,
+        Statements.values, Statements.dropSuperseded, Statements.dropDeletes,
+        ContentStatements.addReferences,
+      ]
+      let connection = try Connection(
+        PostgresSettings(url: try PostgresTrial.settings().directURL ?? PostgresTrial.url ?? ""))
+      for statement in statements {
+        let last = statement.text.matches(of: /\$([0-9]+)/).compactMap { Int($0.output.1) }.max()
+        let nulls = Array(repeating: "NULL", count: last ?? 0).joined(separator: ", ")
+        let rows = try connection.read([
+          Statement("PREPARE looked_at AS \(statement.text)")(),
+          Statement("EXPLAIN (COSTS off) EXECUTE looked_at(\(nulls))")(),
+          Statement("DEALLOCATE looked_at")(),
+        ])
+        var scanned = ""
+        for var row in rows[1].all {
+          let line = try row.text().trimmingPrefix { $0 == " " }
+          if line.contains(" on tm_") { scanned = String(line) }
+          let isLarge = ["tm_entry", "tm_key", "tm_ref"].contains { scanned.contains($0) }
+          let isWhole =
+            isLarge && line.hasPrefix("Index Cond: (db = $1)")
+            || line.hasPrefix("->  Seq Scan on tm_") || line.hasPrefix("Join Filter")
+          #expect(!isWhole, "\(scanned) \(line) in \(statement.text.prefix(60))")
+        }
       }
     }
 
