@@ -39,8 +39,10 @@
         Statements.values, Statements.dropSuperseded, Statements.dropDeletes,
         ContentStatements.addReferences,
       ]
-      let connection = try Connection(
-        PostgresSettings(url: try PostgresTrial.settings().directURL ?? PostgresTrial.url ?? ""))
+      let settings = try PostgresTrial.settings()
+      // Behind a pooler the role says how statements are planned.
+      if settings.isPooled { return }
+      let connection = try Connection(settings)
       for statement in statements {
         let last = statement.text.matches(of: /\$([0-9]+)/).compactMap { Int($0.output.1) }.max()
         let nulls = Array(repeating: "NULL", count: last ?? 0).joined(separator: ", ")
