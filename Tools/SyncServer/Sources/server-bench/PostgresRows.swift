@@ -67,10 +67,12 @@
     ) throws {
       let changes = (0..<count).map { index in
         let sequence = (number - 1) * UInt64(count) + UInt64(index) + 1
-        let key = "notes/\(replica)/\(sequence % UInt64(max(1, keys)))"
+        let round = UInt64(max(1, keys / 1_000)) * 1_000
         return PushedChange(
-          sequence: sequence, kind: .put, key: Array(key.utf8),
-          content: SyncContent(value: Self.value), commitTime: 1_700_000_000_000 << 16)
+          sequence: sequence, kind: .put, key: Array("notes/\(replica)/\(sequence % round)".utf8),
+          content: SyncContent(value: Array("\(sequence) ".utf8) + Self.value),
+          base: sequence > round ? .operation(sequence: sequence - round) : .absent,
+          commitTime: 1_700_000_000_000 << 16)
       }
       let answer = try handler.push(
         PushRequest(

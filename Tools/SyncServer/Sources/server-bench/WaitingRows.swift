@@ -154,8 +154,8 @@ final class Listener: Sendable {
   /// Says hello and sends a long poll.
   func wait() async throws {
     let hello = WireMessage.helloRequest(HelloRequest(replica: replica))
-    guard case .helloAnswer(let answer) = try await connection.answer(hello, of: database, channel)
-    else { throw BenchError("no hello") }
+    let message = try await connection.answer(hello, of: database, channel)
+    guard case .helloAnswer(let answer) = message else { throw BenchError("no hello: \(message)") }
     let pull = WireMessage.pullRequest(
       PullRequest(
         replica: replica, after: answer.range.headPosition, waitMilliseconds: 600_000))
