@@ -72,8 +72,8 @@ struct SearchTests {
   @Test("a lane that is full refuses, and the others take jobs still")
   func fullLane() async throws {
     let pool = WorkPool(threads: 2, perKey: 2, queued: 16)
-    // One has a thread, sixteen wait.
-    _ = try await hold(pool, Array(repeating: .pulls, count: 30), running: 1, refused: 13)
+    // One has a thread, thirteen wait: a quarter of the eighteen places is kept for calls.
+    _ = try await hold(pool, Array(repeating: .pulls, count: 30), running: 1, refused: 16)
   }
 
   @Test("a charge beyond what there was has to be waited for")

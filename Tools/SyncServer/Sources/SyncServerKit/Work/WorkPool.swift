@@ -123,7 +123,8 @@ final class WorkPool: Sendable {
 
   private func start(_ key: String, _ lane: Lane, _ job: @escaping Job) -> Bool {
     let mayStart: Bool? = state.withLock { state in
-      guard state.count < most else { return nil }
+      // Long polls may wake by the thousand, and come again when they are refused.
+      guard state.count < (lane == .calls ? most : most - most / 4) else { return nil }
       var row = state.rows[key] ?? Row()
       let mayStart = row.mayStart(lane, perKey)
       if mayStart {
