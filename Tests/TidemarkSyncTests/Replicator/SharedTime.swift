@@ -44,18 +44,11 @@ final class SharedTime: Sendable {
   }
 
   /// Waits until so many sleep.
-  func waitForSleepers(_ count: Int) async {
-    while !Task.isCancelled {
-      let seen = slept.count
-      if state.withLock({ $0.sleepers.count }) >= count { return }
-      await slept.wait(beyond: seen)
-    }
-  }
+  func waitForSleepers(_ count: Int) async { await onceSleeping(count) { _ in } }
 
   /// Moves on to the end of the shortest sleep, once so many sleep.
   func step(sleepers count: Int) async {
-    await waitForSleepers(count)
-    let due = state.withLock { state -> [Sleeper] in
+    let due = await onceSleeping(count) { state -> [Sleeper] in
       guard let end = state.sleepers.values.map(\.end).min() else { return [] }
       let now = clock.monotonicNanoseconds()
       clock.advance(by: .nanoseconds(Int64(clamping: end - min(end, now))))
@@ -63,7 +56,20 @@ final class SharedTime: Sendable {
       for id in due.keys { state.sleepers[id] = nil }
       return Array(due.values)
     }
-    for sleeper in due { sleeper.continuation.resume() }
+    for sleeper in due ?? [] { sleeper.continuation.resume() }
+  }
+
+  /// Calls `body` once so many sleep, before any of them can be woken by a write.
+  /// - Returns: nil where the task was cancelled before.
+  @discardableResult
+  private func onceSleeping<R>(_ count: Int, _ body: (inout State) -> R) async -> R? {
+    while !Task.isCancelled {
+      let seen = slept.count
+      let result = state.withLock { $0.sleepers.count >= count ? body(&$0) : nil }
+      if let result { return result }
+      await slept.wait(beyond: seen)
+    }
+    return nil
   }
 
   /// A store of its own random numbers.
