@@ -19,9 +19,9 @@
 
     // MARK: Looking
 
-    /// A statement that looks up many rows has a subselect with OFFSET 0 for each table: so the
-    /// planner uses the whole of an index. Left to join as it likes, by statistics from when a
-    /// database was small it would compare each asked row with all rows of the database.
+    /// The planner does not join across a subselect with `OFFSET 0`, so each lookup uses all
+    /// columns of its index. Without it a plan that was made while a database was small compares
+    /// each asked row with all rows of the database.
     static let states = Statement(
       """
       SELECT q.i, k.low, k.high, e.*
@@ -65,7 +65,7 @@
     /// then, not as the statement found it when it began: by `ON CONFLICT`.
     ///
     /// `i` counts from 1; `after` is the index of the entry of the batch that had the key before.
-    /// Only the last entry of each key of the batch changes the key's row.
+    /// A key's row in `tm_key` refers to the last entry that the batch has for the key.
     static let append = Statement(
       """
       WITH d AS (
@@ -168,8 +168,9 @@
 
     // MARK: Digests
 
-    /// Begins to read keys in one snapshot, each page of their table once: in the order of their
-    /// hashes each key would have its page found anew.
+    /// Begins a scan of `tm_key` in one snapshot. Without index scans PostgreSQL makes a bitmap
+    /// scan, which reads each page of the table once; in the order of hashes every key would read
+    /// a page at random.
     static let beginScan = [
       "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY", "SET LOCAL enable_indexscan=off",
       "SET LOCAL enable_seqscan=off",
@@ -279,8 +280,8 @@
         FROM tidemark.tm_db t WHERE t.db=$1::bigint),
       old AS (
         SELECT CASE WHEN n.kind=2 THEN n.off ELSE n.prev END AS off
-        FROM d CROSS JOIN tidemark.tm_entry n
-        WHERE n.db=$1::bigint AND n.off>d.start AND n.off<=d.stop),
+        FROM d CROSS JOIN LATERAL (SELECT n.kind, n.off, n.prev FROM tidemark.tm_entry n
+          WHERE n.db=$1::bigint AND n.off>d.start AND n.off<=d.stop OFFSET 0) n),
       gone AS (
         DELETE FROM tidemark.tm_entry e WHERE e.ctid = ANY(ARRAY(
           SELECT l.ctid FROM old CROSS JOIN LATERAL (SELECT l.ctid FROM tidemark.tm_entry l
@@ -309,10 +310,10 @@
         FROM tidemark.tm_db t WHERE t.db=$1::bigint),
       old AS (
         SELECT e.off, e.size, e.ctid AS entry, k.ctid AS key
-        FROM d CROSS JOIN tidemark.tm_entry e
+        FROM d CROSS JOIN LATERAL (SELECT e.*, e.ctid FROM tidemark.tm_entry e
+          WHERE e.db=$1::bigint AND e.off>d.start AND e.off<=d.stop AND e.kind=1 OFFSET 0) e
         CROSS JOIN LATERAL (SELECT k.ctid FROM tidemark.tm_key k WHERE k.db=$1::bigint
-          AND k.hash=e.hash AND k.ident=coalesce(e.ident, e.key) AND k.off=e.off OFFSET 0) k
-        WHERE e.db=$1::bigint AND e.off>d.start AND e.off<=d.stop AND e.kind=1),
+          AND k.hash=e.hash AND k.ident=coalesce(e.ident, e.key) AND k.off=e.off OFFSET 0) k),
       keys AS (
         DELETE FROM tidemark.tm_key k WHERE k.ctid = ANY(ARRAY(SELECT key FROM old))),
       gone AS (

@@ -9,9 +9,9 @@
   @testable import TidemarkSyncProtocol
   @testable import TidemarkSyncServer
 
-  /// Each test has a database of its own; two servers take what is in the inbox. One after the
-  /// other: a test that makes a trigger waits for the open transaction of another one, and what
-  /// that one waits for would queue behind the trigger.
+  /// Each test has a database of its own, and two servers take the rows of the inbox. Tests run
+  /// serially: CREATE TRIGGER in one waits for the transaction that another one keeps open, and
+  /// behind its lock no server could take the rows which that one waits for.
   @Suite(
     "SQL for a back end", .enabled(if: PostgresTrial.url != nil), .serialized,
     .timeLimit(.minutes(20)))

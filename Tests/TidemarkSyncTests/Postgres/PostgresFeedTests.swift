@@ -37,7 +37,7 @@
       let statements = [
         Statements.states, Statements.append, Statements.page, Statements.heads,
         Statements.values, Statements.dropSuperseded, Statements.dropDeletes,
-        ContentStatements.addReferences,
+        ContentStatements.addReferences, Inbox.settle,
       ]
       let settings = try PostgresTrial.settings()
       // Behind a pooler the role says how statements are planned.
@@ -55,9 +55,11 @@
         for var row in rows[1].all {
           let line = try row.text().trimmingPrefix { $0 == " " }
           if line.contains(" on tm_") { scanned = String(line) }
-          let isLarge = ["tm_entry", "tm_key", "tm_ref"].contains { scanned.contains($0) }
+          let isLarge = ["tm_entry", "tm_key", "tm_ref", "tm_inbox"].contains {
+            scanned.contains($0)
+          }
           let isWhole =
-            isLarge && line.hasPrefix("Index Cond: (db = $1)")
+            isLarge && line.contains(/^Index Cond: \(\w+ = \$1\)/)
             || line.hasPrefix("->  Seq Scan on tm_") || line.hasPrefix("Join Filter")
           #expect(!isWhole, "\(scanned) \(line) in \(statement.text.prefix(60))")
         }
