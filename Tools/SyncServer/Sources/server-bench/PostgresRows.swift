@@ -16,10 +16,29 @@
     private static let databases = 16
     private static let value = [UInt8](repeating: 0x76, count: 200)
 
-    func run(_ parts: Set<String>) throws {
+    private var settings: PostgresSettings {
       var settings = PostgresSettings(url: url)
       settings.connections = 32
+      return settings
+    }
+
+    /// - Throws: where there are tables, as nobody's databases may be in what is dropped later.
+    func makeTables() throws {
+      let schema = "SELECT count(*) FROM pg_namespace WHERE nspname='tidemark'"
+      guard try Self.output("psql", url, "-Atc", schema) == "0\n" else {
+        throw BenchError("there are tables of Tidemark: give the address of another database")
+      }
       try PostgresFeeds.applySchema(settings)
+    }
+
+    func dropTables() {
+      do {
+        let drop = "SET client_min_messages=warning; DROP SCHEMA tidemark CASCADE"
+        _ = try Self.output("psql", url, "-qc", drop)
+      } catch { say("the schema tidemark is left: \(error)") }
+    }
+
+    func run(_ parts: Set<String>) throws {
       let feeds = try PostgresFeeds(settings)
       defer { feeds.close() }
       say("| Over PostgreSQL | a second | of pgbench's upserts |")
@@ -85,18 +104,17 @@
       let script = "\(directory)/upsert.sql"
       try """
       \\set id random(1, 1000)
-      INSERT INTO tidemark_bench (id, value) VALUES (:id, repeat('v', 200))
+      INSERT INTO tidemark.bench (id, value) VALUES (:id, repeat('v', 200))
         ON CONFLICT (id) DO UPDATE SET value=excluded.value;
       """.write(toFile: script, atomically: true, encoding: .utf8)
       _ = try Self.output(
         "psql", url, "-qc",
-        "CREATE TABLE IF NOT EXISTS tidemark_bench (id int PRIMARY KEY, value text)"
-          + " WITH (fillfactor=50)")
+        "CREATE TABLE tidemark.bench (id int PRIMARY KEY, value text) WITH (fillfactor=50)")
       // By count, not by time: its alarm is blocked in a process that Foundation has started.
       let text = try Self.output(
         "pgbench", "-n", "-M", "prepared", "-c", "\(clients)", "-j", "\(min(clients, 2))", "-t",
         "\(max(1, Int(seconds * 4_000)) / clients)", "-f", script, url)
-      _ = try Self.output("psql", url, "-qc", "DROP TABLE tidemark_bench")
+      _ = try Self.output("psql", url, "-qc", "DROP TABLE tidemark.bench")
       let rate = text.split(separator: "\n").first { $0.hasPrefix("tps = ") }
       guard let rate, let number = Double(rate.split(separator: " ")[2]) else {
         throw BenchError("pgbench printed no rate: \(text)")
@@ -138,7 +156,7 @@
       }
       say("| entries in pages of 1000 | \(Int(Double(min(keys, 100_000)) / pages)) | |")
       let digest = try median {
-        // A handler of its own knows no digest yet.
+        // A new handler has no cached digest.
         let cold = try feeds.handler(of: name)
         let answer = try cold.digest(DigestRequest(replica: .bench(1)))
         guard answer.parts.first?.total.keys == UInt64(keys) else {
@@ -165,14 +183,14 @@
         let rows = try Self.output(
           "psql", url, "-Atc",
           """
-          SELECT count(*) || ' rows of ' || pg_size_pretty(pg_total_relation_size(
-            'tidemark.tm_entry')) || ' with all databases of the cluster'
+          SELECT count(*) || ' rows, tables of ' || pg_size_pretty(pg_total_relation_size(
+            'tidemark.tm_entry') + pg_total_relation_size('tidemark.tm_key'))
           FROM tidemark.tm_entry JOIN tidemark.tm_name USING (db) WHERE name='\(name)'
           """)
         let keys = batches * 1_000
         say(
-          "| upkeep after \(round + 1) times \(keys) keys, \(Int(time * 1_000)) ms: "
-            + "\(rows.dropLast()) | \(Int(Double(keys) / max(time, 0.001))) | |")
+          "| upkeep after writing \(keys) keys \(round + 1) times: \(rows.dropLast()) | "
+            + "\(Int(Double(keys) / max(time, 0.001))) | |")
       }
     }
 

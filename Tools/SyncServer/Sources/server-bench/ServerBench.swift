@@ -26,7 +26,7 @@ struct ServerBench: AsyncParsableCommand {
   var waiting = 10_000
   @Option(help: "Listeners of one database.")
   var listeners = 5_000
-  @Option(help: "A PostgreSQL server to measure, by an address such as postgresql://….")
+  @Option(help: "The address (postgresql://…) of a database without tables of Tidemark.")
   var postgres: String?
   @Option(help: "Keys of the database that is read there.")
   var keys = 100_000
@@ -36,15 +36,26 @@ struct ServerBench: AsyncParsableCommand {
     let place = try Place(in: directory)
     defer { place.remove() }
     let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
-    if let postgres {
-      #if PostgreSQL
-        try PostgresRows(place: place, url: postgres, seconds: seconds, keys: keys).run(parts)
-      #else
-        throw BenchError("this build has no PostgreSQL; say --traits PostgreSQL to the compiler")
-      #endif
-    } else if parts.contains("pushes") {
-      try await PushRows(place: place, program: server, group: group, seconds: seconds).run()
+    guard let postgres else {
+      if parts.contains("pushes") {
+        try await PushRows(place: place, program: server, group: group, seconds: seconds).run()
+      }
+      return try await wait(parts, place, group)
     }
+    #if PostgreSQL
+      let rows = PostgresRows(place: place, url: postgres, seconds: seconds, keys: keys)
+      try rows.makeTables()
+      defer { rows.dropTables() }
+      try rows.run(parts)
+      try await wait(parts, place, group)
+    #else
+      throw BenchError("this build has no PostgreSQL; say --traits PostgreSQL to the compiler")
+    #endif
+  }
+
+  private func wait(
+    _ parts: Set<String>, _ place: Place, _ group: MultiThreadedEventLoopGroup
+  ) async throws {
     if parts.contains("waiting") {
       try await WaitingRows(place: place, program: server, group: group, postgres: postgres)
         .manyDatabases(count: waiting)
