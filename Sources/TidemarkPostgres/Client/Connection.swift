@@ -37,7 +37,9 @@
         options.append(
           (
             "options",
-            // Every statement finds its rows by an index, however few databases there are.
+            // Generic plans, since planning the lookup of a push's keys takes longer than running
+            // it. No sequential scans: where one database has most of a table's rows, a plan for
+            // the average database reads the whole table.
             "-c plan_cache_mode=force_generic_plan -c enable_seqscan=off -c jit=off"
               + " -c statement_timeout=8000 -c lock_timeout=3000"
               + " -c idle_in_transaction_session_timeout=5000 -c tcp_keepalives_idle=5"
@@ -118,7 +120,8 @@
         return Array(results.dropFirst().dropLast())
       } catch {
         var error = error
-        // A failed statement skips all behind it, the commit, too.
+        // After a failed statement PostgreSQL skips the rest of the pipeline, COMMIT too, and the
+        // transaction is still open.
         if isUsable, !isIdle { _ = try read([Self.rollback()]) }
         error.mayBeCommitted = !isUsable
         throw error
@@ -135,7 +138,7 @@
       case rows
     }
 
-    /// Answers that are still to come.
+    /// Statements that were sent, and whose results have not been received.
     struct Pending {
       fileprivate var expected: [Expected] = []
       fileprivate let end: ContinuousClock.Instant

@@ -15,7 +15,8 @@
     /// engine reports alike.
     var isGuard: Bool { state == "22012" }
 
-    /// The error to throw in place of one that is made of SQLSTATE and message.
+    /// An error of Tidemark's own, which is thrown as it is; nil where SQLSTATE and message of
+    /// PostgreSQL say what failed.
     private var whole: TidemarkError?
 
     init(state: String = "", message: String) {
@@ -27,7 +28,7 @@
       (state, message, whole) = ("own", error.message, error)
     }
 
-    /// Runs what may throw such an error.
+    /// Runs what throws errors of Tidemark's own, within a transaction that they end.
     static func own<R>(_ body: () throws(TidemarkError) -> R) throws(Failure) -> R {
       do throws(TidemarkError) { return try body() } catch { throw Failure(error) }
     }

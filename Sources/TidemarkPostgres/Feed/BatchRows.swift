@@ -56,8 +56,10 @@
       }
     }
 
-    /// The statement that appends the batch, and the one that notes which contents it names.
-    func calls(_ database: Parameter, after view: FeedView) throws(TidemarkError) -> [Call] {
+    /// The statements of an append: one for the batch, and one that adds references to the
+    /// attachments that its entries name, if any.
+    /// - Parameter record: the replica's mark after the batch.
+    func calls(_ database: Parameter, after view: FeedView, _ record: [UInt8]) -> [Call] {
       let count = Parameter.bigint(Int64(batch.entries.count + 1))
       let changes = entries.map { batch.request.changes[$0.entry.change] }
       let labels = entries.map { LabelColumn.encode(batch.labelSets[$0.entry.change]) }
@@ -70,7 +72,7 @@
         database, count, .bigint(added), .bigint(superseded),
         .bytea(batch.request.replica.bytes), .bits(view.epoch), .ordered(view.policies.revision),
         .bigint(puts), .bits(batch.request.number), .bits(batch.request.batchID.bits),
-        .bytea(try batch.markRecord()), .ordered(view.mark.position.offset),
+        .bytea(record), .ordered(view.mark.position.offset),
         .bigints(entries.indices.map { Int64($0 + 1) }), .bigints(kinds),
         .bigints(entries.map(\.key.hash)), .byteas(changes.map(\.key)),
         .byteas(entries.map(\.key.longIdent)), .byteas(labels),

@@ -117,6 +117,7 @@
         historyFrom: historyFrom, now: now, policies: table)
       (view.incarnation, view.room) = (incarnation, room)
       view.isReadOnly = state == DatabaseState.readOnly.rawValue
+      news.noteFirst(Position(epoch: epoch, offset: head), of: database)
       if row.isNull {
         row.skip()
         row.skip()
@@ -178,7 +179,8 @@
     func append(
       _ batch: JudgedBatch, after view: FeedView, adding others: [Call]
     ) throws(TidemarkError) -> FeedMark? {
-      let calls = try BatchRows(batch, after: view).calls(row, after: view) + others
+      let record = try batch.markRecord()
+      let calls = try BatchRows(batch, after: view).calls(row, after: view, record) + others
       let results: [Rows]?
       do throws(TidemarkError) { results = try pool.write(calls, guarded: true) } catch {
         guard error.code == .unknownOutcome else { throw error }
@@ -188,9 +190,9 @@
         try beginEpochIfDue()
         return nil
       }
-      if batch.hasNews { news.noteAppend(to: database) }
-      return try FeedMark(
-        batch.markRecord(), at: Position(epoch: view.epoch, offset: try head.ordered()))
+      let mark = try FeedMark(record, at: Position(epoch: view.epoch, offset: head.ordered()))
+      if batch.hasNews { news.noteAppend(to: database, at: mark.position) }
+      return mark
     }
 
     /// Finds out on another connection whether a batch was appended, by its replica's mark.
@@ -200,7 +202,7 @@
       let mark = try look(FeedQuestion(of: batch.request.replica)).mark
       guard mark.mark.number == batch.request.number, mark.mark.batchID == batch.request.batchID
       else { throw error }
-      if batch.hasNews { news.noteAppend(to: database) }
+      if batch.hasNews { news.noteAppend(to: database, at: mark.position) }
       return mark
     }
 

@@ -196,7 +196,7 @@
 
     /// Fails where another server has deleted one of the rows. The position of an entry of the same
     /// batch, which has the epoch -1, is counted from the end of the batch.
-    private static let settle = Statement(
+    static let settle = Statement(
       """
       WITH gone AS (
         DELETE FROM tidemark.tm_inbox WHERE ctid = ANY(ARRAY(

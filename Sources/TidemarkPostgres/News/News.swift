@@ -1,6 +1,7 @@
 #if PostgreSQL
   internal import Tidemark
   internal import TidemarkEngine
+  internal import TidemarkSyncProtocol
 
   /// Tells the observers of databases that there is something new, whichever process appended it.
   ///
@@ -11,7 +12,7 @@
     private struct Served {
       var name: String
       let observers = Observers()
-      /// What was polled last; see `heads`.
+      /// The head of which observers were told last, see `heads`; 0 where none is known.
       var head: Int64 = 0
     }
 
@@ -119,14 +120,27 @@
     var answerAge: Duration { state.withLock { ContinuousClock.now - $0.lastAnswer } }
     var isReady: Bool { state.withLock { $0.isAnswering } && answerAge < Self.polling * 2 }
 
-    /// This process has appended something.
-    func noteAppend(to database: Int64) {
+    /// This process has appended something, which ends at `head`.
+    func noteAppend(to database: Int64, at head: Position) {
       tell(
         state.withLock { state in
           state.fresh.insert(database)
+          state.served[database]?.head = Self.bits(head)
           return state.served[database]
         })
       state.broadcast()
+    }
+
+    /// Notes the head that the first call of a database has seen. Otherwise the next poll would
+    /// take it for news, and wake whoever waits.
+    func noteFirst(_ head: Position, of database: Int64) {
+      state.withLock { state in
+        if state.served[database]?.head == 0 { state.served[database]?.head = Self.bits(head) }
+      }
+    }
+
+    private static func bits(_ head: Position) -> Int64 {
+      Int64(bitPattern: head.offset ^ head.epoch)
     }
 
     // MARK: Telling others

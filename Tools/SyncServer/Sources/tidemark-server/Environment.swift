@@ -14,7 +14,8 @@ enum Environment {
     return text == "" ? nil : text
   }
 
-  /// The option groups of `tidemark-server` without a command; each option has a variable.
+  /// The option groups of `tidemark-server` where it serves (no subcommand). An environment
+  /// variable can set each of these options.
   static var all: [any ParsableArguments] {
     [
       ServingOptions(), PostgresArguments(), AccessOptions(), LimitOptions(), AttachmentOptions(),

@@ -28,7 +28,7 @@ protocol DatabaseHome: Sendable {
   /// has appended it.
   /// - Returns: false where no other server appends: then the open databases tell it.
   func onChange(_ body: @escaping @Sendable (DatabaseName) -> Void) -> Bool
-  /// For the log at the start: what may lose what was acknowledged.
+  /// Settings under which acknowledged writes may be lost, to be logged when the server starts.
   var warnings: [String] { get }
   var metrics: [HomeMetric] { get }
   /// Whether an operator has revoked a caller, or its replica.
