@@ -60,16 +60,34 @@ def _await_answers(trial, since):
     trial.counts["slowest ready s"] = max(trial.counts.get("slowest ready s", 0), took)
 
 
+def _set_synchronous(primary, is_synchronous):
+    primary.configure(f"\nsynchronous_standby_names = '{'*' if is_synchronous else ''}'\n")
+    primary.reload()
+
+
+def _check_requirement(trial, primary):
+    """A server that requires a synchronous standby is ready only while there is one."""
+    _set_synchronous(primary, True)
+    server = trial.start_servers(1, primary.url, "--require-standby")[0]
+    _set_synchronous(primary, False)
+    end = time.monotonic() + 20
+    while server.is_ready():
+        if time.monotonic() > end:
+            raise Violation("a server is ready without the standby that it requires")
+        time.sleep(0.1)
+    trial.count("not ready without a standby")
+
+
 def failover(trial):
     """The standby takes over, with or without the end; the old primary becomes its standby."""
     primary, standby = _pair(trial)
+    _check_requirement(trial, primary)
     for number, faults in enumerate(trial.faults(5)):
         is_synchronous = number % 3 == 2
         is_compacted = trial.new_fleet(_address(primary, standby), number)
         trial.start_devices()
         for _ in faults:
-            primary.configure(f"\nsynchronous_standby_names = '{'*' if is_synchronous else ''}'\n")
-            primary.reload()
+            _set_synchronous(primary, is_synchronous)
             time.sleep(trial.rng.uniform(0.5, 2))
             if not is_synchronous:
                 standby.cut_off()

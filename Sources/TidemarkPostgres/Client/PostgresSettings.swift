@@ -12,6 +12,9 @@
     public var directURL: String?
     /// Most connections at a time, but for two for news.
     public var connections = 16
+    /// Whether ``PostgresFeeds/isReady`` is false while commits do not wait for a synchronous
+    /// standby.
+    public var requiresStandby = false
     /// For how long superseded entries are kept before a compaction deletes them.
     public var history: Duration = .zero
     /// How long connecting to one host, and how long a call may take, in whole seconds.

@@ -13,8 +13,14 @@
     private let pool: Pool
     private let news: News
     private let history: Duration
-    private let isClosed = Monitor(false)
+    private let state = Monitor(State())
     private let thread = Lock<WorkerThread?>(nil)
+
+    private struct State {
+      var isClosed = false
+      /// Whether a writer asks that its rows are taken at once.
+      var isWoken = false
+    }
 
     /// Nanoseconds between two looks, at random, so that servers look at different times.
     private static let polling: ClosedRange<UInt64> = 150_000_000...250_000_000
@@ -28,17 +34,27 @@
       (self.pool, self.news, self.history) = (pool, news, history)
       let started = try WorkerThread(name: "tm-inbox") { [self] in run() }
       thread.withLock { $0 = started }
+      news.onInbox { [state] in
+        state.withLock { $0.isWoken = true }
+        state.broadcast()
+      }
     }
 
     func close() {
-      isClosed.withLock { $0 = true }
-      isClosed.broadcast()
+      state.withLock { $0.isClosed = true }
+      state.broadcast()
       thread.withLock { $0 }?.join()
     }
 
     private func run() {
       var (pause, lastSweep) = (Self.polling.upperBound, ContinuousClock.now)
-      while !isClosed.wait(timeoutNanoseconds: pause, until: { $0 }) {
+      while true {
+        _ = state.wait(timeoutNanoseconds: pause) { $0.isClosed || $0.isWoken }
+        let isClosed = state.withLock { state in
+          state.isWoken = false
+          return state.isClosed
+        }
+        if isClosed { return }
         do throws(TidemarkError) {
           pause = try takeAll() ? 0 : UInt64.random(in: Self.polling)
           if .now - lastSweep > Self.sweeping {

@@ -120,8 +120,8 @@
     // MARK: Writing
 
     private static let arguments = """
-      mode text DEFAULT 'force', request text DEFAULT NULL, expected text DEFAULT NULL)
-      RETURNS void \(fixed) LANGUAGE
+      mode text DEFAULT 'force', request text DEFAULT NULL, expected text DEFAULT NULL,
+      urgent boolean DEFAULT false) RETURNS void \(fixed) LANGUAGE
       """
 
     private static let writing = [
@@ -147,17 +147,18 @@
               decode(lpad(to_hex(octet_length(l)), 2, '0'), 'hex') || l, ''), ''), upon[1]::bigint,
             upon[2]::bigint, (extract(epoch FROM clock_timestamp()) * 1000)::bigint, $6
           FROM (SELECT convert_to(t, 'UTF8') AS l FROM unnest($4) t WHERE t IS NOT NULL) u;
+          IF urgent THEN PERFORM pg_notify('tidemark', ':\(News.inbox)'); END IF;
         END IF;
       END$$
       """,
       """
       CREATE FUNCTION tidemark.put(database text, key text, value text,
         labels text[] DEFAULT '{}', \(arguments) sql AS $$ SELECT tidemark.put_bytes(
-          $1, convert_to($2, 'UTF8'), convert_to(coalesce($3, ''), 'UTF8'), $4, $5, $6, $7) $$
+          $1, convert_to($2, 'UTF8'), convert_to(coalesce($3, ''), 'UTF8'), $4, $5, $6, $7, $8) $$
       """,
       """
       CREATE FUNCTION tidemark.delete(database text, key text, \(arguments) sql AS $$
-        SELECT tidemark.put_bytes($1, convert_to($2, 'UTF8'), NULL, '{}', $3, $4, $5) $$
+        SELECT tidemark.put_bytes($1, convert_to($2, 'UTF8'), NULL, '{}', $3, $4, $5, $6) $$
       """,
     ]
 

@@ -20,11 +20,14 @@
       /// The databases that were served here: who waits for one keeps no feed open.
       var served: [Int64: Served] = [:]
       var listener: @Sendable (String) -> Void = { _ in }
+      var inboxListener: @Sendable () -> Void = {}
       var revoked: Set<Revocation> = []
       var revocationListener: @Sendable () -> Void = {}
       /// When the primary answered last, and whether it did when it was asked last.
       var lastAnswer = ContinuousClock.now
       var isAnswering = false
+      /// Whether a commit waited for a synchronous standby then.
+      var hasStandby = false
       /// The databases that this process has appended to since its last notification.
       var fresh: Set<Int64> = []
       var isClosed = false
@@ -47,11 +50,22 @@
     /// more, others poll.
     private static let most = 500
     private static let many = "*"
+    /// The notification of a writer who asks that rows of the inbox are taken at once.
+    static let inbox = "+"
 
     private static let notify = Statement("SELECT pg_notify('tidemark', $1::text)")
     private static let listen = Statement("LISTEN tidemark")
     private static let heads = Statement(
       "SELECT db, head # epoch FROM tidemark.tm_db WHERE db=ANY($1::bigint[])")
+    /// 1 where a commit waits until it is on the disk of a synchronous standby, too. A role without
+    /// further rights does not see which standbys there are; a commit waits for one all the same.
+    static let commitLevel = """
+      (CASE WHEN current_setting('synchronous_standby_names')<>''
+        AND current_setting('synchronous_commit') IN ('on', 'remote_apply') THEN 1 ELSE 0
+        END)::bigint
+      """
+
+    private static let standby = Statement("SELECT \(commitLevel)")
 
     init(_ settings: PostgresSettings, _ pool: Pool) throws(TidemarkError) {
       self.settings = settings
@@ -100,6 +114,11 @@
       state.withLock { $0.listener = body }
     }
 
+    /// Calls `body` when a writer asks that its rows are taken at once.
+    func onInbox(_ body: @escaping @Sendable () -> Void) {
+      state.withLock { $0.inboxListener = body }
+    }
+
     func isRevoked(_ revocation: Revocation) -> Bool {
       state.withLock { $0.revoked.contains(revocation) }
     }
@@ -118,7 +137,11 @@
     }
 
     var answerAge: Duration { state.withLock { ContinuousClock.now - $0.lastAnswer } }
-    var isReady: Bool { state.withLock { $0.isAnswering } && answerAge < Self.polling * 2 }
+    var hasStandby: Bool { state.withLock { $0.hasStandby } }
+    var isReady: Bool {
+      state.withLock { $0.isAnswering && ($0.hasStandby || !settings.requiresStandby) }
+        && answerAge < Self.polling * 2
+    }
 
     /// This process has appended something, which ends at `head`.
     func noteAppend(to database: Int64, at head: Position) {
@@ -209,6 +232,7 @@
       let others = texts.filter { !$0.hasPrefix(token) }.compactMap {
         $0.split(separator: ":", maxSplits: 1).last
       }
+      if others.contains(Substring(Self.inbox)) { state.withLock { $0.inboxListener }() }
       if others.contains(Substring(Self.many)) { return poll() }
       let databases = others.flatMap { $0.split(separator: ",") }.compactMap {
         Int64($0, radix: 36)
@@ -222,11 +246,14 @@
     private func poll() {
       let served = state.withLock { Array($0.served.keys) }
       guard
-        let rows = try? pool.read([Self.heads(.bigints(served)), Revocation.readAll]),
-        let revoked = try? Set(Revocation.all(rows[1]))
+        let rows = try? pool.read([
+          Self.heads(.bigints(served)), Revocation.readAll, Self.standby(),
+        ]),
+        let revoked = try? Set(Revocation.all(rows[1])), var standby = rows[2].first,
+        let hasStandby = try? standby.bool()
       else { return state.withLock { $0.isAnswering = false } }
       let listener = state.withLock { state in
-        (state.lastAnswer, state.isAnswering) = (.now, true)
+        (state.lastAnswer, state.isAnswering, state.hasStandby) = (.now, true, hasStandby)
         defer { state.revoked = revoked }
         return state.revoked == revoked ? {} : state.revocationListener
       }

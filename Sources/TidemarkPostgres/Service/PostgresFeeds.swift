@@ -145,18 +145,25 @@
     }
 
     /// For a log: which of PostgreSQL's settings may lose what was acknowledged.
-    public var warnings: [String] { losses() }
+    public var warnings: [String] {
+      let waits = settings.requiresStandby && !news.hasStandby
+      return losses() + (waits ? ["not ready until there is a synchronous standby"] : [])
+    }
 
     /// What a server counts, for its metrics.
     public var metrics: [PostgresMetric] {
       pool.metrics + [
         PostgresMetric(
           "answer_age_milliseconds", .gauge, "Time since the primary has answered a poll.",
-          news.answerAge.wholeMilliseconds)
+          news.answerAge.wholeMilliseconds),
+        PostgresMetric(
+          "commit_level", .gauge, "Where a commit is on disk before it is acknowledged.", 1,
+          labels: "{level=\"\(news.hasStandby ? "standby" : "local")\"}"),
       ]
     }
 
-    /// Whether the primary has answered within the last seconds, as `/ready` tells it.
+    /// Whether the primary has answered within the last seconds, as `/ready` tells it, and has a
+    /// synchronous standby where that is required.
     public var isReady: Bool { news.isReady }
 
     /// Calls `body` with the name of each database that was served here and has something new,

@@ -113,6 +113,24 @@
       #expect(try results().count == 10_000)
     }
 
+    @Test("servers are told of an urgent row once it is committed, and of no other")
+    func urgentRow() async throws {
+      let listener = try Connection(settings)
+      _ = try listener.read([Statement("LISTEN tidemark")()])
+      let told = {
+        try listener.notifications(for: .milliseconds(20)).count { $0 == ":\(News.inbox)" }
+      }
+      _ = try sql("SELECT tidemark.put(DB, 'k', '1')")
+      try await taken()
+      #expect(try told() == 0)
+      _ = try sql("SELECT tidemark.put(DB, 'k', '2', urgent => true)")
+      _ = try sql("SELECT tidemark.delete(DB, 'l', urgent => true)")
+      var count = 0
+      while count < 2 { count += try told() }
+      try await taken()
+      #expect(try sql("SELECT value FROM tidemark.current WHERE database=DB") == ["2"])
+    }
+
     @Test("a change is not appended where its row cannot be deleted")
     func oneTransaction() async throws {
       let trap = "trap_" + UUID().uuidString.replacing("-", with: "_").lowercased()

@@ -174,6 +174,17 @@
       }
     }
 
+    @Test("a server that requires a synchronous standby is not ready without one")
+    func requiredStandby() throws {
+      var settings = settings
+      settings.requiresStandby = true
+      let server = try PostgresFeeds(settings)
+      #expect(feeds[0].isReady && !server.isReady)
+      #expect(server.warnings.count == feeds[0].warnings.count + 1)
+      let levels = server.metrics.filter { $0.name == "postgres_commit_level" }
+      #expect(levels.map(\.labels) == ["{level=\"local\"}"])
+    }
+
     @Test("an examination names what fails, and a server that is not there")
     func examination() throws {
       let findings = PostgresFeeds.examine(settings)

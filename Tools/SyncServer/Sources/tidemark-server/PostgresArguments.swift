@@ -15,6 +15,8 @@ struct PostgresArguments: ParsableArguments {
       "PostgreSQL's own address, for notifications; without it heads are polled.",
       valueName: "url"))
   var postgresDirect: String?
+  @Flag(help: "Be ready only while commits wait for a synchronous standby.")
+  var requireStandby = false
   @Option(1...1_000, "count", "Most connections to PostgreSQL.")
   var postgresConnections = PostgresOptions(url: "").connections
 
@@ -33,7 +35,7 @@ struct PostgresArguments: ParsableArguments {
     }
     var options = PostgresOptions(url: postgres)
     (options.isPooled, options.directURL) = (postgresPooler, postgresDirect)
-    options.connections = postgresConnections
+    (options.connections, options.requiresStandby) = (postgresConnections, requireStandby)
     return options
   }
 

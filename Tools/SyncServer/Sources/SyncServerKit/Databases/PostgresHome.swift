@@ -84,6 +84,8 @@ public struct PostgresOptions: Sendable {
   public var directURL: String?
   /// Most connections, but for one for notifications.
   public var connections = 16
+  /// Whether a server is ready only while commits wait for a synchronous standby.
+  public var requiresStandby = false
   /// Whether the tables are made, or brought to this release's version, at the start.
   public var appliesSchema = false
 
@@ -94,7 +96,7 @@ public struct PostgresOptions: Sendable {
       var settings = PostgresSettings(url: url)
       (settings.isPooled, settings.connections) = (isPooled, connections)
       settings.directURL = isPooled ? directURL : directURL ?? url
-      settings.history = history
+      (settings.history, settings.requiresStandby) = (history, requiresStandby)
       return settings
     }
   #endif
