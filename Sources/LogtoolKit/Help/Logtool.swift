@@ -19,8 +19,8 @@ struct Logtool: ParsableCommand {
         logtool verify notes.tidemark
         logtool replay notes.tidemark --to https://sync.example.org/notes
 
-      Only commands that say so change a store; create, import, pull and replay alone make one \
-      that is missing.
+      Only commands that say so change a store; create, import, pull, replay and copy alone make \
+      one that is missing.
 
       \(exitStatus)
       """,
@@ -46,8 +46,8 @@ struct Logtool: ParsableCommand {
       CommandGroup(
         name: "Replication",
         subcommands: [
-          ReplayCommand.self, PullCommand.self, PendingCommand.self, ParkedCommand.self,
-          PeersCommand.self,
+          ReplayCommand.self, PullCommand.self, CopyCommand.self, PendingCommand.self,
+          ParkedCommand.self, PeersCommand.self,
         ]),
       CommandGroup(
         name: "Care",
