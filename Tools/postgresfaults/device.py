@@ -86,14 +86,20 @@ class Memory(State):
 
 
 class _Session(Session):
-    """Notes each change that was applied, with the position that the server said."""
+    """Notes each change that was applied, with the position that the server said, and what each
+    key was last acknowledged to hold.
+    """
 
-    def __init__(self, state, router, ledger):
+    def __init__(self, state, router, ledger, last):
         super().__init__(state, router)
-        self._ledger = ledger
+        self._ledger, self._last = ledger, last
 
     def _take(self, change, verdict):
-        if verdict.text("verdict") == "applied":
+        name = verdict.text("verdict")
+        if name in ("applied", "duplicate"):
+            # A delete of what a restored copy never had is met, and makes no entry.
+            self._last[change["key"]] = change.get("value")
+        if name == "applied":
             position = verdict.position("position")
             row = (change["key"], change.get("value"), self._state.replica, change["seq"])
             base = wire.offset(change["base"]) if change["base"] else 0
@@ -116,8 +122,8 @@ class Device(threading.Thread):
         keys = [f"{number}/{index}" for index in range(own)] + [f"{number}/" + "é" * 400]
         self.own = keys if own else []
         self.shared = shared
-        self.state, self.ledger = Memory(), []
-        self.session = _Session(self.state, router, self.ledger)
+        self.state, self.ledger, self.last = Memory(), [], {}
+        self.session = _Session(self.state, router, self.ledger, self.last)
         self.restarts, self.written, self.fault = 0, 0, None
         self.ends = threading.Event()
 
@@ -134,7 +140,7 @@ class Device(threading.Thread):
 
     def step(self):
         for _ in range(self.rng.choice((1, 1, 1, 2, 5))):
-            is_own = self.own and self.rng.random() < 0.6
+            is_own = not self.shared or self.own and self.rng.random() < 0.6
             self.edit(self.rng.choice(self.own if is_own else self.shared))
         try:
             self.send()
@@ -224,8 +230,4 @@ class Device(threading.Thread):
 
     def last_of_own(self):
         """The last acknowledged value of each key of its own; None for a delete."""
-        found = {}
-        for _, (key, value, _, _), _ in self.ledger:
-            if key in self.own:
-                found[key] = value
-        return found
+        return {key: value for key, value in self.last.items() if key in self.own}

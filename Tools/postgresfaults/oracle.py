@@ -60,9 +60,19 @@ class Contents:
             return cluster.sql(
                 f"SELECT {columns} FROM tidemark.{table} WHERE db={self.db} ORDER BY {order}")
 
-        row = rows(self._ROW, "tm_db", "db")[0]
+        # A server that compacts changes the database's row with each slice.
+        row = None
+        while row != (row := rows(self._ROW, "tm_db", "db")[0]):
+            self._read(rows)
         self.head, self.truncated, self.history_from, self.bytes, self.garbage = map(int, row[:5])
         self.epoch, self.state = row[5], row[6]
+        for entry in self.entries:
+            entry.size += int(self.named.get(entry.off, "::0").split(":")[2])
+        self.by_offset = {entry.off: entry for entry in self.entries}
+        self.last = {
+            entry.ident: entry for entry in self.entries if entry.kind != _LOSER}
+
+    def _read(self, rows):
         self.entries = [Entry(columns) for columns in rows(self._ENTRY, "tm_entry", "off")]
         self.keys = rows(self._KEY, "tm_key", "hash, ident")
         self.marks = {
@@ -75,11 +85,6 @@ class Contents:
         self.named = {
             int(off): f"sha256:{id_[:64]}:{int(id_[64:], 16)}"
             for off, id_ in rows("off, encode(id, 'hex')", "tm_ref", "off")}
-        for entry in self.entries:
-            entry.size += int(self.named.get(entry.off, "::0").split(":")[2])
-        self.by_offset = {entry.off: entry for entry in self.entries}
-        self.last = {
-            entry.ident: entry for entry in self.entries if entry.kind != _LOSER}
 
     def position(self, offset):
         listed = [epoch for first, epoch in self.epochs if first <= offset]
