@@ -25,6 +25,9 @@
     /// Nanoseconds between two looks, at random, so that servers look at different times.
     private static let polling: ClosedRange<UInt64> = 150_000_000...250_000_000
     private static let pauseAfterFailure: UInt64 = 2_000_000_000
+    /// Between batches of many rows devices' pushes have the lock and the processor so many times
+    /// as long as a batch does.
+    private static let pausesForBatch: UInt64 = 4
     private static let sweeping: Duration = .seconds(60)
     /// Most rows of a batch, and most bytes, but for its last row.
     private static let rowsAtOnce: Int64 = 1_000
@@ -56,7 +59,10 @@
         }
         if isClosed { return }
         do throws(TidemarkError) {
-          pause = try takeAll() ? 0 : UInt64.random(in: Self.polling)
+          let start = ContinuousClock.now
+          let hasMore = try takeAll()
+          let time = (ContinuousClock.now - start).wholeMilliseconds * 1_000_000
+          pause = hasMore ? time * Self.pausesForBatch : UInt64.random(in: Self.polling)
           if .now - lastSweep > Self.sweeping {
             lastSweep = .now
             _ = try pool.write([Self.sweep()])
