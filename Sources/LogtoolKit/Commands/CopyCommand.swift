@@ -1,28 +1,36 @@
 internal import ArgumentParser
 internal import Tidemark
-internal import TidemarkEngine
 internal import TidemarkSync
 
-/// Copies a database to another place by the calls of the protocol.
+/// Copies a database to another peer, through a store that is a replica of both.
+///
+/// The store knows source and target by one name. So to the replicator the target is the source
+/// whose feed was made anew: it compares by digest, and sends what that feed lacks.
 struct CopyCommand: RemoteCommand {
   static let configuration = CommandConfiguration(
     commandName: "copy",
-    abstract: "Copy what a peer has to another: servers of any kind, or directories of stores.",
+    abstract: "Copy what a peer has to another, through a store that takes and sends it.",
     discussion: """
       Examples:
-        logtool copy --from https://a.example.org/n --to https://b.example.org/n
-        logtool copy --from https://a.example.org/n --to /srv/tidemark/n
+        logtool copy S --from https://a.example.org/n --to https://b.example.org/n
+        logtool copy S --from https://a.example.org/n --to ./n.tidemark
 
-      What each key holds goes, with labels, times and attachments; history, deletes, policies \
-      and leases do not. Both go on serving meanwhile. A copy that is made again takes what has \
-      changed at the source since; what others have written at the target stays there. So copy, \
-      let devices use the target, and copy again: devices compare once, and send what they have \
-      not sent. Exit status 1 when the target refuses an entry, or the source lacks an \
-      attachment; 69 when one of both cannot be reached: copy again.
+      What keys hold goes, with labels, own times and attachments; history, policies and leases do \
+      not. Servers go on serving meanwhile. Keep S and copy again to take what has changed since, \
+      deletes too; of a key that was changed at both the later change stays. So copy, let devices \
+      use the target, and copy again: each device compares once, and sends what it has not sent.
+
+      What the target refuses is parked in S: see logtool parked. Exit status 1 when something is; \
+      69 when a peer cannot be reached: copy again.
       """)
 
   @OptionGroup var global: GlobalOptions
   @OptionGroup var options: RemoteOptions
+  @OptionGroup var replication: ReplicationOptions
+
+  @Argument(
+    help: "The store in between; it is created when there is none.", completion: .directory)
+  var store: String
 
   @Option(
     name: .customLong("from"), help: "A URL, or the directory of a store.", completion: .directory)
@@ -35,61 +43,61 @@ struct CopyCommand: RemoteCommand {
   @Option(
     name: .customLong("from-token-file"),
     help: ArgumentHelp(
-      "A file with the token that the source's URL takes; else that of the target.",
+      "A file with the token that the source's URL takes; without it TIDEMARK_TOKEN counts.",
       valueName: "file"),
     completion: .file())
   var sourceTokenFile: String?
 
   var remote: RemoteTarget? { source.isURL ? source : target }
 
+  /// What the store knows source and target by.
+  private static let name = "copied"
+
   func run(_ console: Console) throws {
     console.stopGracefully()
-    for place in [source, target] { try place.checkScheme() }
-    if !source.isURL { try target.check(isNot: source.text) }
-    var sourceOptions = options
-    sourceOptions.tokenFile = sourceTokenFile ?? options.tokenFile
-    sourceOptions.keyFile = nil
-    let from = try sourceOptions.open(source, .write, console)
-    defer { try? Waiting.run(console) { await from.close() } }
-    let to = try options.open(target, .create, console)
-    defer { try? Waiting.run(console) { await to.close() } }
-    let done = Lock(0)
-    var progress = Progress(console, "copying", unit: .entries, total: nil)
-    let report = try Waiting.run(console) {
-      progress.update(done.withLock { $0 })
-    } _: {
-      var copy = try await FeedCopy(from: from, to: to)
-      return try await copy.run { report in
-        done.withLock { $0 = report.copied + report.same + report.kept }
-      }
+    for peer in [source, target] {
+      try peer.checkScheme()
+      try peer.check(isNot: store)
     }
-    progress.finish()
-    try tell(report, console)
-    if report.refused + report.missing > 0 { throw ToolError.silent(.failed) }
+    var ofSource = options
+    (ofSource.tokenFile, ofSource.keyFile) = (sourceTokenFile, nil)
+    let taken = try round(.pull, try ofSource.open(source, .write, console), source, console)
+    // What others have changed at the target is read before anything is sent upon it.
+    for direction in [SyncDirection.pull, .push] {
+      let peer = try options.open(target, .create, console)
+      let report = try round(direction, peer, target, console)
+      if direction == .push { try tell(taken, report, console) }
+    }
   }
 
-  private func tell(_ report: FeedCopy.Report, _ console: Console) throws {
-    guard console.settings.format == .text else {
-      return try console.output.line(
-        .object([
-          .init("copied", .integer(report.copied)), .init("same", .integer(report.same)),
-          .init("kept", .integer(report.kept)), .init("refused", .integer(report.refused)),
-          .init("missing", .integer(report.missing)),
-        ]))
+  private func round(
+    _ direction: SyncDirection, _ peer: any Peer, _ place: RemoteTarget, _ console: Console
+  ) throws -> SyncReport {
+    defer { try? Waiting.run(console) { await peer.close() } }
+    return try StoreAccess(store, console).write(creates: true) { store in
+      try ReplicationRun(
+        console: console, direction: direction, name: Self.name, target: place,
+        deletions: replication.deletions, fetchesAttachments: direction == .pull
+      )
+      .once(store, peer)
     }
-    var text = "copied \(HumanText.count(report.copied, "entry", "entries"))"
-    if report.same > 0 { text += "; the target had \(HumanText.count(report.same)) already" }
-    if report.kept > 0 { text += "; \(HumanText.count(report.kept)) stay as changed there" }
-    console.say(text)
-    if report.refused > 0 {
-      console.warn(
-        "the target refuses \(HumanText.count(report.refused, "entry", "entries")): "
-          + report.refusal)
+  }
+
+  private func tell(_ taken: SyncReport, _ sent: SyncReport, _ console: Console) throws {
+    let outcome = ReplicationOutcome(report: sent)
+    if console.settings.format == .text {
+      console.say(
+        "took \(HumanText.count(taken.pulled, "entry", "entries")), sent "
+          + "\(HumanText.count(sent.pushed))" + outcome.remarks)
+    } else {
+      var members = outcome.members.filter { $0.name != "taken" }
+      members += [.init("taken", .integer(taken.pulled)), .init("sent", .integer(sent.pushed))]
+      try console.output.line(.object(members))
     }
-    if report.missing > 0 {
-      console.warn(
-        "\(HumanText.count(report.missing, "entry", "entries")) not copied: the source lacks the "
-          + "content of the attachment")
-    }
+    let parked = sent.pending.parked
+    guard parked > 0 else { return }
+    throw ToolError(
+      .failed,
+      "\(HumanText.count(parked, "entry", "entries")) cannot be copied: see logtool parked")
   }
 }

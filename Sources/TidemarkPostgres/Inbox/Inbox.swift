@@ -24,7 +24,7 @@
 
     /// Nanoseconds between two looks, at random, so that servers look at different times.
     private static let polling: ClosedRange<UInt64> = 150_000_000...250_000_000
-    private static let pauseAfterFailure: UInt64 = 2_000_000_000
+    private static let longestPause: UInt64 = 1_000_000_000
     /// Between batches of many rows devices' pushes have the lock and the processor so many times
     /// as long as a batch does.
     private static let pausesForBatch: UInt64 = 4
@@ -51,8 +51,10 @@
 
     private func run() {
       var (pause, lastSweep) = (Self.polling.upperBound, ContinuousClock.now)
+      // An urgent row shortens no pause that others need.
+      var isIdle = true
       while true {
-        _ = state.wait(timeoutNanoseconds: pause) { $0.isClosed || $0.isWoken }
+        _ = state.wait(timeoutNanoseconds: pause) { $0.isClosed || isIdle && $0.isWoken }
         let isClosed = state.withLock { state in
           state.isWoken = false
           return state.isClosed
@@ -60,14 +62,17 @@
         if isClosed { return }
         do throws(TidemarkError) {
           let start = ContinuousClock.now
-          let hasMore = try takeAll()
+          isIdle = try !takeAll()
           let time = (ContinuousClock.now - start).wholeMilliseconds * 1_000_000
-          pause = hasMore ? time * Self.pausesForBatch : UInt64.random(in: Self.polling)
+          pause =
+            isIdle
+            ? UInt64.random(in: Self.polling)
+            : min(time * Self.pausesForBatch, Self.longestPause)
           if .now - lastSweep > Self.sweeping {
             lastSweep = .now
             _ = try pool.write([Self.sweep()])
           }
-        } catch { pause = Self.pauseAfterFailure }
+        } catch { (pause, isIdle) = (Self.longestPause, false) }
       }
     }
 

@@ -73,13 +73,26 @@
                 + "ALL TABLES IN SCHEMA tidemark")
         },
       ] + durability + [
-        Check(sql: "SELECT \(News.commitLevel)") {
-          $0 > 0
-            ? finding(.ok, "a commit waits for a synchronous standby")
-            : finding(
+        Check(
+          sql: """
+            SELECT \(News.commitLevel) * CASE WHEN pg_has_role('pg_read_all_stats', 'USAGE')
+              AND NOT EXISTS (SELECT 1 FROM pg_stat_replication WHERE sync_state<>'async')
+              THEN 2 ELSE 1 END
+            """
+        ) {
+          switch $0 {
+          case 1: finding(.ok, "a commit waits for a synchronous standby")
+          case 2:
+            finding(
+              .failure,
+              "commits wait for a synchronous standby, and none is connected: start it, "
+                + "or change synchronous_standby_names")
+          default:
+            finding(
               .warning,
               "no synchronous standby: a failover may lose what was acknowledged last, until its "
                 + "devices send it again")
+          }
         },
         most(
           80,
