@@ -25,11 +25,11 @@ struct StoreAccess {
     return try Store.openBlocking(at: path, configuration: configuration)
   }
 
-  /// How the store is opened. A command reads most things once, so the cache is small; and it does
-  /// what it was asked for and nothing else.
+  /// How the store is opened. The heads of some large commits fit into the cache, since replication
+  /// asks for entries by their keys; and a command does what it was asked for and nothing else.
   func configuration(_ access: Store.Access) throws(ToolError) -> Store.Configuration {
     var configuration = Store.Configuration(
-      access: access, cacheBytes: 1 << 20, encryption: try encryption(),
+      access: access, cacheBytes: 64 << 20, encryption: try encryption(),
       environment: console.storeEnvironment)
     configuration.compaction = .onRequest
     return configuration

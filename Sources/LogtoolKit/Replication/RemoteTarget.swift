@@ -108,14 +108,11 @@ struct RemoteOptions: ParsableArguments {
     }
     let store = StoreAccess(
       target.text, console, keyFiles: keyFile.map { $0 == "none" ? [] : [$0] })
-    var configuration = try store.configuration(access)
-    configuration.cacheBytes = Self.cacheBytes
-    return try StorePeer(Store.openBlocking(at: target.text, configuration: configuration))
+    return try StorePeer(
+      Store.openBlocking(at: target.text, configuration: store.configuration(access)))
   }
 
   private static let longestToken = 64 << 10
-  /// A peer's entries are asked for by key: the heads of some large commits are to fit.
-  private static let cacheBytes = 64 << 20
 
   private func token(_ console: Console) throws(ToolError) -> String? {
     guard let tokenFile else { return console.environment("TIDEMARK_TOKEN") }
