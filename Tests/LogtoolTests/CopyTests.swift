@@ -19,7 +19,7 @@ struct CopyTests {
     return run.status == 0 ? run.output : nil
   }
 
-  @Test("all that keys hold is copied, and a second copy sends nothing")
+  @Test("a copy has each key's value, labels and times, and a second copy sends nothing")
   func everything() throws {
     #expect(try copy()["sent"] == 2)
     let owned = bench.run("export", "S").lines.filter { !$0.contains("\"cache\"") }
@@ -30,7 +30,7 @@ struct CopyTests {
     #expect(bench.run("copy", "R", "--from", "ftp://host/x", "--to", "T").status == 64)
   }
 
-  @Test("contents of attachments are copied; an entry without its content is parked, and told")
+  @Test("a copy has the attachments, and names how many entries lack theirs at the source")
   func attachments() throws {
     let file = FileManager.default.temporaryDirectory.appending(path: "tidemark-\(UUID())")
     defer { try? FileManager.default.removeItem(at: file) }
@@ -71,7 +71,7 @@ struct CopyTests {
     bench.run("delete", "two", "k5")
     sync("two", "old")
     bench.run("put", "two", "k6", "not sent")
-    // A compaction of the old one drops what is superseded; the delete is not read yet.
+    // The compaction drops superseded entries before the second copy has read the delete of k5.
     #expect(bench.run("compact", "old", "--drop-history").status == 0)
     _ = try copy("old", "new")
     for _ in 0..<2 {

@@ -4,8 +4,8 @@ internal import TidemarkSync
 
 /// Copies a database to another peer, through a store that is a replica of both.
 ///
-/// The store knows source and target by one name. So to the replicator the target is the source
-/// whose feed was made anew: it compares by digest, and sends what that feed lacks.
+/// The store knows source and target as one peer. So the replicator takes the target for the source
+/// with a recreated feed: it compares by digest, and sends what that feed lacks.
 struct CopyCommand: RemoteCommand {
   static let configuration = CommandConfiguration(
     commandName: "copy",
@@ -50,7 +50,8 @@ struct CopyCommand: RemoteCommand {
 
   var remote: RemoteTarget? { source.isURL ? source : target }
 
-  /// What the store knows source and target by.
+  /// The peer name under which the store records its progress with the source and with the target:
+  /// one name, so that the replicator takes either for the other with a recreated feed.
   private static let name = "copied"
 
   func run(_ console: Console) throws {
@@ -61,18 +62,20 @@ struct CopyCommand: RemoteCommand {
     }
     var ofSource = options
     (ofSource.tokenFile, ofSource.keyFile) = (sourceTokenFile, nil)
-    let taken = try round(.pull, try ofSource.open(source, .write, console), source, console)
-    // What others have changed at the target is read before anything is sent upon it.
-    for direction in [SyncDirection.pull, .push] {
-      let peer = try options.open(target, .create, console)
-      let report = try round(direction, peer, target, console)
-      if direction == .push { try tell(taken, report, console) }
-    }
+    let taken = try round(.pull, source, by: ofSource, .write, console)
+    // Pulled first, so that nothing sent overwrites a later change, or undoes a delete, of a device
+    // that uses the target already.
+    _ = try round(.pull, target, by: options, .create, console)
+    let sent = try round(.push, target, by: options, .create, console)
+    try tell(taken, sent, console)
   }
 
   private func round(
-    _ direction: SyncDirection, _ peer: any Peer, _ place: RemoteTarget, _ console: Console
+    _ direction: SyncDirection, _ place: RemoteTarget, by options: RemoteOptions,
+    _ access: Store.Access, _ console: Console
   ) throws -> SyncReport {
+    // Opened first, so that no store is created for nothing.
+    let peer = try options.open(place, access, console)
     defer { try? Waiting.run(console) { await peer.close() } }
     return try StoreAccess(store, console).write(creates: true) { store in
       try ReplicationRun(

@@ -25,8 +25,11 @@ struct StoreAccess {
     return try Store.openBlocking(at: path, configuration: configuration)
   }
 
-  /// How the store is opened. The heads of some large commits fit into the cache, since replication
-  /// asks for entries by their keys; and a command does what it was asked for and nothing else.
+  /// The configuration by which a command opens the store; nothing is compacted unless it is asked
+  /// for.
+  ///
+  /// The cache holds the decoded heads of several commits of thousands of entries. Replication
+  /// looks entries up key by key, and without that room each lookup decodes its commit again.
   func configuration(_ access: Store.Access) throws(ToolError) -> Store.Configuration {
     var configuration = Store.Configuration(
       access: access, cacheBytes: 64 << 20, encryption: try encryption(),

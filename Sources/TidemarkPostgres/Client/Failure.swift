@@ -15,8 +15,8 @@
     /// engine reports alike.
     var isGuard: Bool { state == "22012" }
 
-    /// An error of Tidemark's own, which is thrown as it is; nil where SQLSTATE and message of
-    /// PostgreSQL say what failed.
+    /// The error to throw where Tidemark itself ended the transaction; nil for a failure that
+    /// PostgreSQL or the connection reported.
     private var whole: TidemarkError?
 
     init(state: String = "", message: String) {

@@ -12,8 +12,8 @@
     public var directURL: String?
     /// Most connections at a time, but for two for news.
     public var connections = 16
-    /// Whether ``PostgresFeeds/isReady`` is false while commits do not wait for a synchronous
-    /// standby.
+    /// Whether a server counts as ready (``PostgresFeeds/isReady``) only while PostgreSQL is set to
+    /// let commits wait for a synchronous standby.
     public var requiresStandby = false
     /// For how long superseded entries are kept before a compaction deletes them.
     public var history: Duration = .zero

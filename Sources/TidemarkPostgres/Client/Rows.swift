@@ -50,7 +50,7 @@
       else { throw Row.otherType }
       let bytes = unsafe UnsafeRawBufferPointer(start: start, count: count)
       if count == 8 { return unsafe Int64(bigEndian: bytes.loadUnaligned(as: Int64.self)) }
-      // Integers come big-endian, in two's complement: the sign is in the first byte.
+      // PostgreSQL sends integers big-endian in two's complement, so the first byte has the sign.
       var number = unsafe Int64(Int8(bitPattern: bytes[0]))
       for index in 1..<count { number = unsafe number << 8 | Int64(bytes[index]) }
       return number

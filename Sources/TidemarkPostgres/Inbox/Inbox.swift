@@ -18,15 +18,15 @@
 
     private struct State {
       var isClosed = false
-      /// Whether a writer asks that its rows are taken at once.
+      /// Whether a row with `urgent => true` was committed since the inbox was read last.
       var isWoken = false
     }
 
     /// Nanoseconds between two looks, at random, so that servers look at different times.
     private static let polling: ClosedRange<UInt64> = 150_000_000...250_000_000
     private static let longestPause: UInt64 = 1_000_000_000
-    /// Between batches of many rows devices' pushes have the lock and the processor so many times
-    /// as long as a batch does.
+    /// The pause after a batch that may have left rows, as a multiple of the batch's time: appends
+    /// of devices need the same row lock and the same processors.
     private static let pausesForBatch: UInt64 = 4
     private static let sweeping: Duration = .seconds(60)
     /// Most rows of a batch, and most bytes, but for its last row.
@@ -51,7 +51,7 @@
 
     private func run() {
       var (pause, lastSweep) = (Self.polling.upperBound, ContinuousClock.now)
-      // An urgent row shortens no pause that others need.
+      // An urgent row ends the wait between two polls, but no pause after a batch or a failure.
       var isIdle = true
       while true {
         _ = state.wait(timeoutNanoseconds: pause) { $0.isClosed || isIdle && $0.isWoken }

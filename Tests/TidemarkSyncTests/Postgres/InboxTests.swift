@@ -113,7 +113,7 @@
       #expect(try results().count == 10_000)
     }
 
-    @Test("servers are told of an urgent row once it is committed, and of no other")
+    @Test("an urgent row notifies the servers, and no other row does")
     func urgentRow() async throws {
       let listener = try Connection(settings)
       _ = try listener.read([Statement("LISTEN tidemark")()])

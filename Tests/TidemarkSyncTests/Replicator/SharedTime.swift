@@ -59,7 +59,8 @@ final class SharedTime: Sendable {
     for sleeper in due ?? [] { sleeper.continuation.resume() }
   }
 
-  /// Calls `body` once so many sleep, before any of them can be woken by a write.
+  /// Waits until `count` tasks sleep, and calls `body` under the same lock: a write may wake one of
+  /// them at any other time.
   /// - Returns: nil where the task was cancelled before.
   @discardableResult
   private func onceSleeping<R>(_ count: Int, _ body: (inout State) -> R) async -> R? {

@@ -84,7 +84,7 @@ public struct PostgresOptions: Sendable {
   public var directURL: String?
   /// Most connections, but for one for notifications.
   public var connections = 16
-  /// Whether a server is ready only while commits wait for a synchronous standby.
+  /// Whether `/ready` answers 503 while commits do not wait for a synchronous standby.
   public var requiresStandby = false
   /// Whether the tables are made, or brought to this release's version, at the start.
   public var appliesSchema = false

@@ -123,8 +123,8 @@ final class WorkPool: Sendable {
 
   private func start(_ key: String, _ lane: Lane, _ job: @escaping Job) -> Bool {
     let mayStart: Bool? = state.withLock { state in
-      // A quarter of the places is for short calls: after a failover thousands of long polls wake
-      // at once. One that is refused tries again after a second.
+      // Long polls may take three quarters of the places: after a failover thousands of them wake
+      // at once, and a hello or a push would find no place. A refused one tries again in a second.
       guard state.count < (lane == .calls ? most : most - most / 4) else { return nil }
       var row = state.rows[key] ?? Row()
       let mayStart = row.mayStart(lane, perKey)
