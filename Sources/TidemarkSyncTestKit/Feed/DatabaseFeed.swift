@@ -131,11 +131,11 @@ final class DatabaseFeed: Feed, FeedUpkeep {
     }
     guard let replica = query.replica else { return page }
     var left = query.valueBytes
-    let small = page.rows.lazy.map(\.head).prefix {
-      left -= $0.valueLength
+    let small = page.rows.prefix {
+      left -= $0.head.valueLength
       return left >= 0
     }
-    page.values = try primary.feed.values(at: small.map(\.offset))
+    page.values = try primary.feed.values(at: small.map(\.head.offset))
     page.end = try look(FeedQuestion(of: replica))
     return page
   }
