@@ -21,8 +21,8 @@ class FrameHeader:
 
     __slots__ = (
         "path", "offset", "bytes", "stored", "heads_raw", "first", "durable_through", "entries",
-        "blocks", "front_hash", "codec", "has_sequences", "is_history", "needs_dictionary", "front",
-        "salt",
+        "blocks", "front_hash", "has_sequences", "is_history", "needs_dictionary",
+        "uses_dictionary", "front", "salt",
     )
 
     def __init__(self, data, path, offset, salt):
@@ -45,15 +45,16 @@ class FrameHeader:
         self.entries = fields.u32()
         self.blocks = fields.u32()
         self.front_hash = fields.u64()
-        self.codec = fields.u8()
+        codec = fields.u8()
         flags = fields.u8()
         dictionary = fields.number(2)
         self.front = fields.u32()
-        if self.codec > 2 or flags > 3 or dictionary > 1:
+        if codec or flags > 3 or dictionary > 1:
             raise TooNew(f"{path}, offset {offset}: a frame's codes are not known to this reader")
         self.has_sequences = bool(flags & 1)
         self.is_history = bool(flags & 2)
         self.needs_dictionary = dictionary == 1
+        self.uses_dictionary = False
         self._check(fields)
 
     def _check(self, fields):
@@ -65,7 +66,7 @@ class FrameHeader:
             or self.blocks > _MOST_BLOCKS
             or not least * self.blocks <= self.front <= self.stored
             or self.is_history and not self.has_sequences
-            or (self.entries == 0 and self.blocks > 0)
+            or (self.entries == 0 and (self.blocks > 0 or self.heads_raw > 0))
             or fields.u64() != 0
         ):
             raise Damage(self.path, self.offset, "a frame's header is not within its bounds")
@@ -150,15 +151,20 @@ class Frame:
             offset += block.stored
         if offset != header.padding:
             raise Damage(path, header.offset, "front and blocks do not add up to the payload")
-        codecs = {header.codec, *(block.codec for block in blocks)}
-        if header.needs_dictionary != (ZSTD_DICTIONARY in codecs):
-            raise Damage(path, header.offset, "the mark for the dictionary is wrong")
+        header.uses_dictionary = any(block.codec == ZSTD_DICTIONARY for block in blocks)
         return blocks
 
     def _decode(self, stored, place):
         header, path = self.header, self.segment.path
-        data = self.segment.decoded(stored, header.heads_raw, header.codec, place)
-        entries = heads.decode(Fields(data, path, place), header)
+        if not header.entries:
+            if stored:
+                raise Damage(path, place, "heads of no entries")
+            return []
+        entries = heads.decode(
+            Fields(stored, path, place), header,
+            lambda data, raw, codec: self.segment.decoded(data, raw, codec, place))
+        if header.needs_dictionary != header.uses_dictionary:
+            raise Damage(path, header.offset, "the mark for the dictionary is wrong")
         self._place(entries)
         return entries
 

@@ -40,36 +40,108 @@ class Attributes:
         self.attachment = None
 
 
-def decode(fields, header):
-    """All heads of a frame.
+# The columns, in the order of their bits.
+(
+    _KINDS, _ENDS, _SEQUENCES, _SETS, _VALUES, _PREVIOUS, _TIMES, _VALUE_SEQUENCES, _CREATED,
+    _ATTRIBUTES,
+) = range(10)
 
-    - Parameters: `fields`, the decoded heads; `header`, the frame's.
+
+def decode(fields, header, decoded):
+    """All heads of a frame that has entries.
+
+    - Parameters: `fields`, the heads as stored; `header`, the frame's; `decoded` gives the raw bytes
+      for stored bytes, the raw length and the codec.
     """
-    sets = [_labels(fields) for _ in range(fields.varint())]
-    base = fields.u64()
-    sequence, commit_time = header.first, base
+    present = fields.number(2)
+    if present >> 10:
+        raise TooNew(
+            f"{fields.path}, offset {fields.base}: columns {present:#x} are not known to this reader")
+    if not present >> _TIMES & 1 or bool(present >> _SEQUENCES & 1) != header.has_sequences:
+        raise fields.damage("the columns of heads do not fit their frame")
+    count = 1 + (present >> _SETS & 1) + (present >> _ATTRIBUTES & 1)
+    rows = [_row(fields, header) for _ in range(count)]
+    columns = [
+        _column(fields, header.entries, bit) if present >> bit & 1 else [None] * header.entries
+        for bit in range(10)
+    ]
+    texts = [decoded(fields.take(stored), raw, codec) for stored, raw, codec in rows]
+    fields.ended("heads")
+    keys = _keys(Fields(texts[0], fields.path, fields.base), header)
+    sets = []
+    if present >> _SETS & 1:
+        text = Fields(texts[1], fields.path, fields.base)
+        sets = [_labels(text) for _ in range(text.varint(header.entries + 1))]
+        text.ended("sets of labels")
+    text = Fields(texts[-1] if present >> _ATTRIBUTES & 1 else b"", fields.path, fields.base)
     entries = []
     for index in range(header.entries):
         entry = Entry()
-        code = fields.u8()
-        present = fields.u8()
-        entry.kind = code & 15
-        entry.ends_batch = code & 16 != 0
-        if code > 31 or not 1 <= entry.kind <= 5 or present > 127:
-            raise TooNew(
-                f"{fields.path}, offset {fields.base}: kind or fields {code:#x}, {present:#x}"
-                " are not known to this reader")
-        if header.has_sequences:
-            sequence += fields.zigzag()
-            commit_time = base
-        elif index:
-            sequence += 1
-        entry.sequence = sequence
-        _fill(entry, present, fields, sets, commit_time)
-        commit_time = entry.commit_time
+        entry.key = keys[index]
+        entry.sequence = header.first + index
+        _fill(entry, [column[index] for column in columns], sets, fields)
+        entry.attributes = text.take(columns[_ATTRIBUTES][index] or 0)
+        if len(entry.attributes) > 6144:
+            raise fields.damage("attributes are too long")
         entries.append(entry)
-    fields.ended("heads")
+    text.ended("attributes")
+    if sum(len(entry.key) + len(entry.attributes) for entry in entries) != header.heads_raw:
+        raise fields.damage("the heads have another length than their frame says")
     return entries
+
+
+def _row(fields, header):
+    """Stored length, raw length and codec of a text."""
+    word = fields.varint()
+    stored, codec = word >> 2, word & 3
+    if codec > 2:
+        raise TooNew(f"{fields.path}, offset {fields.base}: the codec is not known")
+    raw = stored if codec == 0 else fields.varint()
+    if max(stored, raw) > 2 << 20:
+        raise fields.damage("a text of heads is too long")
+    if codec == 2:
+        header.uses_dictionary = True
+    return stored, raw, codec
+
+
+def _column(fields, count, bit):
+    """The numbers of a column, None where an entry has none."""
+    form = fields.u8()
+    width = form & 127
+    if width > 56 and width != 64:
+        raise fields.damage(f"a column of {width} bits")
+    if form & 128 and bit in (_KINDS, _ENDS, _SEQUENCES, _TIMES):
+        raise fields.damage("a number is missing that every entry has")
+    least = fields.varint()
+    has = [1] * count
+    if form & 128:
+        bitmap = int.from_bytes(fields.take(count + 7 >> 3), "little")
+        if bitmap >> count:
+            raise fields.damage("a bitmap of more entries than there are")
+        has = [bitmap >> index & 1 for index in range(count)]
+    packed = fields.take(sum(has) * width + 7 >> 3)
+    numbers, at = [], 0
+    for is_there in has:
+        if is_there:
+            word = int.from_bytes(packed[at >> 3 : (at >> 3) + 9], "little") >> (at & 7)
+            numbers.append(least + (word & (1 << width) - 1) & MASK64)
+            at += width
+        else:
+            numbers.append(None)
+    return numbers
+
+
+def _keys(fields, header):
+    keys, key, total = [], b"", 0
+    for index in range(header.entries):
+        shared = fields.varint(len(key) + 1) if index else 0
+        key = key[:shared] + fields.counted(65535 - shared)
+        keys.append(key)
+        total += len(key)
+        if total > header.heads_raw:
+            raise fields.damage("the keys are longer than their frame says")
+    fields.ended("keys")
+    return keys
 
 
 def _labels(fields):
@@ -82,43 +154,57 @@ def _labels(fields):
     return labels
 
 
-def _fill(entry, present, fields, sets, base):
-    """The fields behind the sequence."""
-    entry.key = fields.counted(65535)
+def _fill(entry, numbers, sets, fields):
+    """The fields that columns give."""
+    entry.kind = PUT if numbers[_KINDS] is None else numbers[_KINDS]
+    if not 1 <= entry.kind <= 5:
+        raise TooNew(f"{fields.path}, offset {fields.base}: kind {entry.kind} is not known")
+    entry.ends_batch = numbers[_ENDS] != 0
+    if numbers[_SEQUENCES] is not None:
+        entry.sequence = numbers[_SEQUENCES]
+    if not 0 < entry.sequence < 1 << 48:
+        raise fields.damage(f"sequence {entry.sequence}")
     if not entry.key and entry.kind != RECORD:
         raise fields.damage("an entry without a key")
     entry.labels = []
-    if present & 1:
-        index = fields.varint()
-        if index >= len(sets):
-            raise fields.damage(f"there is no set of labels {index}")
-        entry.labels = sets[index]
-    entry.value_length = fields.varint(_MOST_VALUE + 1) if present & 2 else 0
-    entry.previous = _earlier(entry, fields) if present & 4 else None
-    delta = fields.zigzag() if present & 8 else 0
-    entry.commit_time = base + delta & MASK64
-    entry.value_sequence = _earlier(entry, fields) if present & 16 else None
-    entry.created = fields.u64() if present & 32 else None
-    entry.attributes = fields.counted(6144) if present & 64 else b""
-    _check_kind(entry, present, fields)
+    if numbers[_SETS] is not None:
+        if numbers[_SETS] >= len(sets):
+            raise fields.damage(f"there is no set of labels {numbers[_SETS]}")
+        entry.labels = sets[numbers[_SETS]]
+    entry.value_length = numbers[_VALUES] or 0
+    if entry.value_length > _MOST_VALUE + (64 << 10):
+        raise fields.damage(f"a value of {entry.value_length} bytes")
+    entry.commit_time = numbers[_TIMES]
+    entry.previous = _earlier(entry, numbers[_PREVIOUS], fields)
+    entry.value_sequence = _earlier(entry, numbers[_VALUE_SEQUENCES], fields)
+    age = numbers[_CREATED]
+    entry.created = None
+    if age is not None:
+        age = age >> 1 if age & 1 == 0 else -(age + 1 >> 1)
+        entry.created = entry.commit_time - age & MASK64
+    _check_kind(entry, numbers, fields)
 
 
-def _earlier(entry, fields):
-    """A sequence below the entry's, stored as the distance."""
-    distance = fields.varint()
+def _earlier(entry, distance, fields):
+    """A sequence below the entry's, stored as the distance; None for none."""
+    if distance is None:
+        return None
     if not 0 < distance < entry.sequence:
         raise fields.damage(f"entry {entry.sequence} refers {distance} back")
     return entry.sequence - distance
 
 
-def _check_kind(entry, present, fields):
+def _check_kind(entry, numbers, fields):
     """Which fields each kind must carry and must not."""
     must, must_not = {
-        PUT: (2, 16), DELETE: (0, 2 | 16), TOUCH: (16, 1 | 2), RECORD: (0, 16), EVICT: (0, 2 | 16),
+        PUT: (_VALUES, (_VALUE_SEQUENCES,)), DELETE: (None, (_VALUES, _VALUE_SEQUENCES)),
+        TOUCH: (_VALUE_SEQUENCES, (_SETS, _VALUES)), RECORD: (None, (_VALUE_SEQUENCES,)),
+        EVICT: (None, (_VALUES, _VALUE_SEQUENCES)),
     }[entry.kind]
-    if present & must != must or present & must_not:
+    lacks = must is not None and numbers[must] is None
+    if lacks or any(numbers[column] is not None for column in must_not):
         raise fields.damage(
-            f"entry {entry.sequence} of kind {entry.kind} has the fields {present:#x}")
+            f"entry {entry.sequence} of kind {entry.kind} lacks a field or has one too many")
 
 
 def attributes(data, path, offset):

@@ -91,7 +91,7 @@ class Manifest:
 def versions(data, path):
     """Refuses what a later version of the format wrote; all files have this at offset 8."""
     major = int.from_bytes(data[8:10], "little")
-    if major != 3:
+    if major != 4:
         raise TooNew(f"{path}: version {major} of the format is not known to this reader")
 
 

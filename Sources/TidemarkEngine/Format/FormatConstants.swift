@@ -1,8 +1,8 @@
-/// The numbers of the on-disk format, version 3.0. `FileFormat.md` in the documentation
+/// The numbers of the on-disk format, version 4.0. `FileFormat.md` in the documentation
 /// describes the same bytes in words and tables; a change here is a change there.
 package enum FormatConstants {
   /// A file of another major version is refused; a higher minor one is read.
-  package static let major: UInt16 = 3
+  package static let major: UInt16 = 4
   package static let minor: UInt16 = 0
   /// Features that this version knows; a file with others in its mask is refused.
   package static let knownIncompatibleFeatures: UInt32 = encryptionFeature

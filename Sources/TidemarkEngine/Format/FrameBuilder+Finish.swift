@@ -10,12 +10,9 @@ package struct BuiltFrame: Sendable {
 /// A frame whose heads and blocks are compressed, and not encrypted yet.
 package struct PackedFrame: Sendable {
   fileprivate var heads: [UInt8] = []
-  fileprivate var headsRawLength: Int
-  fileprivate var headsCodec = Codec.raw
+  fileprivate var usesDictionary = false
   fileprivate var blocks: [BlockEntry] = []
   fileprivate var body: [UInt8] = []
-
-  fileprivate init(headsRawLength: Int) { self.headsRawLength = headsRawLength }
 }
 
 extension FrameBuilder {
@@ -35,7 +32,8 @@ extension FrameBuilder {
     // `finishRaw` writes no flag for history, which frames with explicit sequences may hold.
     if level == nil, codecs.tagBytes == 0, !hasExplicitSequences {
       return try finishRaw(
-        appendingTo: &output, offset: offset, salt: salt, durableThrough: durableThrough)
+        appendingTo: &output, offset: offset, salt: salt, durableThrough: durableThrough,
+        codecs: codecs)
     }
     // A helper thread has compressed blocks while the batch was staged, see ``BlockPacker``. They
     // are of use only for the same level and without a dictionary.
@@ -52,25 +50,12 @@ extension FrameBuilder {
   func packed(
     level: Int32?, codecs: FrameCodecs, _ packing: FramePacking? = nil
   ) throws(FormatError) -> PackedFrame {
-    var raw = ByteWriter(capacity: labelSets.count + heads.count + 16)
-    writeHeads(into: &raw)
-    var frame = PackedFrame(headsRawLength: raw.count)
-    if let level {
-      frame.headsCodec = try codecs.encode(
-        raw.bytes.rawSpan, level: level, appendingTo: &frame.heads)
-    } else {
-      frame.heads = raw.bytes
-    }
+    var frame = PackedFrame()
+    var writer = ByteWriter(capacity: heads.mostBytes)
+    frame.usesDictionary = try heads.encode(into: &writer, level: level, codecs: codecs)
+    frame.heads = writer.bytes
     frame.blocks = try compressBlocks(into: &frame.body, level: level, codecs: codecs, packing)
     return frame
-  }
-
-  /// Writes the raw heads, see ``HeadsDecoder``.
-  private func writeHeads(into writer: inout ByteWriter) {
-    writer.varint(labelSetCount)
-    writer.raw(labelSets.bytes)
-    writer.u64(baseCommitTime)
-    writer.raw(heads.bytes)
   }
 
   /// Appends a frame that was compressed to `output`: encrypts it and adds checksums, which depend
@@ -87,13 +72,13 @@ extension FrameBuilder {
     let frontLength = tableLength + storedHeads.count + codecs.tagBytes
     let frontStart = offset + FormatConstants.frameHeaderBytes
     let usesDictionary =
-      packed.headsCodec == .zstdDictionary || blocks.contains { $0.codec == .zstdDictionary }
+      packed.usesDictionary || blocks.contains { $0.codec == .zstdDictionary }
     var header = FrameHeader(
       storedLength: blocks.reduce(frontLength) { $0 + $1.storedLength },
-      headsRawLength: packed.headsRawLength, firstSequence: firstSequence,
+      headsRawLength: heads.textBytes, firstSequence: firstSequence,
       durableThrough: durableThrough, entryCount: entryCount, blockCount: blocks.count,
-      headsChecksum: 0, headsCodec: packed.headsCodec, hasExplicitSequences: hasExplicitSequences,
-      isHistory: isHistory, usesDictionary: usesDictionary, frontLength: frontLength)
+      headsChecksum: 0, hasExplicitSequences: hasExplicitSequences, isHistory: isHistory,
+      usesDictionary: usesDictionary, frontLength: frontLength)
     if let sealer = codecs.sealer {
       // `associatedData` leaves the checksum out: that is one of the encrypted heads.
       try sealer.seal(
@@ -116,7 +101,8 @@ extension FrameBuilder {
 
   /// Appends a frame that is neither compressed nor encrypted: bytes go straight to their place.
   private func finishRaw(
-    appendingTo output: inout [UInt8], offset: Int, salt: UInt32, durableThrough: UInt64
+    appendingTo output: inout [UInt8], offset: Int, salt: UInt32, durableThrough: UInt64,
+    codecs: FrameCodecs
   ) throws(FormatError) -> BuiltFrame {
     let start = output.count
     let tableStart = start + FormatConstants.frameHeaderBytes
@@ -127,8 +113,7 @@ extension FrameBuilder {
     var writer = ByteWriter()
     swap(&writer.bytes, &output)
     for block in blocks { block.encode(into: &writer) }
-    let headsStart = writer.count
-    writeHeads(into: &writer)
+    _ = try heads.encode(into: &writer, level: nil, codecs: codecs)
     swap(&writer.bytes, &output)
     let bodyStart = output.count
     var position = 0
@@ -140,12 +125,11 @@ extension FrameBuilder {
     }
     let frontLength = bodyStart - tableStart
     let header = FrameHeader(
-      storedLength: output.count - tableStart, headsRawLength: bodyStart - headsStart,
+      storedLength: output.count - tableStart, headsRawLength: heads.textBytes,
       firstSequence: firstSequence, durableThrough: durableThrough, entryCount: entryCount,
       blockCount: blocks.count,
       headsChecksum: XXH64.hash(output.rawSpan.extracting(tableStart..<bodyStart)),
-      headsCodec: .raw, hasExplicitSequences: hasExplicitSequences, usesDictionary: false,
-      frontLength: frontLength)
+      hasExplicitSequences: hasExplicitSequences, usesDictionary: false, frontLength: frontLength)
     header.encode(into: &output, at: start, salt: salt, offset: offset)
     output.append(contentsOf: repeatElement(0, count: start + header.totalLength - output.count))
     return BuiltFrame(header: header, blocks: blocks, places: places, holdsRecords: holdsRecords)

@@ -9,7 +9,7 @@ package struct ValuePlace: Sendable, Hashable {
 /// Collects entries and turns them into one frame: their headers (*heads*) in one piece, their
 /// values in blocks. Readers find the values of staged entries here until they are in the log.
 package struct FrameBuilder: Sendable {
-  package private(set) var entryCount = 0
+  package var entryCount: Int { heads.count }
   package private(set) var firstSequence: UInt64 = 0
   package private(set) var lastSequence: UInt64 = 0
   /// True for compacted segments, which are not in order of sequence; else sequences are dense.
@@ -18,18 +18,13 @@ package struct FrameBuilder: Sendable {
   let isHistory: Bool
   /// A block is closed once it holds this many raw bytes.
   private let blockTarget: Int
+  /// The frame is full once its heads have about so many bytes.
+  private let headsTarget: Int
   /// The most raw bytes of a block; a longer value has several blocks of its own.
   private let mostInBlock: Int
-  private(set) var heads = ByteWriter()
-  private(set) var labelSets = ByteWriter()
-  private(set) var labelSetCount = 0
+  private(set) var heads: HeadsBuilder
   /// Numbers of the sets in the frame's table, by the ids of the caller (of the index).
   private var labelSetIndex = IDMap()
-  /// Where the last entry's head begins in `heads`.
-  private var lastHead = 0
-  private(set) var baseCommitTime: UInt64 = 0
-  private var lastCommitTime: UInt64 = 0
-  private var lastHeadSequence: UInt64 = 0
   package private(set) var values: [UInt8] = []
   /// Where each entry's value ends in `values`.
   private var valueEnds: [UInt32] = []
@@ -64,31 +59,30 @@ package struct FrameBuilder: Sendable {
     blockTarget: Int = Limits.blockBytes
   ) {
     self.hasExplicitSequences = hasExplicitSequences
+    heads = HeadsBuilder(hasExplicitSequences: hasExplicitSequences)
     self.isHistory = isHistory
     mostInBlock = isHistory ? Limits.historyBlockBytes : Limits.blockBytes
+    headsTarget =
+      isHistory
+      ? Limits.historyHeadsTarget
+      : hasExplicitSequences ? Limits.compactedHeadsTarget : Limits.frameHeadsTarget
     self.blockTarget = min(blockTarget, mostInBlock)
   }
 
   package var isEmpty: Bool { entryCount == 0 }
-  /// Raw bytes of everything in it.
-  package var rawBytes: Int { heads.count + labelSets.count + values.count }
-  /// Whether the next entry should go into another frame.
-  package var isFull: Bool {
-    let headsTarget = isHistory ? Limits.historyHeadsTarget : Limits.frameHeadsTarget
-    return heads.count + labelSets.count >= headsTarget
-      || values.count >= Limits.frameValuesTarget || entryCount >= Limits.frameEntries - 1
-  }
+  /// Raw bytes of everything in it, at most.
+  package var rawBytes: Int { heads.mostBytes + values.count }
+  /// Whether the next entry should go into another frame. Stored, as writers ask for every entry of
+  /// an array of frames, and a computed property copies the frame there.
+  package private(set) var isFull = false
 
   /// Whether a value of so many bytes should go into another frame: history fills whole blocks.
   package func isFull(expecting length: Int) -> Bool {
     isFull || (isHistory && !isEmpty && values.count + length > blockTarget)
   }
 
-  /// Marks the last entry as the last of its batch: bit 4 of its first byte, see ``EntryHead``.
-  mutating func endBatch() {
-    guard entryCount > 0 else { return }
-    heads.bytes[lastHead] |= 0x10
-  }
+  /// Marks the last entry as the last of its batch.
+  mutating func endBatch() { heads.endBatch() }
 
   /// An entry's fields, as the builder takes them.
   package struct Entry {
@@ -123,14 +117,16 @@ package struct FrameBuilder: Sendable {
   ) throws(E) {
     if needsLabels(ofSet: entry.labelSetID) {
       let set = try labels(entry.labelSetID)
-      labelSets.varint(set.count)
-      for label in set { labelSets.blob(label) }
-      noteLabelSet(entry.labelSetID)
+      noteLabelSet(entry.labelSetID) { writer in
+        writer.varint(set.count)
+        for label in set { writer.blob(label) }
+      }
     }
     append(entry, key: key, value: value, attributes: attributes)
   }
 
   /// Whether ``addLabelSet(_:_:_:)`` must come before an entry with this set.
+  @inline(__always)
   func needsLabels(ofSet id: UInt32) -> Bool { id != 0 && labelSetIndex[id] == nil }
 
   /// Adds a set to the frame's table; once for each id.
@@ -139,58 +135,26 @@ package struct FrameBuilder: Sendable {
   ///   - labels: sets of a batch.
   ///   - index: which of them.
   mutating func addLabelSet(_ id: UInt32, _ labels: BatchLabels, _ index: Int) {
-    labels.write(index, into: &labelSets)
-    noteLabelSet(id)
+    noteLabelSet(id) { labels.write(index, into: &$0) }
   }
 
-  private mutating func noteLabelSet(_ id: UInt32) {
-    labelSetIndex.insert(id, labelSetCount)
-    labelSetCount += 1
+  private mutating func noteLabelSet(_ id: UInt32, _ write: (inout ByteWriter) -> Void) {
+    labelSetIndex.insert(id, heads.addLabelSet(write))
   }
 
   /// Adds an entry whose set of labels is in the frame's table.
   mutating func append(_ entry: Entry, key: RawSpan, value: RawSpan?, attributes: RawSpan) {
-    let labelSet = entry.labelSetID == 0 ? nil : labelSetIndex[entry.labelSetID]
-    lastHead = heads.count
-    if entryCount == 0 {
-      firstSequence = entry.sequence
-      lastHeadSequence = entry.sequence
-      baseCommitTime = entry.commitTime
-      lastCommitTime = entry.commitTime
-    }
-    // Compacted entries are not in order of time, so their times are counted from the first.
-    let base = hasExplicitSequences ? baseCommitTime : lastCommitTime
-    var fields: EntryFields = []
-    if labelSet != nil { fields.insert(.labels) }
-    if value != nil { fields.insert(.value) }
-    if entry.previous != 0 { fields.insert(.previous) }
-    if entry.commitTime != base { fields.insert(.commitTime) }
-    if entry.valueSequence != 0 { fields.insert(.valueSequence) }
-    if entry.created != 0 { fields.insert(.created) }
-    if !attributes.isEmpty { fields.insert(.attributes) }
+    if isEmpty { firstSequence = entry.sequence }
     if entry.kind == .record { holdsRecords = true }
-    heads.u8(entry.kind.rawValue | (entry.endsBatch ? 0x10 : 0))
-    heads.u8(fields.rawValue)
-    if hasExplicitSequences {
-      heads.zigzag(Int64(bitPattern: entry.sequence &- lastHeadSequence))
-      lastHeadSequence = entry.sequence
-    }
-    heads.varint(key.byteCount)
-    heads.raw(key)
-    if let labelSet { heads.varint(labelSet) }
-    if let value { heads.varint(value.byteCount) }
-    if entry.previous != 0 { heads.varint(entry.sequence - entry.previous) }
-    if fields.contains(.commitTime) { heads.zigzag(Int64(bitPattern: entry.commitTime &- base)) }
-    if entry.valueSequence != 0 { heads.varint(entry.sequence - entry.valueSequence) }
-    if entry.created != 0 { heads.u64(entry.created) }
-    if !attributes.isEmpty {
-      heads.varint(attributes.byteCount)
-      heads.raw(attributes)
-    }
-    lastCommitTime = entry.commitTime
+    heads.append(
+      entry, labelSet: entry.labelSetID == 0 ? nil : labelSetIndex[entry.labelSetID], key: key,
+      valueLength: value?.byteCount, attributes: attributes)
     lastSequence = max(lastSequence, entry.sequence)
-    entryCount += 1
     place(value)
+    let headsBytes = heads.textBytes + heads.labelBytes + entryCount * Limits.entryOverheadBytes
+    isFull =
+      headsBytes >= headsTarget || values.count >= Limits.frameValuesTarget
+      || entryCount >= Limits.frameEntries - 1
   }
 
   /// Takes over, while empty, the memory for values of a written frame, unless that is large.

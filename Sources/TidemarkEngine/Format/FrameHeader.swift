@@ -4,7 +4,7 @@
 ///  0 u32 sync word ^ salt                 32 u32 entry count
 ///  4 u32 CRC-32C of 8..<64, salt, offset  36 u32 block count
 ///  8 u32 stored length of the payload     40 u64 XXH64 of block table and heads, as stored
-/// 12 u32 raw length of heads              48 u8  codec of the heads
+/// 12 u32 bytes of keys and attributes     48 u8  zero
 /// 16 u64 first sequence                   49 u8  flags: 1 = of a compacted segment, heads carry
 ///                                                their sequences, 2 = history
 /// 24 u64 durableThrough                   50 u16 dictionary: 0 none, 1 the segment's
@@ -15,6 +15,7 @@
 /// and the offset, so that stale or misplaced bytes of another file or place do not match.
 package struct FrameHeader: Sendable, Hashable {
   package var storedLength: Int
+  /// Bytes of the keys and attributes of all entries.
   package var headsRawLength: Int
   package var firstSequence: UInt64
   /// The highest sequence known to be synced when this frame was written.
@@ -22,7 +23,6 @@ package struct FrameHeader: Sendable, Hashable {
   package var entryCount: Int
   package var blockCount: Int
   package var headsChecksum: UInt64
-  package var headsCodec: Codec
   /// Whether the frame is in a compacted segment, so that heads carry their sequences.
   package var hasExplicitSequences: Bool
   /// Whether the frame holds what compaction keeps apart from the newest versions of the keys.
@@ -64,7 +64,7 @@ package struct FrameHeader: Sendable, Hashable {
       header.put(UInt32(entryCount), at: 32)
       header.put(UInt32(blockCount), at: 36)
       header.put(headsChecksum, at: 40)
-      header.put(headsCodec.rawValue, at: 48)
+      header.put(UInt8(0), at: 48)
       header.put(UInt8((hasExplicitSequences ? 1 : 0) | (isHistory ? 2 : 0)), at: 49)
       header.put(UInt16(usesDictionary ? 1 : 0), at: 50)
       header.put(UInt32(frontLength), at: 52)
@@ -110,13 +110,10 @@ extension FrameHeader {
     entryCount = Int(try header.u32(at: 32))
     blockCount = Int(try header.u32(at: 36))
     headsChecksum = try header.u64(at: 40)
-    guard let codec = Codec(rawValue: try header.u8(at: 48)) else {
-      throw FormatError("unknown codec", isNewer: true)
-    }
-    headsCodec = codec
     let flags = try header.u8(at: 49)
     let dictionary = try header.u16(at: 50)
-    guard flags <= 3, dictionary <= 1, try header.u64(at: 56) == 0 else {
+    guard try header.u8(at: 48) == 0, flags <= 3, dictionary <= 1, try header.u64(at: 56) == 0
+    else {
       throw FormatError("unknown flags in a frame", isNewer: true)
     }
     hasExplicitSequences = flags & 1 != 0
@@ -133,7 +130,8 @@ extension FrameHeader {
     else { throw FormatError("frame out of bounds") }
     guard frontLength <= storedLength,
       frontLength >= blockCount * FormatConstants.leastBlockEntryBytes,
-      hasExplicitSequences || !isHistory, (headsCodec == .zstdDictionary) == false || usesDictionary
+      hasExplicitSequences || !isHistory,
+      entryCount > 0 || headsRawLength == 0
     else { throw FormatError("frame lengths contradict each other") }
   }
 

@@ -18,8 +18,8 @@ package struct SingleFrame {
   /// The frame's header. `fill` sets all but two fields: the front's checksum and `durableThrough`.
   private(set) var header = FrameHeader(
     storedLength: 0, headsRawLength: 0, firstSequence: 0, durableThrough: 0, entryCount: 0,
-    blockCount: 0, headsChecksum: 0, headsCodec: .raw, hasExplicitSequences: false,
-    usesDictionary: false, frontLength: 0)
+    blockCount: 0, headsChecksum: 0, hasExplicitSequences: false, usesDictionary: false,
+    frontLength: 0)
   /// The value's block; nil when there is none.
   private(set) var block: BlockEntry?
 
@@ -52,37 +52,42 @@ package struct SingleFrame {
     value: RawSpan?
   ) {
     valueLength = value?.byteCount ?? 0
-    // In the 64 fit the block's row and checksum, the head's numbers, and the padding.
-    let most = FormatConstants.frameHeaderBytes + 64 + key.byteCount + valueLength
+    // In the 96 fit the block's row and checksum, the head's numbers, and the padding.
+    let most = FormatConstants.frameHeaderBytes + 96 + key.byteCount + valueLength
     if memory.count < most { memory = [UInt8](repeating: 0, count: max(1024, 2 * most)) }
-    var fields: EntryFields = []
-    if value != nil { fields.insert(.value) }
-    if previous != 0 { fields.insert(.previous) }
+    var columns: HeadColumns = .commitTimes
+    if kind != .put { columns.insert(.kinds) }
+    if value != nil { columns.insert(.valueLengths) }
+    if previous != 0 { columns.insert(.previous) }
     block = valueLength > 0 ? BlockEntry(rawLength: valueLength) : nil
-    let (block, valueBytes, hasValue) = (block, valueLength, value != nil)
-    let (start, end) = memory.withMutableRawSpan { memory in
+    let (block, valueBytes) = (block, valueLength)
+    let end = memory.withMutableRawSpan { memory in
       let table = FormatConstants.frameHeaderBytes
       let start = block?.encode(into: &memory, at: table) ?? table
-      // No set of labels; below, the bit 0x10 says that the entry ends its batch.
-      memory.put(UInt8(0), at: start)
-      memory.put(commitTime, at: start + 1)
-      memory.put(kind.rawValue | 0x10, at: start + 9)
-      memory.put(fields.rawValue, at: start + 10)
-      var end = memory.put(varint: UInt64(key.byteCount), at: start + 11)
+      memory.put(columns.rawValue, at: start)
+      // The text of the keys: its length, as the codec is raw, then the columns, then itself.
+      let keyLength = UInt64(key.byteCount)
+      let lengthBytes = keyLength < 0x80 ? 1 : keyLength < 0x4000 ? 2 : 3
+      var end = memory.put(varint: UInt64(key.byteCount + lengthBytes) << 2, at: start + 2)
+      func column(_ number: UInt64) {
+        memory.put(UInt8(0), at: end)
+        end = memory.put(varint: number, at: end + 1)
+      }
+      if kind != .put { column(UInt64(kind.rawValue)) }
+      if columns.contains(.valueLengths) { column(UInt64(valueBytes)) }
+      if previous != 0 { column(sequence - previous) }
+      column(commitTime)
+      end = memory.put(varint: keyLength, at: end)
       memory.store(copying: key, at: end)
-      end += key.byteCount
-      if hasValue { end = memory.put(varint: UInt64(valueBytes), at: end) }
-      if previous != 0 { end = memory.put(varint: sequence - previous, at: end) }
-      return (start, end)
+      return end + key.byteCount
     }
     frontEnd = end
     if let value { memory.withMutableRawSpan { $0.store(copying: value, at: end) } }
     header = FrameHeader(
       storedLength: frontEnd - FormatConstants.frameHeaderBytes + (block?.storedLength ?? 0),
-      headsRawLength: frontEnd - start, firstSequence: sequence, durableThrough: 0,
-      entryCount: 1, blockCount: block == nil ? 0 : 1, headsChecksum: 0, headsCodec: .raw,
-      hasExplicitSequences: false, usesDictionary: false,
-      frontLength: frontEnd - FormatConstants.frameHeaderBytes)
+      headsRawLength: key.byteCount, firstSequence: sequence, durableThrough: 0, entryCount: 1,
+      blockCount: block == nil ? 0 : 1, headsChecksum: 0, hasExplicitSequences: false,
+      usesDictionary: false, frontLength: frontEnd - FormatConstants.frameHeaderBytes)
     length = header.totalLength
   }
 

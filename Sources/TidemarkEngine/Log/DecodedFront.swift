@@ -7,7 +7,7 @@ package final class DecodedFront: Sendable {
   /// Where the frame stands in its segment.
   package let offset: Int
   package let blocks: [BlockEntry]
-  /// Raw heads; keys and attributes of `entries` lie in it.
+  /// Keys and attributes of `entries` lie in it.
   private let heads: ImmutableBytes
   package let entries: [EntryHead]
   /// Whether the heads are encrypted and the key is not known, so that there are no entries.
@@ -31,33 +31,22 @@ package final class DecodedFront: Sendable {
     try Self.check(front, header)
     var reader = ByteReader(front)
     blocks = try Self.blocks(&reader, header, codecs)
-    let raw = try Self.heads(of: front, from: reader.offset, header, at: offset, codecs)
     self.header = header
     self.offset = offset
-    heads = ImmutableBytes(copying: raw)
     isOpaque = codecs.isOpaque
-    guard !codecs.isOpaque else {
-      entries = []
-      labelSets = []
-      return
-    }
-    // With some heads only, the sum of the values' lengths below cannot be checked.
-    var decoder = try HeadsDecoder(raw.rawSpan, header: header)
-    if let only {
-      (entries, labelSets) = try Self.decode(only, &decoder)
-      return
-    }
-    var entries: [EntryHead] = []
-    entries.reserveCapacity(header.entryCount)
-    while let entry = try decoder.next() { entries.append(entry) }
-    // Heads that claim more would make whoever collects values ask for any amount of memory.
-    guard decoder.valueBytes == blocks.reduce(0, { $0 + $1.rawLength }) else {
-      throw FormatError("values and blocks differ in length")
-    }
-    self.entries = entries
-    var sets: [[[UInt8]]] = []
-    for set in decoder.labelSetOffsets.indices { sets.append(try decoder.labels(ofSet: set)) }
-    labelSets = sets
+    let decoded = try Self.decode(
+      try front.slice(reader.offset, front.byteCount - reader.offset), header, codecs,
+      place: offset + FormatConstants.frameHeaderBytes + reader.offset,
+      table: try front.slice(0, reader.offset), only: only)
+    heads = ImmutableBytes(copying: decoded.text)
+    entries = decoded.entries
+    labelSets = decoded.labelSets
+    // With some heads only, the sum of the values' lengths cannot be checked. Heads that claim more
+    // would make whoever collects values ask for any amount of memory.
+    guard
+      only != nil || isOpaque
+        || entries.reduce(0, { $0 + $1.valueLength }) == blocks.reduce(0, { $0 + $1.rawLength })
+    else { throw FormatError("values and blocks differ in length") }
   }
 
   private static func check(_ front: RawSpan, _ header: FrameHeader) throws(FormatError) {
@@ -90,45 +79,30 @@ package final class DecodedFront: Sendable {
     return blocks
   }
 
-  /// The raw heads, which stand behind the block table; none where they are opaque.
-  private static func heads(
-    of front: RawSpan, from table: Int, _ header: FrameHeader, at offset: Int,
-    _ codecs: FrameCodecs
-  ) throws(FormatError) -> [UInt8] {
-    guard !codecs.isOpaque else { return [] }
-    let stored = try front.slice(table, header.frontLength - table)
-    guard codecs.tagBytes > 0 else {
-      return try codecs.decode(stored, codec: header.headsCodec, rawLength: header.headsRawLength)
+  /// Decodes the heads, which stand behind the block table; none where they are opaque.
+  private static func decode(
+    _ stored: RawSpan, _ header: FrameHeader, _ codecs: FrameCodecs, place: Int, table: RawSpan,
+    only: [Int]?
+  ) throws(FormatError) -> HeadsDecoder.Decoded {
+    guard !codecs.isOpaque else { return HeadsDecoder.Decoded() }
+    guard codecs.tagBytes == 0 else {
+      let opened = try codecs.open(
+        stored, .heads(at: place),
+        authenticating: header.associatedData + [UInt8](copying: table))
+      return try decode(opened.rawSpan, header, codecs, only)
     }
-    let opened = try codecs.open(
-      stored, .heads(at: offset + FormatConstants.frameHeaderBytes + table),
-      authenticating: header.associatedData + [UInt8](copying: try front.slice(0, table)))
-    return try codecs.decode(
-      opened.rawSpan, codec: header.headsCodec, rawLength: header.headsRawLength)
+    return try decode(stored, header, codecs, only)
   }
 
-  /// Decodes some heads and passes over the others; sets of labels that these name are left out.
   private static func decode(
-    _ wanted: [Int], _ decoder: inout HeadsDecoder
-  ) throws(FormatError) -> ([EntryHead], labelSets: [[[UInt8]]]) {
-    var entries: [EntryHead] = []
-    var labelSets: [[[UInt8]]] = []
-    var places: [Int: Int] = [:]
-    var passed = 0
-    for index in wanted {
-      try decoder.skip(index - passed)
-      guard var entry = try decoder.next() else { throw FormatError("fewer entries than said") }
-      passed = index + 1
-      if entry.labelSet >= 0 {
-        if places[entry.labelSet] == nil {
-          places[entry.labelSet] = labelSets.count
-          labelSets.append(try decoder.labels(ofSet: entry.labelSet))
-        }
-        entry.labelSet = places[entry.labelSet] ?? -1
-      }
-      entries.append(entry)
+    _ heads: RawSpan, _ header: FrameHeader, _ codecs: FrameCodecs, _ only: [Int]?
+  ) throws(FormatError) -> HeadsDecoder.Decoded {
+    guard header.entryCount > 0 else {
+      guard heads.isEmpty else { throw FormatError("heads of no entries") }
+      return HeadsDecoder.Decoded()
     }
-    return (entries, labelSets)
+    let decoder = try HeadsDecoder(heads, header: header, codecs: codecs)
+    return if let only { try decoder.some(only) } else { try decoder.all() }
   }
 
   /// A front of heads from several frames of a segment that carry their sequences. It has no
@@ -156,7 +130,7 @@ package final class DecodedFront: Sendable {
   @_lifetime(borrow self)
   package func key(of entry: EntryHead) -> RawSpan { slice(entry.keyStart, entry.keyLength) }
 
-  /// A part of the raw heads; the decoder has checked that an entry's parts lie within them.
+  /// A part of the heads' text; the decoder has checked that an entry's parts lie within them.
   @_lifetime(borrow self)
   private func slice(_ start: Int, _ count: Int) -> RawSpan {
     let bytes = unsafe UnsafeRawBufferPointer(rebasing: heads.buffer[start..<(start + count)])

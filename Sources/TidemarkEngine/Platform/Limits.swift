@@ -49,13 +49,15 @@ package enum Limits {
   package static let blockBytes = 16 << 10
   /// A value block of history, in a compacted segment, holds at most this many raw bytes.
   package static let historyBlockBytes = 1 << 20
-  /// A frame is full once its raw heads reach this.
+  /// A frame is full once keys, labels, attributes and `entryOverheadBytes` of its entries reach it.
   package static let frameHeadsTarget = 32 << 10
-  /// A frame of history is full once its raw heads reach this.
+  /// The same in a compacted segment, where entries are looked up one by one.
+  package static let compactedHeadsTarget = 8 << 10
+  /// The same for a frame of history.
   package static let historyHeadsTarget = 64 << 10
   /// A frame is full once its raw values reach this.
   package static let frameValuesTarget = 1 << 20
-  /// Largest raw size of a frame's heads that a decoder accepts.
+  /// Most bytes of the keys and attributes of a frame that a decoder accepts.
   package static let frameHeadsBytes = 1 << 20
   /// Largest stored payload of a frame that a decoder accepts.
   package static let framePayloadBytes = 72 << 20

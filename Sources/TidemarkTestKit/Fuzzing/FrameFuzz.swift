@@ -23,12 +23,15 @@ enum FrameFuzz {
       guard again == Array(bytes.prefix(FormatConstants.frameHeaderBytes)) else {
         throw FormatError(Self.wrong + "a header changes when it is encoded again")
       }
-      let front = try DecodedFront(
-        try bytes.rawSpan.slice(
-          FormatConstants.frameHeaderBytes,
-          min(header.frontLength, bytes.count - FormatConstants.frameHeaderBytes)),
-        header: header, offset: offset, codecs: codecs)
+      let stored = try bytes.rawSpan.slice(
+        FormatConstants.frameHeaderBytes,
+        min(header.frontLength, bytes.count - FormatConstants.frameHeaderBytes))
+      let front = try DecodedFront(stored, header: header, offset: offset, codecs: codecs)
       try readEntries(front)
+      let some = Array(stride(from: front.entries.count % 2, to: front.entries.count, by: 3))
+      try compare(
+        try DecodedFront(stored, header: header, offset: offset, codecs: codecs, only: some),
+        some.map { front.entries[$0] }, of: front)
       try readBlocks(front, bytes, codecs)
     } catch {
       guard !error.reason.hasPrefix(wrong) else { throw FuzzFinding(error.reason) }
@@ -54,6 +57,23 @@ enum FrameFuzz {
       guard let again = try? EntryAttributes(decoding: writer.bytes.rawSpan),
         again == attributes
       else { throw FormatError(wrong + "attributes change when they are encoded again") }
+    }
+  }
+
+  /// Heads that are decoded alone are those that are decoded with all others.
+  private static func compare(
+    _ some: DecodedFront, _ wanted: [EntryHead], of front: DecodedFront
+  ) throws(FormatError) {
+    for (a, b) in zip(some.entries, wanted) {
+      guard a.sequence == b.sequence, a.kind == b.kind, a.endsBatch == b.endsBatch,
+        a.valueOffset == b.valueOffset, a.valueLength == b.valueLength, a.previous == b.previous,
+        a.valueSequence == b.valueSequence, a.commitTime == b.commitTime, a.created == b.created,
+        some.key(of: a).isEqual(to: front.key(of: b)), some.labels(of: a) == front.labels(of: b),
+        some.attributeBytes(of: a).isEqual(to: front.attributeBytes(of: b))
+      else { throw FormatError(wrong + "a head that is decoded alone differs") }
+    }
+    guard some.entries.count == wanted.count else {
+      throw FormatError(wrong + "heads are missing that were asked for")
     }
   }
 

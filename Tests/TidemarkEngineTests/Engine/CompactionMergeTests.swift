@@ -135,9 +135,7 @@ struct CompactionMergeTests {
     for i in 0..<200 {
       let key = bytes("key \(chance.next() % 1000)")
       var head = EntryHead(
-        kind: .put, endsBatch: true, sequence: UInt64(i + 1), keyStart: 0, keyLength: key.count,
-        labelSet: -1, hasValue: true, valueOffset: 0, valueLength: 0, previous: 0,
-        valueSequence: 0, commitTime: 1, created: 0, attributesStart: 0, attributesLength: 0)
+        sequence: UInt64(i + 1), keyLength: key.count, hasValue: true, commitTime: 1)
       let value = bytes("value \(chance.next())")
       head.valueLength = value.count
       let none: [UInt8] = []

@@ -6,7 +6,7 @@ class EntryInput {
   /// The first 8 bytes of the key, big-endian: where two differ they sort like the keys.
   fileprivate(set) var word: UInt64 = 0
 
-  fileprivate init() { entry = LooseEntry(head: .none, labelSet: 0) }
+  fileprivate init() { entry = LooseEntry(head: EntryHead(sequence: 0), labelSet: 0) }
 
   /// Goes to the next entry.
   /// - Returns: false at the end.
@@ -46,13 +46,6 @@ class EntryInput {
       throw TidemarkError(.damaged, "an entry's attributes cannot be read", cause: error)
     }
   }
-}
-
-extension EntryHead {
-  fileprivate static let none = EntryHead(
-    kind: .put, endsBatch: false, sequence: 0, keyStart: 0, keyLength: 0, labelSet: -1,
-    hasValue: false, valueOffset: 0, valueLength: 0, previous: 0, valueSequence: 0, commitTime: 0,
-    created: 0, attributesStart: 0, attributesLength: 0)
 }
 
 /// The history (superseded entries) of a compacted segment, or its other entries: each of both

@@ -1,0 +1,241 @@
+/// Collects the heads of a frame's entries and encodes them in columns, see ``HeadsDecoder``.
+struct HeadsBuilder: Sendable {
+  /// What is collected of an entry beside its key and attributes.
+  private struct Row: Sendable {
+    var kind: EntryKind
+    var endsBatch: Bool
+    var hasValue: Bool
+    var attributesLength: UInt16
+    /// One more than the number of the label set; 0 for none.
+    var labelSet: UInt32
+    var valueLength: UInt32
+    var sequence: UInt64
+    var commitTime: UInt64
+    var previous: UInt64
+    var valueSequence: UInt64
+    var created: UInt64
+  }
+
+  /// Pieces of text that are shorter are not worth a call of the compressor.
+  private static let compressedFromBytes = 64
+
+  /// Memory for so many entries is asked for at once.
+  private static let usualRows = 256
+  private static let usualKeyBytes = 16
+
+  private let hasExplicitSequences: Bool
+  private var rows: [Row] = []
+  private var columns: HeadColumns = []
+  /// Keys, each with how many bytes it shares with the one before.
+  private var keys = ByteWriter()
+  private var lastKey: [UInt8] = []
+  private var labelSets = ByteWriter()
+  private var labelSetCount = 0
+  private var attributes: [UInt8] = []
+  /// Bytes of all keys, none of them shortened.
+  private var keyBytes = 0
+
+  init(hasExplicitSequences: Bool) { self.hasExplicitSequences = hasExplicitSequences }
+
+  var count: Int { rows.count }
+  /// Bytes of keys and attributes.
+  var textBytes: Int { keyBytes + attributes.count }
+  var labelBytes: Int { labelSets.count }
+  /// At least as many bytes as the heads take, compressed or not.
+  var mostBytes: Int {
+    keys.count + attributes.count + labelSets.count + rows.count * Self.rowBytes + 256
+  }
+  /// The numbers of a head, each as long as can be, and its share of bitmaps.
+  private static let rowBytes = 48
+
+  /// Adds a set of labels.
+  /// - Parameter append: adds the number of labels, and each label with its length before it.
+  /// - Returns: the number of the set, which heads name.
+  mutating func addLabelSet(_ append: (inout ByteWriter) -> Void) -> Int {
+    // The second set shows that a frame has several.
+    if labelSetCount == 1 { labelSets.bytes.reserveCapacity(Self.usualRows * Self.usualKeyBytes) }
+    append(&labelSets)
+    labelSetCount += 1
+    return labelSetCount - 1
+  }
+
+  /// - Parameter labelSet: the number of its set; nil for none.
+  mutating func append(
+    _ entry: FrameBuilder.Entry, labelSet: Int?, key: RawSpan, valueLength: Int?,
+    attributes more: RawSpan
+  ) {
+    // Frames of one entry are many, and those of two mostly get more.
+    if rows.count == 1 {
+      rows.reserveCapacity(Self.usualRows)
+      keys.bytes.reserveCapacity(Self.usualRows * Self.usualKeyBytes)
+    }
+    rows.append(
+      Row(
+        kind: entry.kind, endsBatch: entry.endsBatch, hasValue: valueLength != nil,
+        attributesLength: UInt16(more.byteCount), labelSet: UInt32((labelSet ?? -1) + 1),
+        valueLength: UInt32(valueLength ?? 0), sequence: entry.sequence,
+        commitTime: entry.commitTime, previous: entry.previous,
+        valueSequence: entry.valueSequence, created: entry.created))
+    if entry.kind != .put { columns.insert(.kinds) }
+    if labelSet != nil { columns.insert(.labelSets) }
+    if valueLength != nil { columns.insert(.valueLengths) }
+    if entry.previous != 0 { columns.insert(.previous) }
+    if entry.valueSequence != 0 { columns.insert(.valueSequences) }
+    if entry.created != 0 { columns.insert(.created) }
+    append(key)
+    guard !more.isEmpty else { return }
+    columns.insert(.attributeLengths)
+    attributes.append(copying: more)
+  }
+
+  private mutating func append(_ key: RawSpan) {
+    var shared = 0
+    if rows.count > 1 {
+      shared = lastKey.rawSpan.commonPrefix(with: key)
+      keys.varint(shared)
+    }
+    let rest = key.extracting(droppingFirst: shared)
+    keys.varint(rest.byteCount)
+    keys.raw(rest)
+    let dropped = lastKey.count - shared
+    lastKey.removeLast(dropped)
+    lastKey.append(copying: rest)
+    keyBytes += key.byteCount
+  }
+
+  /// Marks the last entry as the last of its batch.
+  mutating func endBatch() {
+    guard !rows.isEmpty else { return }
+    rows[rows.count - 1].endsBatch = true
+  }
+
+  // MARK: Encoding
+
+  /// Appends the heads.
+  /// - Parameters:
+  ///   - level: zstd's level; nil leaves all as it is.
+  ///   - codecs: the segment's.
+  /// - Returns: whether it takes the segment's dictionary to read them.
+  func encode(
+    into writer: inout ByteWriter, level: Int32?, codecs: FrameCodecs
+  ) throws(FormatError) -> Bool {
+    guard !rows.isEmpty else { return false }
+    var columns = columns
+    columns.insert(.commitTimes)
+    if hasExplicitSequences { columns.insert(.sequences) }
+    if rows.contains(where: { !$0.endsBatch }) { columns.insert(.ends) }
+    writer.u16(columns.rawValue)
+    var usesDictionary = false
+    var texts: [[UInt8]] = []
+    for raw in rawTexts(columns) {
+      var stored: [UInt8] = []
+      var codec = Codec.raw
+      if let level, raw.count >= Self.compressedFromBytes {
+        codec = try codecs.encode(raw.rawSpan, level: level, appendingTo: &stored)
+      }
+      writer.varint(UInt64((codec == .raw ? raw : stored).count) << 2 | UInt64(codec.rawValue))
+      if codec != .raw { writer.varint(raw.count) }
+      if codec == .zstdDictionary { usesDictionary = true }
+      texts.append(codec == .raw ? raw : stored)
+    }
+    encodeColumns(columns, into: &writer)
+    for text in texts { writer.raw(text) }
+    return usesDictionary
+  }
+
+  private func rawTexts(_ columns: HeadColumns) -> [[UInt8]] {
+    var texts = [keys.bytes]
+    if columns.contains(.labelSets) {
+      var sets = ByteWriter(capacity: labelSets.count + 4)
+      sets.varint(labelSetCount)
+      sets.raw(labelSets.bytes)
+      texts.append(sets.bytes)
+    }
+    if columns.contains(.attributeLengths) { texts.append(attributes) }
+    return texts
+  }
+
+  private func encodeColumns(_ columns: HeadColumns, into writer: inout ByteWriter) {
+    if columns.contains(.kinds) { column(&writer) { UInt64($0.kind.rawValue) } }
+    if columns.contains(.ends) { column(&writer) { $0.endsBatch ? 1 : 0 } }
+    if columns.contains(.sequences) { column(&writer) { $0.sequence } }
+    if columns.contains(.labelSets) {
+      column(&writer, where: { $0.labelSet != 0 }) { UInt64($0.labelSet - 1) }
+    }
+    if columns.contains(.valueLengths) {
+      column(&writer, where: { $0.hasValue }) { UInt64($0.valueLength) }
+    }
+    if columns.contains(.previous) {
+      column(&writer, where: { $0.previous != 0 }) { $0.sequence - $0.previous }
+    }
+    column(&writer) { $0.commitTime }
+    if columns.contains(.valueSequences) {
+      column(&writer, where: { $0.valueSequence != 0 }) { $0.sequence - $0.valueSequence }
+    }
+    if columns.contains(.created) {
+      column(&writer, where: { $0.created != 0 }) {
+        let age = Int64(bitPattern: $0.commitTime &- $0.created)
+        return UInt64(bitPattern: (age << 1) ^ (age >> 63))
+      }
+    }
+    if columns.contains(.attributeLengths) {
+      column(&writer, where: { $0.attributesLength != 0 }) { UInt64($0.attributesLength) }
+    }
+  }
+
+  /// Appends a column of numbers.
+  /// - Parameters:
+  ///   - has: which rows have one.
+  ///   - number: that of a row.
+  @inline(__always)
+  private func column(
+    _ writer: inout ByteWriter, where has: (Row) -> Bool = { _ in true },
+    _ number: (Row) -> UInt64
+  ) {
+    var (least, most, missing) = (UInt64.max, UInt64.min, false)
+    for row in rows {
+      guard has(row) else {
+        missing = true
+        continue
+      }
+      let value = number(row)
+      least = min(least, value)
+      most = max(most, value)
+    }
+    let width = HeadColumn.width(of: most - least)
+    writer.u8(UInt8(width) | (missing ? HeadColumn.bitmapFlag : 0))
+    writer.varint(least)
+    if missing {
+      var bits = BitPacker()
+      for row in rows { bits.add(has(row) ? 1 : 0, width: 1, to: &writer) }
+      bits.finish(&writer)
+    }
+    guard width > 0 else { return }
+    var bits = BitPacker()
+    for row in rows where has(row) { bits.add(number(row) - least, width: width, to: &writer) }
+    bits.finish(&writer)
+  }
+
+  /// Packs numbers of equal width, the lowest bit first.
+  private struct BitPacker {
+    private var pending: UInt64 = 0
+    private var count = 0
+
+    @inline(__always)
+    mutating func add(_ number: UInt64, width: Int, to writer: inout ByteWriter) {
+      // A number of 64 bits begins at a byte: no other width is above 56.
+      if width == 64 { return writer.u64(number) }
+      pending |= number << UInt64(count)
+      count += width
+      guard count >= 8 else { return }
+      let whole = count >> 3
+      writer.bytes.append(pending, bytes: whole)
+      pending = whole == 8 ? 0 : pending >> UInt64(8 * whole)
+      count &= 7
+    }
+
+    func finish(_ writer: inout ByteWriter) {
+      if count > 0 { writer.u8(UInt8(truncatingIfNeeded: pending)) }
+    }
+  }
+}
