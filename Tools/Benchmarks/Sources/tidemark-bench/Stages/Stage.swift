@@ -18,6 +18,7 @@ enum Stage: String, Codable, CaseIterable {
   case churn
   case compact
   case small
+  case cold
   case scanCompacted = "scan-compacted"
   case zipfCompacted = "zipf-compacted"
   case labelsCompacted = "labels-compacted"
@@ -86,6 +87,7 @@ enum Stage: String, Codable, CaseIterable {
     case .churn: []
     case .compact: ["C", "P13c"]
     case .small: ["P6", "P6e"]
+    case .cold: ["P18"]
     case .scanCompacted: ["P10c"]
     case .zipfCompacted: ["P7c", "P7cm"]
     case .labelsCompacted: ["P11c", "P11ec"]

@@ -113,6 +113,25 @@ extension StageRun {
     try engine.close()
   }
 
+  static let coldReads = 4000
+
+  /// Nothing is in memory, neither here nor in the kernel's cache, as after a start of the machine.
+  func cold() throws {
+    Disk.forget(order.path)
+    let engine = try engine(labelled: true)
+    let reader = try engine.reader()
+    let indices = Order.shuffled(n, count: min(n, Self.coldReads), seed: seed())
+    var check = Check(values)
+    let cost = try Cost { try Self.get(reader, indices[...], &check) }
+    try check.expect(indices.count)
+    show(
+      Measure(
+        "P18", cost.wall / Double(indices.count) * 1e6,
+        processor: cost.microseconds(indices.count)))
+    reader.close()
+    try engine.close()
+  }
+
   /// Some keys are read far more often than others, and a tenth of the data fits into the cache.
   func zipf(_ row: String, labelled: Bool) throws {
     let libraries = Memory.now().mapped

@@ -43,6 +43,7 @@ struct StageRun {
     case .churn: try churn()
     case .compact: try compact()
     case .small: try small("P6", whole: "P6e")
+    case .cold: try cold()
     case .scanCompacted: try scans("P10c", labelled: true)
     case .zipfCompacted: try zipf("P7c", labelled: true)
     case .labelsCompacted: try documents("P11c", whole: "P11ec", keys: nil)
