@@ -97,6 +97,21 @@ enum LayerRules {
     }
   }
 
+  /// Files that import the product of a trait also where the trait is off, but for its own and its
+  /// tests: without the product nothing else may miss it.
+  static func importsWithoutTrait(_ files: [SourceFile]) -> [String] {
+    let own = ["Sources/TidemarkPostgres/", "Tests/TidemarkSyncTests/Postgres/"]
+    return files.filter { file in !own.contains { file.path.hasPrefix($0) } }.flatMap { file in
+      var conditions: [Substring] = []
+      return file.lines.compactMap { line -> String? in
+        if line.hasPrefix("#if ") { conditions.append(line) }
+        if line.hasPrefix("#endif") { _ = conditions.popLast() }
+        let isImport = line.hasSuffix("import TidemarkPostgres")
+        return isImport && !conditions.contains("#if PostgreSQL") ? file.path : nil
+      }
+    }
+  }
+
   /// Folders of a module that lean on each other in a circle, by the types they name. A type whose
   /// name is declared twice, or nested somewhere, draws no arrow.
   static func circles(_ files: [SourceFile]) -> [String] {

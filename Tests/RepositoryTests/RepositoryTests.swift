@@ -35,6 +35,9 @@ struct RepositoryTests {
   @Test("the command line does through the store what any program can do through it")
   func besideStore() { #expect(LayerRules.besideStore(sources) == []) }
 
+  @Test("without its trait nothing looks for feeds in PostgreSQL")
+  func traits() { #expect(LayerRules.importsWithoutTrait(all) == []) }
+
   @Test("the engine reaches disk, time, chance and threads through Platform only")
   func sideDoors() { #expect(LayerRules.sideDoors(sources) == []) }
 

@@ -143,6 +143,16 @@ struct RuleTests {
     #expect(OwnerRules.longTypes(files, most: 0) == ["A: 7 lines", "B: 1 lines"])
   }
 
+  @Test("an import of the product of a trait is found unless it stands under the trait")
+  func importsWithoutTrait() {
+    func found(_ text: String) -> [String] {
+      LayerRules.importsWithoutTrait([SourceFile("Tools/A.swift", text)])
+    }
+    #expect(found("internal import TidemarkPostgres") == ["Tools/A.swift"])
+    #expect(found("#if PostgreSQL\n  internal import TidemarkPostgres\n#endif\n") == [])
+    #expect(found("#if JWT\n#endif\nimport TidemarkPostgres") == ["Tools/A.swift"])
+  }
+
   @Test("a command that goes past the store is seen, and one that is listed is not")
   func besideStore() {
     func found(_ place: String, _ text: String) -> [String] {

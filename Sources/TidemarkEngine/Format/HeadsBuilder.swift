@@ -1,19 +1,12 @@
 /// Collects the heads of a frame's entries and encodes them in columns, see ``HeadsDecoder``.
 struct HeadsBuilder: Sendable {
-  /// What is collected of an entry beside its key and attributes.
   private struct Row: Sendable {
-    var kind: EntryKind
-    var endsBatch: Bool
-    var hasValue: Bool
-    var attributesLength: UInt16
-    /// One more than the number of the label set; 0 for none.
-    var labelSet: UInt32
-    var valueLength: UInt32
-    var sequence: UInt64
-    var commitTime: UInt64
-    var previous: UInt64
-    var valueSequence: UInt64
-    var created: UInt64
+    var entry: FrameBuilder.Entry
+    /// The number of its set of labels; nil for none.
+    var labelSet: Int?
+    /// Nil for none.
+    var valueLength: Int?
+    var attributesLength: Int
   }
 
   /// Pieces of text that are shorter are not worth a call of the compressor.
@@ -71,11 +64,8 @@ struct HeadsBuilder: Sendable {
     }
     rows.append(
       Row(
-        kind: entry.kind, endsBatch: entry.endsBatch, hasValue: valueLength != nil,
-        attributesLength: UInt16(more.byteCount), labelSet: UInt32((labelSet ?? -1) + 1),
-        valueLength: UInt32(valueLength ?? 0), sequence: entry.sequence,
-        commitTime: entry.commitTime, previous: entry.previous,
-        valueSequence: entry.valueSequence, created: entry.created))
+        entry: entry, labelSet: labelSet, valueLength: valueLength,
+        attributesLength: more.byteCount))
     if entry.kind != .put { columns.insert(.kinds) }
     if labelSet != nil { columns.insert(.labelSets) }
     if valueLength != nil { columns.insert(.valueLengths) }
@@ -106,7 +96,7 @@ struct HeadsBuilder: Sendable {
   /// Marks the last entry as the last of its batch.
   mutating func endBatch() {
     guard !rows.isEmpty else { return }
-    rows[rows.count - 1].endsBatch = true
+    rows[rows.count - 1].entry.endsBatch = true
   }
 
   // MARK: Encoding
@@ -123,7 +113,7 @@ struct HeadsBuilder: Sendable {
     var columns = columns
     columns.insert(.commitTimes)
     if hasExplicitSequences { columns.insert(.sequences) }
-    if rows.contains(where: { !$0.endsBatch }) { columns.insert(.ends) }
+    if rows.contains(where: { !$0.entry.endsBatch }) { columns.insert(.ends) }
     writer.u16(columns.rawValue)
     var usesDictionary = false
     var texts: [[UInt8]] = []
@@ -156,49 +146,42 @@ struct HeadsBuilder: Sendable {
   }
 
   private func encodeColumns(_ columns: HeadColumns, into writer: inout ByteWriter) {
-    if columns.contains(.kinds) { column(&writer) { UInt64($0.kind.rawValue) } }
-    if columns.contains(.ends) { column(&writer) { $0.endsBatch ? 1 : 0 } }
-    if columns.contains(.sequences) { column(&writer) { $0.sequence } }
-    if columns.contains(.labelSets) {
-      column(&writer, where: { $0.labelSet != 0 }) { UInt64($0.labelSet - 1) }
-    }
-    if columns.contains(.valueLengths) {
-      column(&writer, where: { $0.hasValue }) { UInt64($0.valueLength) }
-    }
+    if columns.contains(.kinds) { column(&writer) { UInt64($0.entry.kind.rawValue) } }
+    if columns.contains(.ends) { column(&writer) { $0.entry.endsBatch ? 1 : 0 } }
+    if columns.contains(.sequences) { column(&writer) { $0.entry.sequence } }
+    if columns.contains(.labelSets) { column(&writer) { $0.labelSet.map { UInt64($0) } } }
+    if columns.contains(.valueLengths) { column(&writer) { $0.valueLength.map { UInt64($0) } } }
     if columns.contains(.previous) {
-      column(&writer, where: { $0.previous != 0 }) { $0.sequence - $0.previous }
+      column(&writer) { $0.entry.previous == 0 ? nil : $0.entry.sequence - $0.entry.previous }
     }
-    column(&writer) { $0.commitTime }
+    column(&writer) { $0.entry.commitTime }
     if columns.contains(.valueSequences) {
-      column(&writer, where: { $0.valueSequence != 0 }) { $0.sequence - $0.valueSequence }
+      column(&writer) { row in
+        row.entry.valueSequence == 0 ? nil : row.entry.sequence - row.entry.valueSequence
+      }
     }
     if columns.contains(.created) {
-      column(&writer, where: { $0.created != 0 }) {
-        let age = Int64(bitPattern: $0.commitTime &- $0.created)
+      column(&writer) { row in
+        guard row.entry.created != 0 else { return nil }
+        let age = Int64(bitPattern: row.entry.commitTime &- row.entry.created)
         return UInt64(bitPattern: (age << 1) ^ (age >> 63))
       }
     }
     if columns.contains(.attributeLengths) {
-      column(&writer, where: { $0.attributesLength != 0 }) { UInt64($0.attributesLength) }
+      column(&writer) { $0.attributesLength == 0 ? nil : UInt64($0.attributesLength) }
     }
   }
 
   /// Appends a column of numbers.
-  /// - Parameters:
-  ///   - has: which rows have one.
-  ///   - number: that of a row.
+  /// - Parameter number: that of a row; nil for none.
   @inline(__always)
-  private func column(
-    _ writer: inout ByteWriter, where has: (Row) -> Bool = { _ in true },
-    _ number: (Row) -> UInt64
-  ) {
+  private func column(_ writer: inout ByteWriter, _ number: (Row) -> UInt64?) {
     var (least, most, missing) = (UInt64.max, UInt64.min, false)
     for row in rows {
-      guard has(row) else {
+      guard let value = number(row) else {
         missing = true
         continue
       }
-      let value = number(row)
       least = min(least, value)
       most = max(most, value)
     }
@@ -207,12 +190,14 @@ struct HeadsBuilder: Sendable {
     writer.varint(least)
     if missing {
       var bits = BitPacker()
-      for row in rows { bits.add(has(row) ? 1 : 0, width: 1, to: &writer) }
+      for row in rows { bits.add(number(row) == nil ? 0 : 1, width: 1, to: &writer) }
       bits.finish(&writer)
     }
     guard width > 0 else { return }
     var bits = BitPacker()
-    for row in rows where has(row) { bits.add(number(row) - least, width: width, to: &writer) }
+    for row in rows {
+      if let value = number(row) { bits.add(value - least, width: width, to: &writer) }
+    }
     bits.finish(&writer)
   }
 

@@ -1,6 +1,9 @@
-public import Tidemark
-internal import TidemarkPostgres
 internal import TidemarkSyncServer
+
+#if PostgreSQL
+  public import Tidemark
+  internal import TidemarkPostgres
+#endif
 
 #if canImport(FoundationEssentials)
   internal import FoundationEssentials

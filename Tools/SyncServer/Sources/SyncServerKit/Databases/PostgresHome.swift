@@ -1,8 +1,9 @@
 internal import Tidemark
-internal import TidemarkPostgres
 internal import TidemarkSyncServer
 
 #if PostgreSQL
+  internal import TidemarkPostgres
+
   /// Databases in tables of PostgreSQL, which other servers serve, too.
   struct PostgresHome: DatabaseHome {
     let feeds: PostgresFeeds
