@@ -49,7 +49,7 @@ package enum Limits {
   package static let blockBytes = 16 << 10
   /// A value block of history, in a compacted segment, holds at most this many raw bytes.
   package static let historyBlockBytes = 1 << 20
-  /// A frame is full once keys, labels, attributes and `entryOverheadBytes` of its entries reach it.
+  /// A frame is full once keys, labels, attributes and `entryOverheadBytes` an entry reach this.
   package static let frameHeadsTarget = 32 << 10
   /// The same in a compacted segment, where entries are looked up one by one.
   package static let compactedHeadsTarget = 8 << 10

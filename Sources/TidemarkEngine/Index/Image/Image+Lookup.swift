@@ -13,32 +13,9 @@ extension Image {
   /// Finds a key; nil if the run does not have it.
   /// - Parameter hash: the key's hash under the seed in the header.
   package func lookup(_ key: RawSpan, hash: UInt64) throws(IndexError) -> Found? {
-    guard isBucketLoaded(hash) else { return try lookupInOrder(key, hash: hash) }
-    return try probe(hash) { (ordinal) throws(IndexError) in
+    try probe(hash) { (ordinal) throws(IndexError) in
       try slot(ordinal, ifKeyIs: key).map { Found(ordinal: ordinal, slot: $0) }
     }
-  }
-
-  /// Finds a key by the order of keys, which reads its block alone: samples are few. By its bucket
-  /// it would take two reads. Where the block was in memory the bucket is read, for later look-ups.
-  private func lookupInOrder(_ key: RawSpan, hash: UInt64) throws(IndexError) -> Found? {
-    let loaded = memoryBytes
-    let ordinal = try rank(KeyCut(key: [UInt8](copying: key), place: .before))
-    let slot = ordinal < count ? try slot(ordinal, ifKeyIs: key) : nil
-    if memoryBytes == loaded {
-      let place = ImageLayout.bucket(hash, of: header[.hash].count) * ImageLayout.bucketBytes
-      _ = try bytes(.hash, place, ImageLayout.bucketBytes)
-    }
-    return slot.map { Found(ordinal: ordinal, slot: $0) }
-  }
-
-  /// Whether the bucket of a hash was read; also true where there are no buckets.
-  @inline(__always)
-  private func isBucketLoaded(_ hash: UInt64) -> Bool {
-    let buckets = header[.hash].count
-    guard buckets > 0 else { return true }
-    let place = ImageLayout.bucket(hash, of: buckets) * ImageLayout.bucketBytes
-    return isLoaded(.hash, place, ImageLayout.bucketBytes)
   }
 
   /// Whether the slot of some key has this sequence, and the entry is no touch. A sequence belongs
