@@ -62,6 +62,22 @@ struct IndexRunsTests {
     #expect(try again.get("one") == "more")
   }
 
+  @Test("a compaction that is asked for leaves one run, as keys in two take space twice")
+  func mergedByCompaction() throws {
+    try threeRuns()
+    let engine = try store.open(.write)
+    try engine.compact()
+    #expect(runs(engine) == [600])
+    #expect(files().count == 1)
+    try check(engine)
+    try engine.put("one", "more")
+    try engine.checkpointer.writeRun(.brief)
+    #expect(runs(engine).count == 2)
+    try engine.close()
+    let again = try store.open(.readOnly)
+    #expect(try again.get("one") == "more")
+  }
+
   @Test("a close writes about what was written since the last one")
   func costOfClosing() throws {
     try threeRuns()

@@ -132,7 +132,7 @@ package final class Compactor: StateOwner {
       }
     }
     if let spaceError, !isInSteps || report.segmentsRewritten == 0 { throw spaceError }
-    if !options.dryRun, options.automatic == nil { try finishChangeOfKeys() }
+    if !options.dryRun, options.automatic == nil { try finishIndex() }
     let log = reader.snapshot
     report.segmentsAfter = log.segments.count
     report.bytesAfter = log.usedBytes
@@ -214,15 +214,24 @@ package final class Compactor: StateOwner {
     _ = try attachments.rewriteWithCurrentKey()
   }
 
-  /// Ends a change of keys, after the log was rewritten: runs of the index with another key are
-  /// written anew; hint files with another key and replaced files that still exist are removed.
-  private func finishChangeOfKeys() throws(TidemarkError) {
+  /// Ends a compaction that a user asked for: the runs of the index become one where a second one
+  /// takes space that counts, since both have the keys that were overwritten, or one has another
+  /// key of the user's. Hint files with another key, and replaced files that still exist, go.
+  private func finishIndex() throws(TidemarkError) {
     let key = try keys.current()
-    if reader.manifest.images.contains(where: { $0.keyID != key }) {
-      try checkpointer.writeWholeRun()
+    let runs = reader.manifest.images
+    let newer = runs.dropFirst().reduce(0) { $0 + $1.length }
+    let hasOldKey = runs.contains { $0.keyID != key }
+    if hasOldKey || newer * Self.newerRunsShare > runs.first?.length ?? 0 {
+      do throws(TidemarkError) { try checkpointer.writeWholeRun() } catch {
+        // Where there is no room for one run beside those that are there, they stay.
+        guard !hasOldKey, error.code == .noSpace else { throw error }
+      }
     }
     try removeReplaced(and: HintFile.files(in: store, withoutKey: key).map(\.path))
   }
+
+  private static let newerRunsShare = 16
 
   /// Calls `body` while no compaction runs; one that nobody asked for makes room.
   func whileIdle(_ body: () throws(TidemarkError) -> Void) throws(TidemarkError) {
