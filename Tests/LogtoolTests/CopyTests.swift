@@ -30,7 +30,7 @@ struct CopyTests {
     #expect(bench.run("copy", "R", "--from", "ftp://host/x", "--to", "T").status == 64)
   }
 
-  @Test("a copy has the attachments, and names how many entries lack theirs at the source")
+  @Test("a copy includes attachments, and counts entries whose attachment the source lacks")
   func attachments() throws {
     let file = FileManager.default.temporaryDirectory.appending(path: "tidemark-\(UUID())")
     defer { try? FileManager.default.removeItem(at: file) }

@@ -143,7 +143,7 @@ struct RuleTests {
     #expect(OwnerRules.longTypes(files, most: 0) == ["A: 7 lines", "B: 1 lines"])
   }
 
-  @Test("an import of the product of a trait is found unless it stands under the trait")
+  @Test("an import of TidemarkPostgres outside of `#if PostgreSQL` is reported")
   func importsWithoutTrait() {
     func found(_ text: String) -> [String] {
       LayerRules.importsWithoutTrait([SourceFile("Tools/A.swift", text)])

@@ -74,7 +74,8 @@ struct CopyCommand: RemoteCommand {
     _ direction: SyncDirection, _ place: RemoteTarget, by options: RemoteOptions,
     _ access: Store.Access, _ console: Console
   ) throws -> SyncReport {
-    // Opened first, so that no store is created for nothing.
+    // The peer is opened before the store in between, which is created where there is none: a path
+    // without a store, or an address that cannot be read, leaves no empty store behind.
     let peer = try options.open(place, access, console)
     defer { try? Waiting.run(console) { await peer.close() } }
     return try StoreAccess(store, console).write(creates: true) { store in

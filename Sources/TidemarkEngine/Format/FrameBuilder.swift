@@ -18,7 +18,7 @@ package struct FrameBuilder: Sendable {
   let isHistory: Bool
   /// A block is closed once it holds this many raw bytes.
   private let blockTarget: Int
-  /// The frame is full once its heads have about so many bytes.
+  /// The frame counts as full once its keys, labels and attributes have about so many bytes.
   private let headsTarget: Int
   /// The most raw bytes of a block; a longer value has several blocks of its own.
   private let mostInBlock: Int
@@ -70,10 +70,10 @@ package struct FrameBuilder: Sendable {
   }
 
   package var isEmpty: Bool { entryCount == 0 }
-  /// Raw bytes of everything in it, at most.
+  /// An upper bound for the size of the frame on disk, without its header and its block table.
   package var rawBytes: Int { heads.mostBytes + values.count }
-  /// Whether the next entry should go into another frame. Stored, as writers ask for every entry of
-  /// an array of frames, and a computed property copies the frame there.
+  /// Whether the next entry should go into another frame. A stored property: writers ask before
+  /// each entry, and Swift copied the whole frame out of its array to call a computed one.
   package private(set) var isFull = false
 
   /// Whether a value of so many bytes should go into another frame: history fills whole blocks.

@@ -15,7 +15,8 @@
 /// and the offset, so that stale or misplaced bytes of another file or place do not match.
 package struct FrameHeader: Sendable, Hashable {
   package var storedLength: Int
-  /// Bytes of the keys and attributes of all entries.
+  /// The length of the keys and attributes of all entries in the frame, before compression: a
+  /// decoder allocates no more for them.
   package var headsRawLength: Int
   package var firstSequence: UInt64
   /// The highest sequence known to be synced when this frame was written.

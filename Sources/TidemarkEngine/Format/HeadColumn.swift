@@ -23,12 +23,14 @@ struct HeadColumns: OptionSet, Sendable {
 /// A column of numbers in the heads of a frame, of all entries or of some. See ``HeadsDecoder``.
 struct HeadColumn {
   static let bitmapFlag: UInt8 = 0x80
-  /// What every number is counted from.
+  /// The least number of the column: the packed ones are stored less this.
   private var least: UInt64 = 0
   /// Bits of a number.
   private var width = 0
-  /// Where the bitmap of the entries that have a number stands; nil where all have one.
+  /// The offset of a bitmap with a bit for each entry, set where the entry has a number in this
+  /// column; nil where the column has no bitmap, since every entry has one.
   private var bitmap: Int?
+  /// The offset of the bit-packed numbers.
   private var numbers = 0
 
   /// How many bits numbers up to `most` get: so many that each lies in eight bytes.

@@ -1,37 +1,38 @@
-/// Collects the heads of a frame's entries and encodes them in columns, see ``HeadsDecoder``.
+/// Collects the heads of a frame (its entries without their values) and encodes them in columns,
+/// whose format stands at ``HeadsDecoder``.
 struct HeadsBuilder: Sendable {
   private struct Row: Sendable {
     var entry: FrameBuilder.Entry
-    /// The number of its set of labels; nil for none.
+    /// The number of the entry's set of labels within the frame; nil for an entry without labels.
     var labelSet: Int?
-    /// Nil for none.
+    /// Nil for an entry without a value, such as a delete; 0 for an empty value.
     var valueLength: Int?
     var attributesLength: Int
   }
 
-  /// Pieces of text that are shorter are not worth a call of the compressor.
+  /// Keys, labels or attributes of fewer bytes are stored uncompressed: zstd would gain nothing.
   private static let compressedFromBytes = 64
 
-  /// Memory for so many entries is asked for at once.
+  /// The second entry of a frame reserves memory for this many, so that arrays grow less often.
   private static let usualRows = 256
   private static let usualKeyBytes = 16
 
   private let hasExplicitSequences: Bool
   private var rows: [Row] = []
   private var columns: HeadColumns = []
-  /// Keys, each with how many bytes it shares with the one before.
+  /// The keys as they are stored: each without the prefix that it shares with the key before.
   private var keys = ByteWriter()
   private var lastKey: [UInt8] = []
   private var labelSets = ByteWriter()
   private var labelSetCount = 0
   private var attributes: [UInt8] = []
-  /// Bytes of all keys, none of them shortened.
+  /// The sum of the lengths of all keys, shared prefixes included.
   private var keyBytes = 0
 
   init(hasExplicitSequences: Bool) { self.hasExplicitSequences = hasExplicitSequences }
 
   var count: Int { rows.count }
-  /// Bytes of keys and attributes.
+  /// The bytes of keys and attributes in full, which the frame's header tells.
   var textBytes: Int { keyBytes + attributes.count }
   var labelBytes: Int { labelSets.count }
   /// At least as many bytes as the heads take, compressed or not.
@@ -41,7 +42,7 @@ struct HeadsBuilder: Sendable {
   /// The numbers of a head, each as long as can be, and its share of bitmaps.
   private static let rowBytes = 48
 
-  /// Adds a set of labels.
+  /// Adds a set of labels to the frame's table, where heads refer to it by number.
   /// - Parameter append: adds the number of labels, and each label with its length before it.
   /// - Returns: the number of the set, which heads name.
   mutating func addLabelSet(_ append: (inout ByteWriter) -> Void) -> Int {

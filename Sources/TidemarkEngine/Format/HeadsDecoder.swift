@@ -18,12 +18,12 @@
 /// sets     varint how many; per set varint number of labels, per label varint length, bytes
 /// ```
 package struct HeadsDecoder: ~Escapable {
-  /// Heads, and the bytes that they name.
+  /// The decoded heads of a frame, with the bytes of their keys and attributes.
   struct Decoded {
     var entries: [EntryHead] = []
-    /// Empty ones in the place of those that were not wanted.
+    /// The frame's sets of labels by number; a set that no decoded head names may be empty.
     var labelSets: [[[UInt8]]] = []
-    /// Keys and attributes.
+    /// The bytes of keys and attributes, where heads have offsets.
     var text: [UInt8] = []
   }
 
@@ -105,9 +105,9 @@ package struct HeadsDecoder: ~Escapable {
       try bytes.slice(text.start, text.storedLength), codec: text.codec, rawLength: text.rawLength)
   }
 
-  // MARK: Entries
+  // MARK: Decoding heads
 
-  /// Decodes all heads.
+  /// Decodes the heads of all entries, and checks that they have the lengths that the header tells.
   func all() throws(FormatError) -> Decoded {
     var decoded = Decoded()
     var entries = (0..<header.entryCount).map { head(at: $0) }
@@ -143,7 +143,7 @@ package struct HeadsDecoder: ~Escapable {
     return decoded
   }
 
-  /// Decodes some heads.
+  /// Decodes the heads of a few entries, without the columns and labels of the others.
   /// - Parameter wanted: which, in ascending order.
   func some(_ wanted: [Int]) throws(FormatError) -> Decoded {
     var decoded = Decoded()
@@ -266,7 +266,7 @@ package struct HeadsDecoder: ~Escapable {
     return starts
   }
 
-  // MARK: Texts
+  // MARK: Decoding labels
 
   /// The sets of labels of the frame.
   /// - Parameter wants: whether a set is to be decoded; another one is empty.

@@ -62,7 +62,7 @@ struct IndexRunsTests {
     #expect(try again.get("one") == "more")
   }
 
-  @Test("a compaction that is asked for leaves one run, as keys in two take space twice")
+  @Test("a manual compaction merges all runs of the index into one")
   func mergedByCompaction() throws {
     try threeRuns()
     let engine = try store.open(.write)

@@ -122,7 +122,7 @@ struct HeadsTests {
     return try decoder.all().entries.count
   }
 
-  @Test("columns that lack what every entry has, or reach beyond the heads, are refused")
+  @Test("a column that lacks a commit time, or ends beyond the heads, is refused")
   func hostileColumns() throws {
     #expect(try Self.decode(Self.heads(columns: [0, 0, 0, 5])) == 2)
     let bad: [[UInt8]] = [
@@ -138,7 +138,7 @@ struct HeadsTests {
     }
   }
 
-  @Test("keys that grow beyond what their frame says are refused, also one by one")
+  @Test("keys that expand beyond the length in the frame header are refused")
   func keyBomb() throws {
     let key = [UInt8](repeating: 1, count: 200)
     // The second key is the first one again.

@@ -113,7 +113,7 @@
       #expect(try results().count == 10_000)
     }
 
-    @Test("an urgent row notifies the servers, and no other row does")
+    @Test("only a row with `urgent => true` notifies the servers at commit")
     func urgentRow() async throws {
       let listener = try Connection(settings)
       _ = try listener.read([Statement("LISTEN tidemark")()])
