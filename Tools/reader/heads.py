@@ -80,9 +80,10 @@ def decode(fields, header, decoded):
         entry.key = keys[index]
         entry.sequence = header.first + index
         _fill(entry, [column[index] for column in columns], sets, fields)
-        entry.attributes = text.take(columns[_ATTRIBUTES][index] or 0)
-        if len(entry.attributes) > 6144:
-            raise fields.damage("attributes are too long")
+        length = columns[_ATTRIBUTES][index]
+        if length is not None and not 1 <= length <= 6144:
+            raise fields.damage(f"attributes of {length} bytes")
+        entry.attributes = text.take(length or 0)
         entries.append(entry)
     text.ended("attributes")
     if sum(len(entry.key) + len(entry.attributes) for entry in entries) != header.heads_raw:
@@ -160,6 +161,8 @@ def _fill(entry, numbers, sets, fields):
     if not 1 <= entry.kind <= 5:
         raise TooNew(f"{fields.path}, offset {fields.base}: kind {entry.kind} is not known")
     entry.ends_batch = numbers[_ENDS] != 0
+    if numbers[_ENDS] not in (None, 0, 1):
+        raise fields.damage(f"{numbers[_ENDS]} for the end of a batch")
     if numbers[_SEQUENCES] is not None:
         entry.sequence = numbers[_SEQUENCES]
     if not 0 < entry.sequence < 1 << 48:

@@ -203,7 +203,7 @@ package struct HeadsDecoder: ~Escapable {
         throw FormatError("unknown kind of entry", isNewer: true)
       }
       head.kind = kind
-    case .ends: head.endsBatch = value != 0
+    case .ends: head.endsBatch = try Self.bounded(value, 1) == 1
     case .sequences: head.sequence = value
     case .labelSets: head.labelSet = try Self.bounded(value, Limits.frameEntries)
     case .valueLengths:
@@ -215,7 +215,9 @@ package struct HeadsDecoder: ~Escapable {
     case .created:
       let age = Int64(bitPattern: value >> 1) ^ -Int64(bitPattern: value & 1)
       head.created = head.commitTime &- UInt64(bitPattern: age)
-    default: head.attributesLength = try Self.bounded(value, EntryAttributes.maximumBytes)
+    default:
+      head.attributesLength = try Self.bounded(value, EntryAttributes.maximumBytes)
+      guard value > 0 else { throw FormatError("attributes without bytes") }
     }
   }
 

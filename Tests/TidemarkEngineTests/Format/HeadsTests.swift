@@ -138,6 +138,24 @@ struct HeadsTests {
     }
   }
 
+  @Test("an end of a batch that is neither 0 nor 1, and attributes of no bytes, are refused")
+  func outOfRange() throws {
+    for (column, number) in [(HeadColumns.ends, 2), (.attributeLengths, 0)] {
+      var heads = ByteWriter()
+      let present: HeadColumns = [.valueLengths, .commitTimes, column]
+      heads.u16(present.rawValue)
+      heads.varint(5 << 2)
+      if column == .attributeLengths { heads.varint(0) }
+      let numbers = [(HeadColumns.valueLengths, 0), (.commitTimes, 5), (column, number)]
+      for (_, number) in numbers.sorted(by: { $0.0.rawValue < $1.0.rawValue }) {
+        heads.u8(0)
+        heads.varint(number)
+      }
+      heads.raw([1, 0x61, 1, 1, 0x62])
+      #expect(throws: FormatError.self) { try Self.decode(heads.bytes) }
+    }
+  }
+
   @Test("keys that expand beyond the length in the frame header are refused")
   func keyBomb() throws {
     let key = [UInt8](repeating: 1, count: 200)
