@@ -38,6 +38,7 @@ extension Segment {
       return cached
     }
     let raw = try decode(record, sequence: sequence)
+    if kind == .appended, record.codec != .raw { decodedBytes.raise(by: UInt64(raw.count)) }
     caches.blocks.insert(raw, for: address, bytes: raw.count + 96)
     return raw
   }

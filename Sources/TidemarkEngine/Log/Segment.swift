@@ -23,6 +23,8 @@ package final class Segment: Sendable {
   /// Locator of the sealed file, and codecs: set by the first reader, then read without the lock.
   private let sealed = OnceReference<SealedLocator>()
   private let readyCodecs = OnceReference<FrameCodecs>()
+  /// Raw bytes of the blocks that were decompressed for single values of an appended segment.
+  let decodedBytes = AtomicCounter()
 
   private struct State {
     var file: (any File)?

@@ -8,5 +8,7 @@ final class AtomicCounter: Sendable {
 
   var value: UInt64 { number.load(ordering: .acquiring) }
   func set(_ value: UInt64) { number.store(value, ordering: .releasing) }
-  func raise() { number.wrappingAdd(1, ordering: .acquiringAndReleasing) }
+  func raise(by more: UInt64 = 1) {
+    number.wrappingAdd(more, ordering: .acquiringAndReleasing)
+  }
 }

@@ -70,6 +70,67 @@ struct CompactionMergeTests {
     try again.close()
   }
 
+  /// Puts a batch of keys, given by their numbers, with values of about 100 bytes.
+  private func load(
+    _ engine: Engine, _ numbers: [Int], _ round: Int, _ state: inout [String: String]
+  ) throws {
+    var batch = OperationBatch()
+    for number in numbers {
+      let key = "key \(100_000 + number)"
+      let value = String(repeating: "\(round) \(number) ", count: 12)
+      try batch.add(.put, key: bytes(key).rawSpan, value: bytes(value).rawSpan)
+      state[key] = value
+    }
+    try engine.commit(batch)
+  }
+
+  @Test("a load in the order of keys is merged from where it stands, without windows in files")
+  func loadInOrder() throws {
+    var store = store
+    store.configuration.compactionWindowBytes = 9_000
+    let disk = HookedDisk(store.disk)
+    let engine = try store.open(on: disk)
+    var state: [String: String] = [:]
+    for round in 0..<30 { try load(engine, (0..<40).map { round * 40 + $0 }, round, &state) }
+    disk.once(.before, .open, of: ".run") {}
+    try engine.compact(CompactionOptions())
+    #expect(disk.isWaiting)
+    try check(engine, state, 0)
+    // The same keys backwards: each batch is in order, and none but the first behind the last one.
+    for round in 0..<30 { try load(engine, (0..<40).map { 1_160 - round * 40 + $0 }, 99, &state) }
+    try engine.compact(CompactionOptions())
+    #expect(!disk.isWaiting)
+    try check(engine, state, 0)
+    try engine.close()
+  }
+
+  @Test(
+    "batches in any order, some of them in the order of keys, are merged into one",
+    arguments: 0..<8)
+  func partlyInOrder(seed: UInt64) throws {
+    var store = store
+    store.configuration.compactionWindowBytes = seed % 2 == 0 ? 9_000 : 1 << 20
+    var chance = SeededGenerator(seed: seed)
+    var state: [String: String] = [:]
+    let engine = try store.open(seed: seed)
+    for round in 0..<40 {
+      let count = 2 + chance.int(below: 40)
+      // From the key on with which the batch before ended, elsewhere, or in no order.
+      let first = chance.int(below: 3) == 0 ? chance.int(below: 900) : round * 20
+      var numbers = (0..<count).map { first + $0 / (1 + chance.int(below: 2)) }.sorted()
+      if chance.int(below: 4) == 0 { numbers.shuffle(using: &chance) }
+      try load(engine, numbers, round, &state)
+    }
+    try engine.compact(CompactionOptions(dropHistory: seed % 4 < 2))
+    let segment = try #require(
+      engine.reader.reading.withLock { $0.segments.first { $0.kind == .compacted } })
+    for isHistory in [true, false] {
+      #expect(try entries(segment, ofHistory: isHistory).allSatisfy { $0 }, "seed \(seed)")
+    }
+    try check(engine, state, seed)
+    try engine.close()
+  }
+
   /// Whether each entry comes behind the one before it.
   private func entries(_ segment: Segment, ofHistory isHistory: Bool) throws -> [Bool] {
     var last: (key: [UInt8], sequence: UInt64) = ([], 0)

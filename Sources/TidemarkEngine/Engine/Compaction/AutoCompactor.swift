@@ -227,11 +227,14 @@ package final class AutoCompactor: StateOwner {
   private func choice() -> CompactionChoice {
     let log = reader.snapshot
     let sealed = log.manifest.segments.filter { $0.state == .sealed }
+    let decoded = Dictionary(log.segments.map { ($0.id, Int(clamping: $0.decodedBytes.value)) }) {
+      first, _ in first
+    }
     let rows = sealed.map { row in
       // `leftAlone`: a compaction has found that the segment would get no smaller.
       CompactionChoice.Row(
         segment: row, superseded: log.usage.rows[row.id] ?? SpaceUsage.Row(),
-        isLeftAlone: log.leftAlone.contains(row.id))
+        isLeftAlone: log.leftAlone.contains(row.id), decodedBytes: decoded[row.id] ?? 0)
     }
     return CompactionChoice(
       rows: rows, mergeFromBytes: mergeFromBytes, dropFromBytes: mergeFromBytes,

@@ -37,9 +37,10 @@ struct CompactionTally: Sendable {
 
 /// Merges the segments of a group into one new segment, as an external merge sort.
 ///
-/// Compacted segments are sorted already. Entries of appended ones are sorted in memory by windows;
-/// all windows but the last one go to files, the *runs* (`MergeRun`). Then all inputs are merged by
-/// key and sequence, and each entry is kept or dropped. Memory holds two windows at most.
+/// Compacted segments are sorted already, and so are the frames of a load in the order of keys. All
+/// other entries are sorted in memory by windows; all windows but the last one go to files, the
+/// *runs* (`MergeRun`). Then all inputs are merged by key and sequence, and each entry is kept or
+/// dropped. Memory holds two windows at most.
 ///
 /// One thread calls it; others write runs and the output (`sink`). It owns its files: `run` removes
 /// them where it throws, and the caller calls `discard` where it does not want the new segment.
@@ -138,13 +139,17 @@ struct CompactionRewrite {
       for segment in group.segments {
         if segment.kind == .compacted {
           let rawBytes = group.rows.first { $0.id == segment.id }?.rawBytes ?? 0
-          try samples.look(into: segment, rawBytes: rawBytes)
-          for isHistory in [true, false] {
-            inputs.append(
-              try SegmentInput(segment, ofHistory: isHistory, labels: labels, shouldStop: stop))
+          let newest = try segment.frames(ofHistory: false)
+          try samples.look(into: segment, newest, rawBytes: rawBytes)
+          for frames in [try segment.frames(ofHistory: true), newest] {
+            inputs.append(try SegmentInput(segment, frames, labels: labels, shouldStop: stop))
           }
         } else {
-          try gather(segment, &window, &spilling)
+          var chain = FrameChain()
+          try gather(segment, &chain, &window, &spilling)
+          guard !chain.frames.isEmpty else { continue }
+          try samples.look(into: segment, chain.frames, rawBytes: chain.rawBytes)
+          inputs.append(try SegmentInput(segment, chain.frames, labels: labels, shouldStop: stop))
         }
       }
       if let run = try spilling?.value() { runs.append(run) }
@@ -163,9 +168,11 @@ struct CompactionRewrite {
     return inputs
   }
 
-  /// Adds the entries of an appended segment to the window, and spills full windows.
+  /// Adds the entries of an appended segment to the window, and spills full windows; frames that
+  /// are in order already go to the chain instead.
   private mutating func gather(
-    _ segment: Segment, _ window: inout SortWindow, _ spilling: inout Deferred<MergeRun>?
+    _ segment: Segment, _ chain: inout FrameChain, _ window: inout SortWindow,
+    _ spilling: inout Deferred<MergeRun>?
   ) throws(TidemarkError) {
     var frames = try FrameReader(segment)
     var gathered = window.memoryBytes
@@ -178,6 +185,7 @@ struct CompactionRewrite {
         gathered = window.memoryBytes
       }
       let front = try frames.front(record)
+      if chain.takes(record, front) { continue }
       var sets = LabelSets.OfFrame()
       for head in front.entries {
         if window.memoryBytes >= compactor.configuration.compactionWindowBytes {
@@ -310,13 +318,14 @@ struct CompactionRewrite {
 
   private mutating func makeSink() throws(TidemarkError) {
     let fileKey = try compactor.newFileKey(row.keyID)
-    let layout = CompactedLayout(
+    var layout = CompactedLayout(
       values: samples.values, places: samples.places, total: samples.total
     ).layout(
       dense: options.dense,
       dictionaryFrom: allowsSmallBlocks || options.dense
         ? compactor.configuration.dictionaryFromBytes : .max,
       contexts: compactor.contexts)
+    if options.automatic != nil { layout.level = FrameCodecs.automaticLevel }
     hasSmallBlocks = layout.blockTarget < Limits.blockBytes
     do throws(LogReadError) {
       let writer = try CompactedSegmentWriter(

@@ -48,8 +48,8 @@ class EntryInput {
   }
 }
 
-/// The history (superseded entries) of a compacted segment, or its other entries: each of both
-/// stands in frames of its own and is sorted by key and sequence.
+/// Frames of a segment whose entries are sorted by key and sequence: the history (superseded
+/// entries) of a compacted segment, its other entries, or the chain of an appended one.
 final class SegmentInput: EntryInput {
   private let records: [FrameRecord]
   private let labels: LabelSets
@@ -61,10 +61,10 @@ final class SegmentInput: EntryInput {
   private var position = 0
 
   init(
-    _ segment: Segment, ofHistory isHistory: Bool, labels: LabelSets,
+    _ segment: Segment, _ records: [FrameRecord], labels: LabelSets,
     shouldStop: @escaping () throws(TidemarkError) -> Void
   ) throws(TidemarkError) {
-    records = try segment.frames(ofHistory: isHistory)
+    self.records = records
     frames = try FrameReader(segment, windowBytes: 512 << 10)
     self.labels = labels
     self.shouldStop = shouldStop
@@ -110,6 +110,34 @@ final class SegmentInput: EntryInput {
 
   override func appendValue(to bytes: inout [UInt8]) throws(TidemarkError) {
     if let front { try frames.appendValue(of: entry.head, in: front, to: &bytes) }
+  }
+}
+
+/// The frames of an appended segment whose keys ascend from each to the next, as a load in the
+/// order of keys writes them: they can be merged from where they stand.
+struct FrameChain {
+  private(set) var frames: [FrameRecord] = []
+  /// Raw bytes of their values.
+  private(set) var rawBytes = 0
+  private var last: [UInt8] = []
+  /// Frames of fewer entries are sorted in memory, which takes less time than to read each twice.
+  private static let leastEntries = 16
+
+  /// Adds a frame if its keys ascend and come behind those of the chain.
+  /// - Returns: whether it was added.
+  mutating func takes(_ record: FrameRecord, _ front: DecodedFront) -> Bool {
+    guard front.entries.count >= Self.leastEntries else { return false }
+    var before = last.rawSpan
+    for head in front.entries {
+      let key = front.key(of: head)
+      // Of a key's versions in an appended segment the later one has the higher sequence.
+      guard before.compare(to: key) <= 0 else { return false }
+      before = key
+    }
+    last = [UInt8](copying: before)
+    frames.append(record)
+    rawBytes += front.blocks.reduce(0) { $0 + $1.rawLength }
+    return true
   }
 }
 

@@ -14,7 +14,7 @@ struct ValueSamples {
   /// - Parameter rawBytes: of everything that is rewritten.
   init(rawBytes: Int) { step = max(1, rawBytes / Limits.dictionarySampleBytes) }
 
-  /// Takes every `step`-th value; is given all values of appended segments.
+  /// Takes every `step`-th value; is given all values that are sorted in memory.
   mutating func note(_ value: RawSpan) {
     total += value.byteCount
     met += 1
@@ -31,14 +31,17 @@ struct ValueSamples {
     values.append(copying: value.extracting(0..<length))
   }
 
-  /// About how many frames of a compacted segment are read.
+  /// About how many sorted frames of a segment are read.
   private static let frames = 64
 
-  /// Adds samples of a compacted segment, which is read as a whole only later, when it is merged.
-  /// History (superseded entries) gives none: it is written without the dictionary.
-  /// - Parameter rawBytes: of its entries.
-  mutating func look(into segment: Segment, rawBytes: Int) throws(TidemarkError) {
-    let records = try segment.frames(ofHistory: false)
+  /// Adds samples of sorted frames, which are read as a whole only later, when they are merged.
+  /// - Parameters:
+  ///   - records: frames of the segment, none of history (superseded entries): history is written
+  ///     without the dictionary.
+  ///   - rawBytes: of their entries.
+  mutating func look(
+    into segment: Segment, _ records: [FrameRecord], rawBytes: Int
+  ) throws(TidemarkError) {
     var frames = try FrameReader(segment, windowBytes: 64 << 10)
     total += rawBytes
     let stride = max(1, records.count / Self.frames)

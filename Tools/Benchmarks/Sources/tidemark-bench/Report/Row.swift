@@ -40,6 +40,18 @@ struct Row {
       id: "P15m", title: "the longest of them", unit: "ms", moreIsBetter: false,
       targets: [.figure(50)]),
     Row(
+      id: "P19", title: "processor of an async put and all that follows it, n / 4 overwrites",
+      unit: "us", moreIsBetter: false, targets: [.figure(5)]),
+    Row(
+      id: "P19n", title: "the same for the next 3 n / 4", unit: "us", moreIsBetter: false,
+      targets: [.figure(5)]),
+    Row(
+      id: "P19b", title: "processor of a buffered put and all that follows it, n / 4 overwrites",
+      unit: "us", moreIsBetter: false, targets: [.figure(5)]),
+    Row(
+      id: "P19bn", title: "the same for the next 3 n / 4", unit: "us", moreIsBetter: false,
+      targets: [.figure(5)]),
+    Row(
       id: "P16", title: "replay of unsynced entries over HTTP", unit: "k/s", moreIsBetter: true,
       targets: [.figure(200)]),
     Row(

@@ -10,6 +10,8 @@ enum Stage: String, Codable, CaseIterable {
   case scan
   case zipf
   case stalls
+  case settled
+  case settledBuffered = "settled-buffered"
   case kill
   case reopen
   case delete
@@ -41,7 +43,8 @@ enum Stage: String, Codable, CaseIterable {
   var place: Place {
     switch self {
     case .load, .async, .buffered, .durable, .open, .hot, .scanned, .scan, .zipf, .delete: .fresh
-    case .stalls, .kill, .reopen, .rebuild, .dense, .replay, .history: .scratch
+    case .stalls, .settled, .settledBuffered, .kill, .reopen, .rebuild, .dense, .replay, .history:
+      .scratch
     default: .compacted
     }
   }
@@ -64,7 +67,12 @@ enum Stage: String, Codable, CaseIterable {
   }
 
   /// Whether it makes the database.
-  var begins: Bool { self == .load || self == .loadLabels || self == .replay || self == .history }
+  var begins: Bool {
+    switch self {
+    case .load, .loadLabels, .replay, .history, .settled, .settledBuffered: true
+    default: false
+    }
+  }
 
   /// The rows that it measures.
   var rows: [String] {
@@ -79,6 +87,8 @@ enum Stage: String, Codable, CaseIterable {
     case .scan: ["P10"]
     case .zipf: ["P7", "P7m"]
     case .stalls: ["P15", "P15m"]
+    case .settled: ["P19", "P19n"]
+    case .settledBuffered: ["P19b", "P19bn"]
     case .kill: []
     case .reopen: ["P9"]
     case .delete: ["P12"]
@@ -102,8 +112,8 @@ enum Stage: String, Codable, CaseIterable {
   /// Whether an engine can do it.
   func isOffered(by engine: EngineName) -> Bool {
     switch self {
-    case .async: engine.hasAsync
-    case .buffered: engine.hasBuffered
+    case .async, .settled: engine.hasAsync
+    case .buffered, .settledBuffered: engine.hasBuffered
     case .scan, .scanCompacted: engine.isOrdered
     case .stalls: engine.compactsBesideWriters
     case .kill, .reopen: engine != .tkrzw && engine != .empty

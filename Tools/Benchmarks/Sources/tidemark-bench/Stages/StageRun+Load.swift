@@ -5,7 +5,7 @@ extension StageRun {
   private static let mostBytesAhead = 1 << 30
 
   /// Loads all records in the order of their keys.
-  private func loadAll(_ engine: any BenchEngine) throws -> Cost {
+  func loadAll(_ engine: any BenchEngine) throws -> Cost {
     var cost = Cost(wall: 0, processor: 0)
     let portion = max(
       Self.batch, min(n, Self.mostBytesAhead / (values.mean + 32)) / Self.batch * Self.batch)

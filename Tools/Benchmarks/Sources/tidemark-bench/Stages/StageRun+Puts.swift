@@ -57,6 +57,44 @@ extension StageRun {
     return (done.count, cost)
   }
 
+  private static let rounds = 4
+
+  /// Rounds of puts to a quarter of the keys, each with all that the engine does because of it, and
+  /// the first with what it has put off of the load before.
+  func settled(_ first: String, _ next: String, _ level: PutLevel) throws {
+    let loaded = try self.engine(level: level)
+    _ = try loadAll(loaded)
+    try loaded.close()
+    let engine = try engine(level: level)
+    var costs: [Double] = []
+    for round in 0..<Self.rounds {
+      let records = Records(
+        values, indices: Order.shuffled(n, count: n / 4, seed: seed(UInt64(round))),
+        revision: revision + round)
+      let cost = try Cost {
+        for place in 0..<records.count {
+          try engine.put(records.key(place), records.value(place), records.indices[place])
+        }
+        Self.waitUntilIdle()
+      }
+      costs.append(cost.microseconds(records.count))
+    }
+    show(Measure(first, costs[0]))
+    show(Measure(next, costs.dropFirst().reduce(0, +) / Double(Self.rounds - 1)))
+    try engine.close()
+  }
+
+  /// Waits until the process has used next to no processor time for some seconds: what an engine
+  /// puts off may begin late, and may pause meanwhile.
+  private static func waitUntilIdle() {
+    var quiet = 0
+    for _ in 0..<600 where quiet < 10 {
+      let before = Cost.processorSeconds()
+      usleep(500_000)
+      quiet = Cost.processorSeconds() - before < 0.005 ? quiet + 1 : 0
+    }
+  }
+
   /// Puts a millisecond while upkeep runs: a rate that everybody keeps up with, so that a stall is
   /// not hidden among the many puts of a faster time.
   private static let putsAtOnce = 20

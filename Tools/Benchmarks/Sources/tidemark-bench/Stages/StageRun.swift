@@ -35,6 +35,8 @@ struct StageRun {
     case .scan: try scans("P10", labelled: false)
     case .zipf: try zipf("P7", labelled: false)
     case .stalls: try stalls()
+    case .settled: try settled("P19", "P19n", .async)
+    case .settledBuffered: try settled("P19b", "P19bn", .buffered)
     case .kill: try kill()
     case .reopen: try reopen("P9")
     case .delete: try delete()
