@@ -45,6 +45,7 @@ class Attributes:
     _KINDS, _ENDS, _SEQUENCES, _SETS, _VALUES, _PREVIOUS, _TIMES, _VALUE_SEQUENCES, _CREATED,
     _ATTRIBUTES,
 ) = range(10)
+_OF_ALL = (_KINDS, _ENDS, _SEQUENCES, _TIMES)
 
 
 def decode(fields, header, decoded):
@@ -62,7 +63,9 @@ def decode(fields, header, decoded):
     count = 1 + (present >> _SETS & 1) + (present >> _ATTRIBUTES & 1)
     rows = [_row(fields, header) for _ in range(count)]
     columns = [
-        _column(fields, header.entries, bit) if present >> bit & 1 else [None] * header.entries
+        column(fields, header.entries, bit not in _OF_ALL)
+        if present >> bit & 1
+        else [None] * header.entries
         for bit in range(10)
     ]
     texts = [decoded(fields.take(stored), raw, codec) for stored, raw, codec in rows]
@@ -105,20 +108,20 @@ def _row(fields, header):
     return stored, raw, codec
 
 
-def _column(fields, count, bit):
-    """The numbers of a column, None where an entry has none."""
+def column(fields, count, may_lack=False):
+    """The numbers of a column, None where a row has none."""
     form = fields.u8()
     width = form & 127
     if width > 56 and width != 64:
         raise fields.damage(f"a column of {width} bits")
-    if form & 128 and bit in (_KINDS, _ENDS, _SEQUENCES, _TIMES):
-        raise fields.damage("a number is missing that every entry has")
+    if form & 128 and not may_lack:
+        raise fields.damage("a number is missing that every row has")
     least = fields.varint()
     has = [1] * count
     if form & 128:
         bitmap = int.from_bytes(fields.take(count + 7 >> 3), "little")
         if bitmap >> count:
-            raise fields.damage("a bitmap of more entries than there are")
+            raise fields.damage("a bitmap of more rows than there are")
         has = [bitmap >> index & 1 for index in range(count)]
     packed = fields.take(sum(has) * width + 7 >> 3)
     numbers, at = [], 0

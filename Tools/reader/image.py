@@ -12,9 +12,14 @@ CHUNK = 16384
 SECTIONS = 13
 _MAGIC = b"TIDEIDX1"
 _GOLDEN = 0x9E3779B97F4A7C15
-_RECORD = 11
 _BUCKET = 64
 _LABEL = 40
+
+
+def _packed(fields, count, width):
+    """Numbers of `width` bits, the lowest bit first."""
+    bits = int.from_bytes(fields.take(count * width + 7 >> 3), "little")
+    return [bits >> width * index & (1 << width) - 1 for index in range(count)]
 
 
 class ImageKey:
@@ -61,8 +66,8 @@ class Image:
         if xxh64(page[:4088]) != int.from_bytes(page[4088:], "little"):
             raise Damage(self.path, 4088, "the checksum of the header is wrong")
         major = int.from_bytes(page[8:10], "little")
-        if major != 4:
-            raise TooNew(f"{self.path}: its major version is {major}, not 4")
+        if major != 5:
+            raise TooNew(f"{self.path}: its major version is {major}, not 5")
         fields = Fields(page, self.path, 0, at=12)
         sections = fields.u32()
         fields.take(16)
@@ -173,18 +178,24 @@ class Image:
 
     def _block(self, data, count, keys):
         where = self.damage(0, "").offset
-        fields = Fields(data, self.path, where, at=_RECORD * count)
+        fields = Fields(data, self.path, where)
+        least, bits = fields.number(6), (fields.u8(), fields.u8())
+        if bits[0] > 48 or bits[1] > 32:
+            raise self.damage(0, "the columns of a block are too wide")
+        sequences, label_sets = (_packed(fields, count, width) for width in bits)
+        sizes = fields.take(count)
         previous = b""
         for index in range(count):
             key = ImageKey()
-            record = data[_RECORD * index : _RECORD * (index + 1)]
             shared = fields.varint() if index else 0
-            if len(record) < _RECORD or shared > len(previous):
+            if shared > len(previous):
                 raise self.damage(0, "a block of keys is cut")
             key.key = previous = previous[:shared] + fields.take(fields.varint(1 << 16))
-            key.sequence = int.from_bytes(record[:6], "little")
-            key.label_set = int.from_bytes(record[6:10], "little")
-            key.size_class = record[10]
+            key.sequence = least + sequences[index]
+            key.label_set = label_sets[index]
+            key.size_class = sizes[index]
+            if key.sequence >> 48:
+                raise self.damage(0, f"the sequence of key {len(keys)} is out of bounds")
             if keys and keys[-1].key >= key.key:
                 raise self.damage(0, f"key {len(keys)} is not in order")
             keys.append(key)

@@ -177,51 +177,6 @@ struct HeadsBuilder: Sendable {
   /// - Parameter number: that of a row; nil for none.
   @inline(__always)
   private func column(_ writer: inout ByteWriter, _ number: (Row) -> UInt64?) {
-    var (least, most, missing) = (UInt64.max, UInt64.min, false)
-    for row in rows {
-      guard let value = number(row) else {
-        missing = true
-        continue
-      }
-      least = min(least, value)
-      most = max(most, value)
-    }
-    let width = HeadColumn.width(of: most - least)
-    writer.u8(UInt8(width) | (missing ? HeadColumn.bitmapFlag : 0))
-    writer.varint(least)
-    if missing {
-      var bits = BitPacker()
-      for row in rows { bits.add(number(row) == nil ? 0 : 1, width: 1, to: &writer) }
-      bits.finish(&writer)
-    }
-    guard width > 0 else { return }
-    var bits = BitPacker()
-    for row in rows {
-      if let value = number(row) { bits.add(value - least, width: width, to: &writer) }
-    }
-    bits.finish(&writer)
-  }
-
-  /// Packs numbers of equal width, the lowest bit first.
-  private struct BitPacker {
-    private var pending: UInt64 = 0
-    private var count = 0
-
-    @inline(__always)
-    mutating func add(_ number: UInt64, width: Int, to writer: inout ByteWriter) {
-      // A number of 64 bits begins at a byte: no other width is above 56.
-      if width == 64 { return writer.u64(number) }
-      pending |= number << UInt64(count)
-      count += width
-      guard count >= 8 else { return }
-      let whole = count >> 3
-      writer.bytes.append(pending, bytes: whole)
-      pending = whole == 8 ? 0 : pending >> UInt64(8 * whole)
-      count &= 7
-    }
-
-    func finish(_ writer: inout ByteWriter) {
-      if count > 0 { writer.u8(UInt8(truncatingIfNeeded: pending)) }
-    }
+    NumberColumn.append(rows, to: &writer, number)
   }
 }

@@ -39,7 +39,7 @@ package struct HeadsDecoder: ~Escapable {
   private let codecs: FrameCodecs
   private let present: HeadColumns
   /// In the order of `HeadColumns.all`; nil for one that is left out.
-  private var columns: [HeadColumn?] = []
+  private var columns: [NumberColumn?] = []
   private var texts: [Text] = []
 
   /// - Parameters:
@@ -73,7 +73,7 @@ package struct HeadsDecoder: ~Escapable {
         continue
       }
       columns.append(
-        try HeadColumn(
+        try NumberColumn(
           &reader, count: header.entryCount, mayLack: !HeadColumns.ofAll.contains(column)))
     }
     for index in texts.indices {
@@ -158,8 +158,10 @@ package struct HeadsDecoder: ~Escapable {
       }
       decoded.entries.append(entry)
     }
-    let named = Set(decoded.entries.map(\.labelSet))
-    if named != [-1] { decoded.labelSets = try labelSets { named.contains($0) } }
+    var named = [Bool](
+      repeating: false, count: decoded.entries.reduce(0) { max($0, $1.labelSet + 1) })
+    for entry in decoded.entries where entry.labelSet >= 0 { named[entry.labelSet] = true }
+    if !named.isEmpty { decoded.labelSets = try labelSets { $0 < named.count && named[$0] } }
     let valueStarts = try starts(.valueLengths, of: wanted)
     var keys = KeyReader(try text(0))
     var passed = 0

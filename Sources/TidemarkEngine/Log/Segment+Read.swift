@@ -24,12 +24,12 @@ extension Segment {
   }
 
   /// A block's raw bytes.
-  /// - Parameter keepsRaw: whether the caches also keep a block that is stored raw. The system's
-  ///   page cache has the same bytes, but a walk over many small blocks would ask it for each.
+  /// - Parameter isForRows: whether a walk of many rows asks. Then the caches also keep a block
+  ///   that is stored raw: the system's page cache has the same bytes, but would be asked for each.
   package func block(
-    _ record: BlockRecord, sequence: UInt64, caches: LogCaches, keepsRaw: Bool = false
+    _ record: BlockRecord, sequence: UInt64, caches: LogCaches, isForRows: Bool = false
   ) throws(TidemarkError) -> [UInt8] {
-    guard keepsRaw || record.codec != .raw || keyID != nil else {
+    guard isForRows || record.codec != .raw || keyID != nil else {
       return try decode(record, sequence: sequence)
     }
     let address = caches.address(of: record, in: self)
@@ -38,7 +38,10 @@ extension Segment {
       return cached
     }
     let raw = try decode(record, sequence: sequence)
-    if kind == .appended, record.codec != .raw { decodedBytes.raise(by: UInt64(raw.count)) }
+    // A walk of many rows may want all of the block, and counts what it does not.
+    if !isForRows, kind == .appended, record.codec != .raw {
+      decodedBytes.raise(by: UInt64(raw.count))
+    }
     caches.blocks.insert(raw, for: address, bytes: raw.count + 96)
     return raw
   }

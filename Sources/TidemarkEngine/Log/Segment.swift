@@ -23,7 +23,7 @@ package final class Segment: Sendable {
   /// Locator of the sealed file, and codecs: set by the first reader, then read without the lock.
   private let sealed = OnceReference<SealedLocator>()
   private let readyCodecs = OnceReference<FrameCodecs>()
-  /// Raw bytes of the blocks that were decompressed for single values of an appended segment.
+  /// Raw bytes that were decompressed for single values, and not wanted, of an appended segment.
   let decodedBytes = AtomicCounter()
 
   private struct State {

@@ -302,11 +302,29 @@ struct AutoCompactionTests {
     packed.segment.length = 50
     #expect(choice([packed]).firstToMerge() == nil)
     #expect(choice([packed, row(64, false)]).firstToMerge() == 1)
+    #expect(choice([row(30, false), packed]).firstToMerge() == nil)
     packed.decodedBytes = 20 * 200 - 1
     #expect(choice([packed]).firstToMerge() == nil)
     packed.decodedBytes += 1
     #expect(choice([packed]).firstToMerge() == 0)
     #expect(choice([packed, row(64, false)]).firstToMerge() == 0)
+    // Behind it there is a compacted one already, which is rewritten, too.
+    #expect(choice([packed, row(64, true)]).firstToMerge() == nil)
+    packed.decodedBytes = 20 * 264
+    #expect(choice([packed, row(64, true)]).firstToMerge() == 0)
+    #expect(choice([packed, row(64, true), row(200, true)]).firstToMerge() == nil)
+  }
+
+  @Test("short segments are merged though they are compressed")
+  func mergingShort() {
+    var short = row(40, false)
+    short.segment.length = 10
+    #expect(choice([short]).firstToMerge() == nil)
+    #expect(choice([short, short]).firstToMerge() == 0)
+    var full = row(200, false)
+    full.segment.length = 50
+    #expect(choice([full, short, short]).firstToMerge() == 1)
+    #expect(choice([full, short, short]).waitingBytes == 80)
   }
 
   @Test("a log of which half can go is rewritten")

@@ -5,7 +5,7 @@ import TidemarkTestKit
 
 @Suite("Many keys looked up together")
 struct ManyKeysTests {
-  private static let count = 4_000
+  private static let count = 6_000
 
   private static let ends = (0..<count).map { bytes("\(10_000 + $0)") }
 

@@ -187,13 +187,13 @@ package final class AutoCompactor: StateOwner {
   private func compactionRate() -> Int {
     let log = reader.snapshot
     let rows = log.manifest.segments.filter { $0.kind == .appended && $0.state == .sealed }
-    let waiting = rows.reduce(0) { $0 + $1.rawBytes }
+    let waiting = choice().waitingBytes
     let cached = rows.reduce(0) { $0 + (log.usage.rows[$1.id]?.cached ?? 0) }
     return Limits.compactionBytesPerSecond
       * (1 + waiting / (4 * mergeFromBytes) + cached / purgeFromBytes)
   }
 
-  /// Appended segments are merged once they have so many raw bytes: one full segment has more.
+  /// Appended segments of fewer raw bytes are not merged: one full segment has more.
   private var mergeFromBytes: Int { max(1, configuration.segmentBytes / 2) }
 
   /// Cached data that was replaced is dropped once it has so many raw bytes.

@@ -4,8 +4,8 @@
 /// between. Superseded data (replaced by newer entries) is dropped only where all segments take
 /// part, but cached data, which a server has too, in any.
 ///
-/// A merge only pays back what reads or the disk lose without it, since the index finds entries of
-/// any segment: one that is compressed already waits until it is read.
+/// A merge for the order of keys has to be repaid: the index finds entries of any segment, so that
+/// a full one that is compressed already waits until reads have lost enough time in it.
 struct CompactionChoice {
   /// The counts of a sealed segment.
   struct Row {
@@ -14,19 +14,13 @@ struct CompactionChoice {
     var superseded = SpaceUsage.Row()
     /// Whether a rewrite did not make it smaller: only a drop could.
     var isLeftAlone = false
-    /// Raw bytes that were decompressed in it for single values, since the store was opened.
+    /// Raw bytes that single reads have decompressed in it for nothing, since the opening.
     var decodedBytes = 0
-
-    /// Whether a merge pays though nothing goes: it saves half of the disk space, or reads have
-    /// taken as long as it would.
-    var paysToMerge: Bool {
-      2 * segment.length > segment.rawBytes
-        || decodedBytes / Self.decodedPerRawByte >= segment.rawBytes
-    }
-    /// To decompress a block for one of its values takes 13 us, of which small blocks save 9: as
-    /// much as it takes to rewrite 3 entries, a twentieth of the block.
-    private static let decodedPerRawByte = 20
   }
+
+  /// To decompress a block of 16 KiB for one of its values takes 13 us, of which small blocks save
+  /// 9: as much as it takes to rewrite 3 entries, a twentieth of the block.
+  private static let decodedPerRawByte = 20
 
   /// A merge takes the segment before, too, while that is at most so many times as long as what the
   /// merge has. Then each of 42 segments of equal size is written 3 times, and there are 3 on the
@@ -35,7 +29,7 @@ struct CompactionChoice {
 
   /// By first sequence.
   let rows: [Row]
-  /// Appended segments are merged into the order of keys once they have so many raw bytes.
+  /// Appended segments with fewer raw bytes are not merged into the order of keys.
   let mergeFromBytes: Int
   /// Superseded data is dropped once it is at least so much.
   let dropFromBytes: Int
@@ -77,21 +71,20 @@ struct CompactionChoice {
     cached >= least && 2 * cached >= raw
   }
 
-  /// The segment from which on to merge for the order of keys alone: the first that pays behind the
-  /// last compacted one, or an earlier one by `sizeRatio`. Nil where a merge gains too little.
+  /// The segment from which on to merge for the order of keys alone: the first from which on that
+  /// is repaid, or an earlier one by `sizeRatio`. Nil where a merge gains too little.
   func firstToMerge() -> Int? {
-    guard
-      var first = rows.lastIndex(where: { $0.segment.kind == .compacted }).map({ $0 + 1 })
-        ?? rows.indices.first
-    else { return nil }
-    while first < rows.count, rows[first].isLeftAlone || !rows[first].paysToMerge { first += 1 }
-    guard first < rows.count else { return nil }
-    var bytes = rows[first...].reduce(0) { $0 + $1.segment.rawBytes }
     // Where the retention keeps everything a merge drops nothing, so that it waits for more bytes.
     let all = rows.reduce(0) { $0 + $1.segment.rawBytes }
-    guard bytes >= (keepsAll ? max(2 * mergeFromBytes, all / 8) : mergeFromBytes) else {
-      return nil
+    let least = keepsAll ? max(2 * mergeFromBytes, all / 8) : mergeFromBytes
+    var found: (first: Int, bytes: Int)?
+    var (bytes, repaid) = (0, 0)
+    for first in rows.indices.reversed() {
+      bytes += rows[first].segment.rawBytes
+      repaid += repaidBytes(rows[first])
+      if repaidBytes(rows[first]) > 0, repaid >= bytes, bytes >= least { found = (first, bytes) }
     }
+    guard var (first, bytes) = found else { return nil }
     while first > 0, rows[first - 1].segment.rawBytes <= Self.sizeRatio * bytes,
       fits(from: first - 1)
     {
@@ -100,6 +93,18 @@ struct CompactionChoice {
     }
     return fits(from: first) ? first : nil
   }
+
+  /// How many raw bytes may be rewritten for what a merge saves in a segment: space where it is not
+  /// compressed, a segment where it is short, and what reads have lost in it.
+  private func repaidBytes(_ row: Row) -> Int {
+    guard row.segment.kind == .appended, !row.isLeftAlone else { return 0 }
+    let raw = row.segment.rawBytes
+    let saves = 2 * row.segment.length > raw || raw < mergeFromBytes
+    return max(saves ? raw : 0, row.decodedBytes / Self.decodedPerRawByte)
+  }
+
+  /// Raw bytes of the segments that a merge would be repaid for.
+  var waitingBytes: Int { rows.reduce(0) { $0 + min($1.segment.rawBytes, repaidBytes($1)) } }
 
   /// Whether the segments from one on fit into a single new segment.
   private func fits(from first: Int) -> Bool {

@@ -128,6 +128,9 @@ struct CompactionRewrite {
 
   // MARK: Sorting
 
+  /// Inputs that are not sorted in memory or files: each takes half a megabyte while it is read.
+  private static let mostInputs = 64
+
   /// Makes sorted inputs of all segments.
   private mutating func gather() throws(TidemarkError) -> [EntryInput] {
     let options = options
@@ -145,7 +148,7 @@ struct CompactionRewrite {
             inputs.append(try SegmentInput(segment, frames, labels: labels, shouldStop: stop))
           }
         } else {
-          var chain = FrameChain()
+          var chain = FrameChain(isOpen: inputs.count < Self.mostInputs)
           try gather(segment, &chain, &window, &spilling)
           guard !chain.frames.isEmpty else { continue }
           try samples.look(into: segment, chain.frames, rawBytes: chain.rawBytes)
@@ -176,6 +179,7 @@ struct CompactionRewrite {
   ) throws(TidemarkError) {
     var frames = try FrameReader(segment)
     var gathered = window.memoryBytes
+    var chained = 0
     for (number, record) in try segment.frames().enumerated() {
       try options.checkStop(at: number)
       // A new window was begun.
@@ -185,7 +189,14 @@ struct CompactionRewrite {
         gathered = window.memoryBytes
       }
       let front = try frames.front(record)
-      if chain.takes(record, front) { continue }
+      if chain.takes(record, front) {
+        chained += front.header.storedLength
+        if chained >= SurvivorBatch.fullBytes {
+          try checkPace(after: chained)
+          chained = 0
+        }
+        continue
+      }
       var sets = LabelSets.OfFrame()
       for head in front.entries {
         if window.memoryBytes >= compactor.configuration.compactionWindowBytes {

@@ -122,11 +122,15 @@ struct FrameChain {
   private var last: [UInt8] = []
   /// Frames of fewer entries are sorted in memory, which takes less time than to read each twice.
   private static let leastEntries = 16
+  /// Whether frames may be added. Each chain is read through a window of its own.
+  let isOpen: Bool
+
+  init(isOpen: Bool) { self.isOpen = isOpen }
 
   /// Adds a frame if its keys ascend and come behind those of the chain.
   /// - Returns: whether it was added.
   mutating func takes(_ record: FrameRecord, _ front: DecodedFront) -> Bool {
-    guard front.entries.count >= Self.leastEntries else { return false }
+    guard isOpen, front.entries.count >= Self.leastEntries else { return false }
     var before = last.rawSpan
     for head in front.entries {
       let key = front.key(of: head)

@@ -71,6 +71,8 @@ package struct RowReader {
   private var ahead = Self.firstAhead
   /// Bytes of decoded blocks, but for compacted segments, which are in the order of keys already.
   private(set) var decodedBytes = 0
+  /// The segment of the last of these blocks.
+  private var decoded: Segment?
   /// Bytes of the values that lie in blocks.
   private(set) var wantedBytes = 0
 
@@ -142,10 +144,13 @@ package struct RowReader {
     if now != opening { (opening, recent, blocks) = (now, [], []) }
     keepLastBlocks()
     let kept = blocks.count
+    let before = decodedBytes - wantedBytes
     placeRows(min(most, ahead), row)
     ahead = min(2 * ahead, Self.mostAhead)
     loadBlocks(from: kept)
     for row in rows where row.block >= 0 { wantedBytes += row.count }
+    let unwanted = decodedBytes - wantedBytes - before
+    if unwanted > 0 { decoded?.decodedBytes.raise(by: UInt64(unwanted)) }
     let all = blocks.span
     for row in rows where row.block >= 0 {
       let bytes = all[row.block].bytes.rawSpan
@@ -184,9 +189,11 @@ package struct RowReader {
       } else {
         // On an error its rows are read alone, which finds a segment that has replaced this one.
         let bytes = try? blocks[number].segment.block(
-          record, sequence: 0, caches: reader.caches, keepsRaw: true)
+          record, sequence: 0, caches: reader.caches, isForRows: true)
         blocks[number].bytes = bytes ?? []
-        if blocks[number].segment.kind != .compacted { decodedBytes += blocks[number].bytes.count }
+        guard blocks[number].segment.kind != .compacted else { continue }
+        decodedBytes += blocks[number].bytes.count
+        decoded = blocks[number].segment
       }
     }
   }

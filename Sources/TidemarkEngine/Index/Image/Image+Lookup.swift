@@ -83,7 +83,11 @@ extension Image {
       ordinals.append(ordinal)
     }
     for ordinal in ordinals {
-      if keys { prefetchBlock(of: ordinal) } else { prefetchRecord(ordinal) }
+      if keys {
+        prefetchBlock(of: ordinal)
+      } else {
+        prefetchColumns(ofBlock: ordinal / ImageLayout.keysPerBlock)
+      }
     }
   }
 
@@ -103,13 +107,13 @@ extension Image {
     prefetch(.blocks, place.start, place.end - place.start)
   }
 
-  private func prefetchRecord(_ ordinal: Int) {
-    let place = ordinal / ImageLayout.keysPerBlock * ImageLayout.offsetBytes
-    guard isLoaded(.blockOffsets, place, ImageLayout.offsetBytes),
-      let offset = try? bytes(.blockOffsets, place, ImageLayout.offsetBytes)
+  /// Asks the processor for the columns of a block, if its offset has been read.
+  func prefetchColumns(ofBlock number: Int) {
+    guard
+      isLoaded(.blockOffsets, number * ImageLayout.offsetBytes, 2 * ImageLayout.offsetBytes),
+      let place = try? blockRange(number)
     else { return }
-    let position = ordinal % ImageLayout.keysPerBlock * ImageLayout.recordBytes
-    prefetch(.blocks, Self.offset(offset, 0) + position, ImageLayout.recordBytes)
+    prefetch(.blocks, place.start, min(ImageLayout.usualColumns, place.end - place.start))
   }
 
   func prefetch(_ section: ImageLayout.Section, _ offset: Int, _ count: Int) {
@@ -142,7 +146,10 @@ extension Image {
   func block(_ number: Int) throws(IndexError) -> ImageBlock {
     let (start, end) = try blockRange(number)
     let keys = min(ImageLayout.keysPerBlock, count - number * ImageLayout.keysPerBlock)
-    return ImageBlock(try bytes(.blocks, start, end - start), count: keys)
+    let bytes = try bytes(.blocks, start, end - start)
+    do throws(FormatError) { return try ImageBlock(bytes, count: keys) } catch {
+      throw blockDamage(number)
+    }
   }
 
   @inline(__always)
@@ -153,7 +160,7 @@ extension Image {
     let end = Self.offset(offsets, ImageLayout.offsetBytes)
     let keys = min(ImageLayout.keysPerBlock, count - number * ImageLayout.keysPerBlock)
     guard start <= end, end - start <= ImageLayout.longestBlock,
-      end - start >= keys * ImageLayout.recordBytes
+      end - start >= ImageLayout.leastBlock(keys: keys)
     else { throw damage(.blockOffsets, number * ImageLayout.offsetBytes) }
     return (start, end)
   }

@@ -30,13 +30,7 @@ extension Image {
 
   /// Asks the processor for some blocks' first keys, as far as read: a search then waits once.
   private func prefetchFirstKeys(_ numbers: Range<Int>) {
-    for number in numbers {
-      guard isLoaded(.blockOffsets, number * ImageLayout.offsetBytes, 2 * ImageLayout.offsetBytes),
-        let place = try? blockRange(number)
-      else { return }
-      let records = ImageLayout.keysPerBlock * ImageLayout.recordBytes
-      prefetch(.blocks, place.start + records, min(64, place.end - place.start - records))
-    }
+    for number in numbers { prefetchColumns(ofBlock: number) }
   }
 
   /// The sample that separates a group of blocks from those before.

@@ -1,5 +1,5 @@
-/// A block of an image (a sorted run on the disk): up to 16 records, which are slots, then the keys
-/// in the same order. A key is stored as the number of bytes it shares with the key before, and the
+/// A block of an image (a sorted run on the disk): columns of up to 16 slots, then the keys in the
+/// same order. A key is stored as the number of bytes it shares with the key before, and the
 /// rest of its bytes. See ``ImageLayout``.
 ///
 /// Any bytes may stand here: walking them ends and either yields keys of 1 to 65,535 bytes or
@@ -9,29 +9,43 @@ struct ImageBlock: ~Escapable {
   /// How many keys there are.
   let count: Int
 
+  /// The least sequence, and above its 48 bits the bits of a sequence and of a label set.
+  private let form: UInt64
+
   @_lifetime(copy bytes)
-  init(_ bytes: RawSpan, count: Int) {
+  @inline(__always)
+  init(_ bytes: RawSpan, count: Int) throws(FormatError) {
     self.bytes = bytes
     self.count = count
+    form = try bytes.u64(at: 0)
+    guard sequenceBits <= 48, labelSetBits <= 32, keysOffset <= bytes.byteCount else {
+      throw FormatError("columns of a block out of bounds")
+    }
   }
+
+  private var sequenceBits: Int { Int(truncatingIfNeeded: form &>> 48) & 0xff }
+  private var labelSetBits: Int { Int(truncatingIfNeeded: form &>> 56) }
+  private var labelSetsOffset: Int { 8 &+ (count &* sequenceBits &+ 7) &>> 3 }
+  private var sizesOffset: Int { labelSetsOffset &+ (count &* labelSetBits &+ 7) &>> 3 }
+  /// Where the keys begin.
+  fileprivate var keysOffset: Int { sizesOffset &+ count }
 
   @inline(__always)
   func slot(_ position: Int) throws(FormatError) -> Slot {
-    // 6 bytes of sequence, 4 of label set, 1 of size. `low` has bytes 0 to 7, `high` 7 to 10: byte
-    // 7, the second of the label set, is in both and taken from `low`.
-    let offset = position * ImageLayout.recordBytes
-    let low = try bytes.u64(at: offset)
-    let high = try bytes.u32(at: offset + 7)
+    let more = try PackedBits.number(position, width: sequenceBits, from: 8, in: bytes)
+    let sequence = form & Slot.maxSequence &+ more
+    guard sequence <= Slot.maxSequence else { throw FormatError("a sequence out of bounds") }
+    let labelSet = try PackedBits.number(
+      position, width: labelSetBits, from: labelSetsOffset, in: bytes)
     return Slot(
-      sequence: low & Slot.maxSequence,
-      labelSet: UInt32(truncatingIfNeeded: low >> 48) | (high << 8) & 0xffff_0000,
-      size: SizeClass(rawValue: UInt8(truncatingIfNeeded: high >> 24)))
+      sequence: sequence, labelSet: UInt32(truncatingIfNeeded: labelSet),
+      size: SizeClass(rawValue: try bytes.u8(at: sizesOffset &+ position)))
   }
 
   /// A walk that begins with the first key.
   var walk: Walk {
     @_lifetime(copy self)
-    get { Walk(bytes, at: count * ImageLayout.recordBytes, previousLength: nil) }
+    get { Walk(bytes, at: keysOffset, previousLength: nil) }
   }
 
   /// A walk that goes on where another ended, behind a key of `previousLength` bytes.
@@ -140,7 +154,7 @@ struct ImageBlock: ~Escapable {
     @inline(__always)
     init(_ block: ImageBlock) {
       bytes = block.bytes
-      offset = block.count * ImageLayout.recordBytes
+      offset = block.keysOffset
     }
 
     /// Goes to the next key.

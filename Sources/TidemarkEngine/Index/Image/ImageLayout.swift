@@ -25,7 +25,9 @@
 ///   72 u64 hash seed                  4088 u64 XXH64 of 0..<4088
 ///
 /// section 0   blocks: 16 keys each, in byte order; the rank of a key is its ordinal
-///               record per key (11): u48 sequence | u32 label set | u8 size class
+///               u48 least sequence | u8 bits of a sequence | u8 bits of a label set | three
+///               columns: sequences less the least | label sets | size classes, u8 each; numbers
+///               stand bit after bit, the lowest first, and each column begins at a byte
 ///               first key: varint length | bytes
 ///               other keys: varint bytes shared with the key before | varint rest | rest
 /// section 1   block offsets: u40 each, one more than there are blocks
@@ -52,7 +54,7 @@
 /// ```
 enum ImageLayout {
   static let magic: UInt64 = 0x3158_4449_4544_4954  // "TIDEIDX1"
-  static let majorVersion: UInt16 = 4
+  static let majorVersion: UInt16 = 5
   static let minorVersion: UInt16 = 0
   static let knownFeatures: UInt64 = encryptionFeature
   /// The chunks are encrypted.
@@ -69,10 +71,13 @@ enum ImageLayout {
   static let checksumBytes = 8
 
   static let keysPerBlock = 16
-  static let recordBytes = 11
+  /// The least bytes of a block: those of its columns without labels, and two lengths a key.
+  static func leastBlock(keys: Int) -> Int { 8 + 3 * keys }
   static let blocksPerSample = 16
-  /// The longest block: sixteen of the longest keys with their records and two lengths each.
-  static let longestBlock = keysPerBlock * (recordBytes + 6 + Limits.keyBytes)
+  /// Bytes that the columns of a block seldom exceed.
+  static let usualColumns = 128
+  /// The longest block: sixteen of the longest keys with two lengths and a slot of 11 bytes each.
+  static let longestBlock = 8 + keysPerBlock * (11 + 6 + Limits.keyBytes)
   /// Bytes of an offset in the sections that hold u40.
   static let offsetBytes = 5
 

@@ -126,7 +126,7 @@ private final class RunReader {
     try window.load(.blocks, start, end - start)
     let keys = min(ImageLayout.keysPerBlock, image.count - block * ImageLayout.keysPerBlock)
     do throws(FormatError) {
-      try buffer.load(ImageBlock(window.bytes(.blocks, start, end - start), count: keys))
+      try buffer.load(try ImageBlock(window.bytes(.blocks, start, end - start), count: keys))
     } catch { throw image.blockDamage(block) }
     self.window = window
   }

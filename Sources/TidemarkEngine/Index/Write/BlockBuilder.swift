@@ -1,9 +1,9 @@
 /// Builds the sections that find keys of an image (a sorted run of the index) in byte order: blocks
 /// of keys and slots, their offsets, and samples, which sort between groups: see ``ImageLayout``.
 struct BlockBuilder {
-  private var records: [UInt8] = []
+  private var slots: [Slot] = []
+  private var columns = ByteWriter(capacity: 256)
   private var keys = ByteWriter(capacity: 4096)
-  private var keysInBlock = 0
   private var previous: [UInt8] = []
   private var offsets: [UInt8] = []
   private var sampleOffsets = ByteWriter()
@@ -14,7 +14,7 @@ struct BlockBuilder {
   mutating func add(
     _ key: RawSpan, _ slot: Slot, to writer: inout SectionWriter
   ) throws(IndexError) {
-    if keysInBlock == 0 {
+    if slots.isEmpty {
       appendOffset(writer.sectionBytes)
       if blocks % ImageLayout.blocksPerSample == 0 { try appendSample(before: key) }
       keys.varint(key.byteCount)
@@ -25,18 +25,15 @@ struct BlockBuilder {
       keys.varint(key.byteCount - shared)
       keys.raw(key.extracting(droppingFirst: shared))
     }
-    records.append(slot.sequence, bytes: 6)
-    records.append(UInt64(slot.labelSet), bytes: 4)
-    records.append(slot.size.rawValue)
+    slots.append(slot)
     previous.removeAll(keepingCapacity: true)
     previous.append(copying: key)
-    keysInBlock += 1
-    if keysInBlock == ImageLayout.keysPerBlock { try flush(&writer) }
+    if slots.count == ImageLayout.keysPerBlock { try flush(&writer) }
   }
 
   /// Ends the section of blocks and writes the sections of their offsets and of the samples.
   mutating func finish(_ keyCount: Int, _ writer: inout SectionWriter) throws(IndexError) {
-    if keysInBlock > 0 { try flush(&writer) }
+    if !slots.isEmpty { try flush(&writer) }
     // One offset more than there are blocks, and samples: where the last one ends.
     appendOffset(writer.sectionBytes)
     writer.end(.blocks, count: keyCount)
@@ -50,12 +47,33 @@ struct BlockBuilder {
   }
 
   private mutating func flush(_ writer: inout SectionWriter) throws(IndexError) {
-    try writer.append(records.rawSpan)
+    appendColumns()
+    try writer.append(columns.bytes.rawSpan)
     try writer.append(keys.bytes.rawSpan)
-    records.removeAll(keepingCapacity: true)
+    slots.removeAll(keepingCapacity: true)
+    columns.bytes.removeAll(keepingCapacity: true)
     keys.bytes.removeAll(keepingCapacity: true)
-    keysInBlock = 0
     blocks += 1
+  }
+
+  private mutating func appendColumns() {
+    var (least, most, sets) = (UInt64.max, UInt64.min, UInt32.min)
+    for slot in slots {
+      least = min(least, slot.sequence)
+      most = max(most, slot.sequence)
+      sets |= slot.labelSet
+    }
+    let (sequenceBits, setBits) = (
+      64 - (most - least).leadingZeroBitCount, 32 - sets.leadingZeroBitCount
+    )
+    columns.u64(least | UInt64(sequenceBits) << 48 | UInt64(setBits) << 56)
+    var bits = PackedBits()
+    for slot in slots { bits.add(slot.sequence - least, width: sequenceBits, to: &columns) }
+    bits.finish(&columns)
+    bits = PackedBits()
+    for slot in slots { bits.add(UInt64(slot.labelSet), width: setBits, to: &columns) }
+    bits.finish(&columns)
+    for slot in slots { columns.u8(slot.size.rawValue) }
   }
 
   private mutating func appendOffset(_ offset: Int) {
