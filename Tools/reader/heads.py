@@ -63,7 +63,7 @@ def decode(fields, header, decoded):
     count = 1 + (present >> _SETS & 1) + (present >> _ATTRIBUTES & 1)
     rows = [_row(fields, header) for _ in range(count)]
     columns = [
-        column(fields, header.entries, bit not in _OF_ALL)
+        _column(fields, header.entries, bit not in _OF_ALL)
         if present >> bit & 1
         else [None] * header.entries
         for bit in range(10)
@@ -108,7 +108,7 @@ def _row(fields, header):
     return stored, raw, codec
 
 
-def column(fields, count, may_lack=False):
+def _column(fields, count, may_lack):
     """The numbers of a column, None where a row has none."""
     form = fields.u8()
     width = form & 127

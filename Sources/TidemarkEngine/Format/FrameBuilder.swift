@@ -18,7 +18,8 @@ package struct FrameBuilder: Sendable {
   let isHistory: Bool
   /// A block is closed once it holds this many raw bytes.
   private let blockTarget: Int
-  /// The frame counts as full once its keys, labels and attributes have about so many bytes.
+  /// Once the keys, labels and attributes of a frame have so many bytes, the next entry goes into a
+  /// new frame.
   private let headsTarget: Int
   /// The most raw bytes of a block; a longer value has several blocks of its own.
   private let mostInBlock: Int

@@ -15,8 +15,8 @@
 /// and the offset, so that stale or misplaced bytes of another file or place do not match.
 package struct FrameHeader: Sendable, Hashable {
   package var storedLength: Int
-  /// The length of the keys and attributes of all entries in the frame, before compression: a
-  /// decoder allocates no more for them.
+  /// The total length of the frame's keys and attributes before compression. A decoder refuses a
+  /// frame whose keys and attributes come out longer, so that it bounds the memory for them.
   package var headsRawLength: Int
   package var firstSequence: UInt64
   /// The highest sequence known to be synced when this frame was written.

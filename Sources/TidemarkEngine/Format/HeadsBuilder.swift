@@ -20,7 +20,8 @@ struct HeadsBuilder: Sendable {
   private let hasExplicitSequences: Bool
   private var rows: [Row] = []
   private var columns: HeadColumns = []
-  /// The keys as they are stored: each without the prefix that it shares with the key before.
+  /// The prefix-compressed keys: for each, how many bytes it shares with the key before, the number
+  /// of its other bytes, and these.
   private var keys = ByteWriter()
   private var lastKey: [UInt8] = []
   private var labelSets = ByteWriter()

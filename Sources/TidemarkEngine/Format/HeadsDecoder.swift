@@ -18,7 +18,7 @@
 /// sets     varint how many; per set varint number of labels, per label varint length, bytes
 /// ```
 package struct HeadsDecoder: ~Escapable {
-  /// The decoded heads of a frame, with the bytes of their keys and attributes.
+  /// Entry headers decoded from a frame, and the bytes of keys and attributes that they point into.
   struct Decoded {
     var entries: [EntryHead] = []
     /// The frame's sets of labels by number; a set that no decoded head names may be empty.

@@ -1,5 +1,5 @@
-/// A column of numbers that are read one by one: in the heads of a frame, of all entries or of some
-/// (see ``HeadsDecoder``), and in the blocks of the index.
+/// A column of integers in the heads (entry headers) of a frame, where any row can be read without
+/// decoding the others. Rows may lack a number. See ``HeadsDecoder``.
 /// ```
 /// u8 bits of a number, and 128 if some rows have none   varint the least number
 /// a bit for each row, set where it has a number, if some have none
@@ -11,9 +11,9 @@ struct NumberColumn {
   private var least: UInt64 = 0
   /// Bits of a number.
   private var width = 0
-  /// The offset of the bitmap; nil where every row has a number.
+  /// Byte offset of the bitmap that tells which rows have a number; nil if all of them have one.
   private var bitmap: Int?
-  /// The offset of the bit-packed numbers.
+  /// Byte offset of the bit-packed numbers.
   private var numbers = 0
 
   /// How many bits numbers up to `most` get: so many that each lies in eight bytes.
@@ -69,7 +69,7 @@ struct NumberColumn {
     }
   }
 
-  /// The number of a row; nil where it has none.
+  /// The number that the column stores for a row; nil if the bitmap says that there is none.
   func number(of index: Int, in bytes: RawSpan) throws(FormatError) -> UInt64? {
     guard let bitmap else { return try number(index, in: bytes) }
     let last = try bytes.u8(at: bitmap + index >> 3)
@@ -145,7 +145,7 @@ struct PackedBits {
     count &= 7
   }
 
-  /// Ends with the last bits.
+  /// Writes the bits that did not fill a byte yet, padded with zeros.
   func finish(_ writer: inout ByteWriter) {
     if count > 0 { writer.u8(UInt8(truncatingIfNeeded: pending)) }
   }

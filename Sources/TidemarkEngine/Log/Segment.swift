@@ -23,7 +23,8 @@ package final class Segment: Sendable {
   /// Locator of the sealed file, and codecs: set by the first reader, then read without the lock.
   private let sealed = OnceReference<SealedLocator>()
   private let readyCodecs = OnceReference<FrameCodecs>()
-  /// Raw bytes that were decompressed for single values, and not wanted, of an appended segment.
+  /// Bytes that reads of single values have decompressed and not returned, for an appended segment:
+  /// what decides whether automatic compaction rewrites it in smaller blocks.
   let decodedBytes = AtomicCounter()
 
   private struct State {

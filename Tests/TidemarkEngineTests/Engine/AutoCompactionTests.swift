@@ -296,7 +296,7 @@ struct AutoCompactionTests {
     #expect(choice([left]).firstToMerge() == nil)
   }
 
-  @Test("a compressed segment is merged once reads have cost as much as the merge will")
+  @Test("automatic compaction merges a compressed segment once reads wasted 20 times its length")
   func mergingForReads() {
     var packed = row(200, false)
     packed.segment.length = 50
@@ -315,7 +315,7 @@ struct AutoCompactionTests {
     #expect(choice([packed, row(64, true), row(200, true)]).firstToMerge() == nil)
   }
 
-  @Test("short segments are merged though they are compressed")
+  @Test("automatic compaction merges short segments also if their blocks are compressed")
   func mergingShort() {
     var short = row(40, false)
     short.segment.length = 10

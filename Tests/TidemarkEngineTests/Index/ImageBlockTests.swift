@@ -19,7 +19,7 @@ struct ImageBlockTests {
     return [try block.slot(0), try block.slot(1)]
   }
 
-  @Test("sequences, sets of labels and sizes are packed in columns in front of the keys")
+  @Test("an index block has bit-packed sequences and label sets, then size classes and keys")
   func packed() throws {
     let bytes = block()
     #expect(

@@ -193,7 +193,7 @@ package final class AutoCompactor: StateOwner {
       * (1 + waiting / (4 * mergeFromBytes) + cached / purgeFromBytes)
   }
 
-  /// Appended segments of fewer raw bytes are not merged: one full segment has more.
+  /// A merge rewrites at least so many raw bytes: half of what a full segment has at least.
   private var mergeFromBytes: Int { max(1, configuration.segmentBytes / 2) }
 
   /// Cached data that was replaced is dropped once it has so many raw bytes.

@@ -14,7 +14,8 @@ struct CompactionChoice {
     var superseded = SpaceUsage.Row()
     /// Whether a rewrite did not make it smaller: only a drop could.
     var isLeftAlone = false
-    /// Raw bytes that single reads have decompressed in it for nothing, since the opening.
+    /// Bytes that reads of single values have decompressed in it and not returned, as the rest of a
+    /// block, since the store was opened.
     var decodedBytes = 0
   }
 
@@ -29,7 +30,7 @@ struct CompactionChoice {
 
   /// By first sequence.
   let rows: [Row]
-  /// Appended segments with fewer raw bytes are not merged into the order of keys.
+  /// A merge for the order of keys rewrites at least so many raw bytes.
   let mergeFromBytes: Int
   /// Superseded data is dropped once it is at least so much.
   let dropFromBytes: Int
@@ -79,10 +80,11 @@ struct CompactionChoice {
     let least = keepsAll ? max(2 * mergeFromBytes, all / 8) : mergeFromBytes
     var found: (first: Int, bytes: Int)?
     var (bytes, repaid) = (0, 0)
-    for first in rows.indices.reversed() {
-      bytes += rows[first].segment.rawBytes
-      repaid += repaidBytes(rows[first])
-      if repaidBytes(rows[first]) > 0, repaid >= bytes, bytes >= least { found = (first, bytes) }
+    for (first, row) in rows.enumerated().reversed() {
+      let more = repaidBytes(row)
+      bytes += row.segment.rawBytes
+      repaid += more
+      if more > 0, repaid >= bytes, bytes >= least { found = (first, bytes) }
     }
     guard var (first, bytes) = found else { return nil }
     while first > 0, rows[first - 1].segment.rawBytes <= Self.sizeRatio * bytes,

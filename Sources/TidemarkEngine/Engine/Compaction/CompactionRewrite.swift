@@ -37,10 +37,11 @@ struct CompactionTally: Sendable {
 
 /// Merges the segments of a group into one new segment, as an external merge sort.
 ///
-/// Compacted segments are sorted already, and so are the frames of a load in the order of keys. All
-/// other entries are sorted in memory by windows; all windows but the last one go to files, the
-/// *runs* (`MergeRun`). Then all inputs are merged by key and sequence, and each entry is kept or
-/// dropped. Memory holds two windows at most.
+/// Compacted segments are sorted by key, and so are frames that were loaded in key order: both are
+/// merged from their files, through a read buffer of 512 KiB each. All other entries are sorted in
+/// memory by windows; all windows but the last one go to files, the *runs* (`MergeRun`). Then all
+/// inputs are merged by key and sequence, and each entry is kept or dropped. Besides the buffers
+/// memory holds two windows at most.
 ///
 /// One thread calls it; others write runs and the output (`sink`). It owns its files: `run` removes
 /// them where it throws, and the caller calls `discard` where it does not want the new segment.
@@ -128,7 +129,8 @@ struct CompactionRewrite {
 
   // MARK: Sorting
 
-  /// Inputs that are not sorted in memory or files: each takes half a megabyte while it is read.
+  /// Once so many inputs are merged from their segments, further appended segments are sorted in
+  /// memory even if they are in key order: this bounds the read buffers, of 512 KiB each.
   private static let mostInputs = 64
 
   /// Makes sorted inputs of all segments.

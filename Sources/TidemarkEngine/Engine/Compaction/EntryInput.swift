@@ -120,9 +120,11 @@ struct FrameChain {
   /// Raw bytes of their values.
   private(set) var rawBytes = 0
   private var last: [UInt8] = []
-  /// Frames of fewer entries are sorted in memory, which takes less time than to read each twice.
+  /// The entries of smaller frames are sorted in memory instead: that costs less than to decode the
+  /// frame once more when the segments are merged.
   private static let leastEntries = 16
-  /// Whether frames may be added. Each chain is read through a window of its own.
+  /// Whether the chain takes frames. Closed once a merge reads many segments at a time, since each
+  /// of them has a read buffer of its own.
   let isOpen: Bool
 
   init(isOpen: Bool) { self.isOpen = isOpen }

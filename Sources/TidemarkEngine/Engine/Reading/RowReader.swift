@@ -71,7 +71,8 @@ package struct RowReader {
   private var ahead = Self.firstAhead
   /// Bytes of decoded blocks, but for compacted segments, which are in the order of keys already.
   private(set) var decodedBytes = 0
-  /// The segment of the last of these blocks.
+  /// The appended segment from which a block was decoded last: it is charged with the bytes that
+  /// were decoded in vain. Rows that are prepared together seldom come from several.
   private var decoded: Segment?
   /// Bytes of the values that lie in blocks.
   private(set) var wantedBytes = 0

@@ -107,7 +107,8 @@ extension Image {
     prefetch(.blocks, place.start, place.end - place.start)
   }
 
-  /// Asks the processor for the columns of a block, if its offset has been read.
+  /// Prefetches the packed slots at the start of a block into the processor's cache; does nothing
+  /// if the block's offset is not in memory yet, which a look-up reads from the file.
   func prefetchColumns(ofBlock number: Int) {
     guard
       isLoaded(.blockOffsets, number * ImageLayout.offsetBytes, 2 * ImageLayout.offsetBytes),
