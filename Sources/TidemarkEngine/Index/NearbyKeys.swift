@@ -71,7 +71,7 @@ struct NearbyKeys {
     if block >= 0 {
       for _ in 0..<blocksMost {
         guard block + 1 < run.blockCount, try run.isReached(block + 1, by: key) else {
-          return try run.slot(of: key, inBlock: block)
+          return try run.find(key, inBlock: block)?.slot
         }
         block += 1
       }
@@ -81,11 +81,9 @@ struct NearbyKeys {
       block = found.ordinal / ImageLayout.keysPerBlock
       return found.slot
     }
-    // The key itself, if the run has it, is the last of these.
-    let countThrough = try run.rank(KeyCut(key: [UInt8](copying: key), place: .after))
-    guard countThrough > 0 else { return nil }
-    block = (countThrough - 1) / ImageLayout.keysPerBlock
-    return try run.slot(of: key, inBlock: block)
+    guard let number = try run.blockNumber(holding: key) else { return nil }
+    block = number
+    return try run.find(key, inBlock: number)?.slot
   }
 }
 
@@ -93,21 +91,5 @@ extension Image {
   /// Whether a key sorts at or behind the first key of a block.
   fileprivate func isReached(_ number: Int, by key: RawSpan) throws(IndexError) -> Bool {
     try isFirstKey(ofBlock: number) { $0.compare(to: key) <= 0 }
-  }
-
-  /// Whether the bucket of a hash is in memory, or there is no table at all.
-  fileprivate func hasReadHash(_ hash: UInt64) -> Bool {
-    let buckets = header[.hash].count
-    guard buckets > 0 else { return true }
-    let place = ImageLayout.bucket(hash, of: buckets) * ImageLayout.bucketBytes
-    return isLoaded(.hash, place, ImageLayout.bucketBytes)
-  }
-
-  /// The slot of a key that the run has in this block or not at all.
-  fileprivate func slot(of key: RawSpan, inBlock number: Int) throws(IndexError) -> Slot? {
-    try withBlock(number) { (block) throws(FormatError) in
-      guard let position = try block.position(of: key) else { return nil }
-      return try block.slot(position)
-    }
   }
 }

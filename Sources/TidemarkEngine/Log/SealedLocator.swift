@@ -265,25 +265,13 @@ extension SealedLocator {
     return (section.firstChunk &+ chunk) &<< Self.chunkShift &+ rest
   }
 
-  private static func check(_ bytes: RawSpan, _ count: Int, _ seed: UInt64) throws(FormatError) {
-    if PlantedBug.isOn(.locatorChecksumIgnored) { return }
-    guard XXH64.hash(try bytes.slice(0, count), seed: seed) == (try bytes.u64(at: count)) else {
-      throw FormatError("locator does not match its checksum")
-    }
-  }
-
-  private func opened(_ stored: [UInt8], chunk: Int) throws(FormatError) -> [UInt8] {
-    try codecs.open(
-      stored.rawSpan, .locator(at: footer.locatorOffset, chunk: chunk), authenticating: [])
-  }
-
   private func load(_ section: Section, chunk: Int) throws(LogReadError) {
-    let number = section.firstChunk + chunk
-    try memory.load(number) { (target) throws(LogReadError) in
-      let bytes = try bytes(section, chunk)
-      target.store(copying: bytes.rawSpan, at: 0)
+    let first = section.firstChunk
+    let all = first..<(first + section.chunkCount)
+    try memory.load(first + chunk, in: all) { (chunks, target) throws(LogReadError) in
+      try read(section, chunks, into: &target)
     }
-    if section.firstChunk == sequences.records.firstChunk { makeDirectory() }
+    if first == sequences.records.firstChunk { makeDirectory() }
   }
 
   /// Makes the directory of the sequences once all that it needs is loaded. Look-ups do without it
@@ -300,23 +288,43 @@ extension SealedLocator {
     _ = directory.set(GroupDirectory(firsts))
   }
 
-  /// The bytes of a chunk, from the disk.
-  private func bytes(_ section: Section, _ chunk: Int) throws(LogReadError) -> [UInt8] {
-    let number = section.firstChunk + chunk
+  /// Reads chunks of a section, numbered in the locator, and checks them.
+  private func read(
+    _ section: Section, _ chunks: Range<Int>, into target: inout MutableRawSpan
+  ) throws(LogReadError) {
     let full = FormatConstants.locatorChunkPayloadBytes
-    let count = min(full, section.bytes - chunk * full)
-    let tag = codecs.tagBytes
-    let offset = section.offset + chunk * (FormatConstants.locatorChunkBytes + tag)
-    var bytes: [UInt8]
-    do { bytes = try file.read(count + tag + 8, at: offset) } catch { throw .system(error) }
+    let stride = FormatConstants.locatorChunkBytes + codecs.tagBytes
+    let first = chunks.lowerBound - section.firstChunk
+    let count = min(full * chunks.count, section.bytes - first * full)
+    let stored: [UInt8]
+    do {
+      stored = try file.read(
+        count + chunks.count * (stride - full), at: section.offset + first * stride)
+    } catch { throw .system(error) }
     do throws(FormatError) {
-      try Self.check(
-        bytes.rawSpan, count + tag,
-        LocatorLayout.seed(segmentID: footer.segmentID, chunk: number))
-      bytes.removeLast(8)
-      if tag > 0 { bytes = try opened(bytes, chunk: number) }
-      guard bytes.count == count else { throw FormatError("locator has another length") }
-      return bytes
+      for chunk in chunks {
+        let start = (chunk - chunks.lowerBound) * stride
+        let end = min(start + stride, stored.count)
+        let bytes = try checked(try stored.rawSpan.slice(start, end - start), chunk: chunk)
+        guard bytes.count == min(full, section.bytes - (chunk - section.firstChunk) * full) else {
+          throw FormatError("locator has another length")
+        }
+        target.store(copying: bytes.rawSpan, at: (chunk - chunks.lowerBound) << Self.chunkShift)
+      }
     } catch { throw .format(error) }
+  }
+
+  /// The bytes of a chunk as stored, once its checksum was compared.
+  private func checked(_ stored: RawSpan, chunk: Int) throws(FormatError) -> [UInt8] {
+    let count = stored.byteCount - 8
+    let sealed = try stored.slice(0, count)
+    let seed = LocatorLayout.seed(segmentID: footer.segmentID, chunk: chunk)
+    guard
+      try XXH64.hash(sealed, seed: seed) == stored.u64(at: count)
+        || PlantedBug.isOn(.locatorChecksumIgnored)
+    else { throw FormatError("locator does not match its checksum") }
+    guard codecs.tagBytes > 0 else { return [UInt8](copying: sealed) }
+    return try codecs.open(
+      sealed, .locator(at: footer.locatorOffset, chunk: chunk), authenticating: [])
   }
 }

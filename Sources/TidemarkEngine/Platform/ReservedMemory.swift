@@ -5,7 +5,7 @@ internal import Synchronization
 // order before the first read, so whoever sees the flag sees the bytes, which never change again.
 // Ranges are checked against the length.
 
-/// Address space for the content of a file, which is loaded chunk by chunk and then read in place.
+/// Address space for the content of a file, which is loaded in chunks and then read in place.
 ///
 /// Reserving takes no memory; a chunk takes some once it is loaded. Unlike with a mapped file, a
 /// failing disk is an error where the chunk is loaded, not a signal where it is read.
@@ -52,21 +52,53 @@ package final class ReservedMemory: @unchecked Sendable {
     return unsafe flags[chunk].load(ordering: .acquiring) != 0
   }
 
-  /// Fills a chunk unless that was done before; it may be read from then on. If `body` throws, the
-  /// next call tries again.
+  /// Fills a chunk unless that was done before, and missing ones beside it. The more chunks were
+  /// needed so far, the more come at a time: few bytes for who looks at little, and few reads for
+  /// who will need everything.
+  /// - Parameters:
+  ///   - part: the chunks that one read can give.
+  ///   - body: fills some chunks. If it throws, it is asked once more for the wanted one alone.
   package func load<E: Error>(
-    _ chunk: Int, _ body: (inout MutableRawSpan) throws(E) -> Void
+    _ chunk: Int, in part: Range<Int>,
+    _ body: (_ chunks: Range<Int>, _ bytes: inout MutableRawSpan) throws(E) -> Void
   ) throws(E) {
     try loading.withLock { (_) throws(E) in
       // Another thread may have filled it meanwhile: bytes that others may read never change.
       if isLoaded(chunk) { return }
-      let start = chunk << shift
-      let count = min(chunkBytes, byteCount - start)
-      var bytes = unsafe MutableRawSpan(_unsafeStart: base + start, byteCount: count)
-      try body(&bytes)
-      unsafe flags[chunk].store(1, ordering: .releasing)
-      loadedCount.add(1, ordering: .relaxed)
+      let chunks = missing(around: chunk, in: part)
+      do throws(E) { try fill(chunks, body) } catch {
+        guard chunks.count > 1 else { throw error }
+        try fill(chunk..<(chunk + 1), body)
+      }
     }
+  }
+
+  private func fill<E: Error>(
+    _ chunks: Range<Int>, _ body: (Range<Int>, inout MutableRawSpan) throws(E) -> Void
+  ) throws(E) {
+    let start = chunks.lowerBound << shift
+    let count = min(chunks.upperBound << shift, byteCount) - start
+    var bytes = unsafe MutableRawSpan(_unsafeStart: base + start, byteCount: count)
+    try body(chunks, &bytes)
+    for chunk in chunks { unsafe flags[chunk].store(1, ordering: .releasing) }
+    loadedCount.add(chunks.count, ordering: .relaxed)
+  }
+
+  private static let mostChunksAtATime = 16
+  /// After so many chunks two come at a time.
+  private static let chunksOneByOne = 32
+
+  /// The missing chunks next to one, which is missing, of its group of a power of two.
+  private func missing(around chunk: Int, in part: Range<Int>) -> Range<Int> {
+    let loaded = loadedCount.load(ordering: .relaxed)
+    var size = 1
+    while size < Self.mostChunksAtATime, size * Self.chunksOneByOne <= loaded { size *= 2 }
+    let start = chunk & ~(size - 1)
+    let group = (start..<(start + size)).clamped(to: part)
+    var (first, end) = (chunk, chunk + 1)
+    while first > group.lowerBound, !isLoaded(first - 1) { first -= 1 }
+    while end < group.upperBound, !isLoaded(end) { end += 1 }
+    return first..<end
   }
 
   /// Bytes of chunks for which ``isLoaded(_:)`` was true, which is not checked here again.

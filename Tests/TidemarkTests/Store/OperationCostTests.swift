@@ -67,6 +67,27 @@ import TidemarkTestKit
     try store.blocking.close()
   }
 
+  @Test("gets of a store that was just opened soon read little but values from the disk")
+  func cold() throws {
+    var store = try open()
+    let count = 100_000
+    for first in stride(from: 0, to: count, by: 1_000) {
+      try store.blocking.write { batch in
+        for number in first..<(first + 1_000) { try batch.put("user/\(number)", value) }
+      }
+    }
+    _ = try store.blocking.compact()
+    try store.blocking.close()
+    store = try open(cacheBytes: 0)
+    var random = SeededGenerator(seed: 3)
+    let numbers = (0..<count).shuffled(using: &random).prefix(500)
+    let cost = try cost {
+      for number in numbers { _ = try store.value(forKey: "user/\(number)") }
+    }
+    #expect(cost.calls < numbers.count * 5 / 4)
+    try store.blocking.close()
+  }
+
   @Test("a get that misses the caches makes one system call")
   func miss() throws {
     var store = try open()

@@ -104,7 +104,7 @@ struct ImageVerifier {
 }
 
 extension Image {
-  var chunkCount: Int { (header.dataBytes + ImageLayout.chunkBytes - 1) >> ImageLayout.chunkShift }
+  var chunkCount: Int { ImageLayout.chunks(dataBytes: header.dataBytes) }
 
   /// Reads and checks a chunk, without keeping it; without the run's key (`isOpaque`) as stored.
   func checkChunk(_ chunk: Int) throws(IndexError) {

@@ -11,10 +11,41 @@ extension Image {
   }
 
   /// Finds a key; nil if the run does not have it.
+  ///
+  /// Hashes lead all over a run: where their table is not in memory, each costs a read of the disk.
+  /// A binary search does without, since its samples are few. So the first look-ups search, until
+  /// what the table saves of their time has paid for reading it.
   /// - Parameter hash: the key's hash under the seed in the header.
   package func lookup(_ key: RawSpan, hash: UInt64) throws(IndexError) -> Found? {
-    try probe(hash) { (ordinal) throws(IndexError) in
+    if !hasReadHash(hash), searches.value < searchesBeforeHash {
+      searches.raise()
+      guard let number = try blockNumber(holding: key) else { return nil }
+      return try find(key, inBlock: number)
+    }
+    return try probe(hash) { (ordinal) throws(IndexError) in
       try slot(ordinal, ifKeyIs: key).map { Found(ordinal: ordinal, slot: $0) }
+    }
+  }
+
+  /// To read a chunk of the table takes as long as so many searches take longer than its answers.
+  private var searchesBeforeHash: UInt64 {
+    UInt64(16 * ImageLayout.chunks(dataBytes: header[.hash].bytes))
+  }
+
+  /// Whether the bucket of a hash is in memory, or there is no table at all.
+  func hasReadHash(_ hash: UInt64) -> Bool {
+    let buckets = header[.hash].count
+    guard buckets > 0 else { return true }
+    let place = ImageLayout.bucket(hash, of: buckets) * ImageLayout.bucketBytes
+    return isLoaded(.hash, place, ImageLayout.bucketBytes)
+  }
+
+  /// Finds a key that the run has in this block or not at all.
+  func find(_ key: RawSpan, inBlock number: Int) throws(IndexError) -> Found? {
+    try withBlock(number) { (block) throws(FormatError) in
+      guard let position = try block.position(of: key) else { return nil }
+      let ordinal = number * ImageLayout.keysPerBlock + position
+      return Found(ordinal: ordinal, slot: try block.slot(position))
     }
   }
 

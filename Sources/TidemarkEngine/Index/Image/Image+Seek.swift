@@ -28,6 +28,13 @@ extension Image {
     return (block - 1) * ImageLayout.keysPerBlock + rank
   }
 
+  /// The block that has a key, if the run has it; nil if it surely does not.
+  func blockNumber(holding key: RawSpan) throws(IndexError) -> Int? {
+    // The key itself, if the run has it, is the last of these.
+    let countThrough = try rank(KeyCut(key: [UInt8](copying: key), place: .after))
+    return countThrough > 0 ? (countThrough - 1) / ImageLayout.keysPerBlock : nil
+  }
+
   /// Asks the processor for some blocks' first keys, as far as read: a search then waits once.
   private func prefetchFirstKeys(_ numbers: Range<Int>) {
     for number in numbers { prefetchColumns(ofBlock: number) }

@@ -3,14 +3,16 @@
 /// A sorted run of the index on the disk: the newest slot of every key that was written in a range
 /// of sequences. Immutable; the bytes of the file are told at ``ImageLayout``.
 ///
-/// Opening reads the header page only. Each chunk of the rest is read and checked when it is first
-/// needed, and stays in memory. Any number of threads may read at the same time. A run that a merge
+/// Opening reads the header page only. Chunks of the rest are read and checked when they are first
+/// needed, and stay in memory. Any number of threads may read at the same time. A run that a merge
 /// has replaced can be read until the last reference to it goes, which closes the file.
 package final class Image: Sendable {
   package let header: ImageHeader
   private let file: any File
   private let sealer: BlockSealer?
   private let memory: ReservedMemory
+  /// How many look-ups have searched, see ``lookup(_:hash:)``.
+  let searches = AtomicCounter()
   // Copies of what the header says of the sections that every look-up needs.
   private let blocks: ImageHeader.Section
   private let blockOffsets: ImageHeader.Section
@@ -109,7 +111,7 @@ package final class Image: Sendable {
 
   /// Checks the checksum of an encrypted chunk, which needs no key.
   func checkSealed(_ chunk: Int, count: Int) throws(IndexError) {
-    _ = try ImageChunk.readSealed(chunk, of: header, from: file, count: count)
+    _ = try ImageChunk.readSealed(chunk..<(chunk + 1), of: header, from: file, count: count)
   }
 
   /// The error for contents that contradict each other, although their checksum is right.
@@ -124,65 +126,68 @@ package final class Image: Sendable {
   /// Copies a chunk, from memory if it is there, else from the file without keeping it in memory.
   func copyChunk(_ chunk: Int, into bytes: inout MutableRawSpan) throws(IndexError) {
     guard memory.isLoaded(chunk) else {
-      return try ImageChunk.read(chunk, of: header, from: file, sealer, into: &bytes)
+      return try ImageChunk.read(chunk..<(chunk + 1), of: header, from: file, sealer, into: &bytes)
     }
     let memory = self.memory
     bytes.store(copying: memory.bytes(chunk << ImageLayout.chunkShift, bytes.byteCount), at: 0)
   }
 
   @inline(never)
-  private func load(_ chunks: ClosedRange<Int>) throws(IndexError) {
-    for chunk in chunks where !memory.isLoaded(chunk) {
-      try memory.load(chunk) { (bytes) throws(IndexError) in
-        try ImageChunk.read(chunk, of: header, from: file, sealer, into: &bytes)
+  private func load(_ wanted: ClosedRange<Int>) throws(IndexError) {
+    let all = 0..<ImageLayout.chunks(dataBytes: header.dataBytes)
+    for chunk in wanted where !memory.isLoaded(chunk) {
+      try memory.load(chunk, in: all) { (chunks, bytes) throws(IndexError) in
+        try ImageChunk.read(chunks, of: header, from: file, sealer, into: &bytes)
       }
     }
   }
 }
 
-/// Reads one chunk of an image: data, then a tag if it is encrypted, then a checksum of both.
+/// Reads chunks of an image: data, then a tag if it is encrypted, then a checksum of both.
 enum ImageChunk {
-  /// Fills `bytes`, which has the length of the chunk's data, and checks it.
-  /// - Parameter sealer: decrypts the chunk of an encrypted image; without it the chunk is damaged.
+  /// Fills `bytes`, which has the length of the chunks' data, and checks it.
+  /// - Parameter sealer: decrypts the chunks of an encrypted image, which are damaged without it.
   static func read(
-    _ chunk: Int, of header: ImageHeader, from file: any File, _ sealer: BlockSealer?,
+    _ chunks: Range<Int>, of header: ImageHeader, from file: any File, _ sealer: BlockSealer?,
     into bytes: inout MutableRawSpan
   ) throws(IndexError) {
-    guard header.tagBytes == 0 else {
-      let stored = try readSealed(chunk, of: header, from: file, count: bytes.byteCount)
-      guard let sealer, let opened = try? sealer.open(stored.rawSpan, .image(chunk: chunk)),
-        opened.count == bytes.byteCount
+    let sealed = try readSealed(chunks, of: header, from: file, count: bytes.byteCount)
+    for chunk in chunks {
+      let start = (chunk - chunks.lowerBound) << ImageLayout.chunkShift
+      let count = min(ImageLayout.chunkBytes, bytes.byteCount - start)
+      let place = (chunk - chunks.lowerBound) * ImageLayout.storedChunkBytes(header.tagBytes)
+      let stored = sealed.rawSpan.extracting(place..<(place + count + header.tagBytes))
+      guard header.tagBytes > 0 else {
+        bytes.store(copying: stored, at: start)
+        continue
+      }
+      guard let sealer, let opened = try? sealer.open(stored, .image(chunk: chunk)),
+        opened.count == count
       else { throw IndexError.imageDamaged(chunk: chunk) }
-      return bytes.store(copying: opened.rawSpan, at: 0)
+      bytes.store(copying: opened.rawSpan, at: start)
     }
-    let offset = ImageLayout.fileOffset(ofChunk: chunk, tagBytes: 0)
-    let (count, sum): (Int, [UInt8])
-    do throws(FileSystemError) {
-      count = try file.readFully(into: &bytes, at: offset)
-      sum = try file.read(ImageLayout.checksumBytes, at: offset + bytes.byteCount)
-    } catch { throw IndexError.fileSystem(error) }
-    let seed = ImageLayout.checksumSeed(imageID: header.imageID, chunk: chunk)
-    guard count == bytes.byteCount, let stored = try? sum.rawSpan.u64(at: 0),
-      stored == XXH64.hash(bytes.bytes, seed: seed)
-    else { throw IndexError.imageDamaged(chunk: chunk) }
   }
 
-  /// An encrypted chunk and its tag, as stored, checked against their checksum.
+  /// Chunks as stored, checked against their checksums, which needs no key.
+  /// - Parameter count: the length of their data.
   static func readSealed(
-    _ chunk: Int, of header: ImageHeader, from file: any File, count: Int
+    _ chunks: Range<Int>, of header: ImageHeader, from file: any File, count: Int
   ) throws(IndexError) -> [UInt8] {
-    let sealed = count + header.tagBytes
-    var stored: [UInt8]
+    let first = ImageLayout.fileOffset(ofChunk: chunks.lowerBound, tagBytes: header.tagBytes)
+    let stride = ImageLayout.storedChunkBytes(header.tagBytes)
+    let added = stride - ImageLayout.chunkBytes
+    let stored: [UInt8]
     do throws(FileSystemError) {
-      stored = try file.read(
-        sealed + ImageLayout.checksumBytes,
-        at: ImageLayout.fileOffset(ofChunk: chunk, tagBytes: header.tagBytes))
+      stored = try file.read(count + chunks.count * added, at: first)
     } catch { throw IndexError.fileSystem(error) }
-    let seed = ImageLayout.checksumSeed(imageID: header.imageID, chunk: chunk)
-    guard let sum = try? stored.rawSpan.u64(at: sealed),
-      sum == XXH64.hash(stored.rawSpan.extracting(0..<sealed), seed: seed)
-    else { throw IndexError.imageDamaged(chunk: chunk) }
-    stored.removeLast(stored.count - sealed)
+    for chunk in chunks {
+      let start = (chunk - chunks.lowerBound) * stride
+      let end = min(start + stride, stored.count) - ImageLayout.checksumBytes
+      let seed = ImageLayout.checksumSeed(imageID: header.imageID, chunk: chunk)
+      guard end > start, let sum = try? stored.rawSpan.u64(at: end),
+        sum == XXH64.hash(stored.rawSpan.extracting(start..<end), seed: seed)
+      else { throw IndexError.imageDamaged(chunk: chunk) }
+    }
     return stored
   }
 }

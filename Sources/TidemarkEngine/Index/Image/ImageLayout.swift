@@ -112,16 +112,21 @@ enum ImageLayout {
     imageID &+ UInt64(truncatingIfNeeded: chunk) &* 0x9E37_79B9_7F4A_7C15
   }
 
-  /// Where a chunk stands in the file.
+  /// Bytes of a chunk in the file.
   /// - Parameter tagBytes: what encryption adds to a chunk.
+  static func storedChunkBytes(_ tagBytes: Int) -> Int { chunkBytes + tagBytes + checksumBytes }
+
+  /// Where a chunk stands in the file.
   static func fileOffset(ofChunk chunk: Int, tagBytes: Int) -> Int {
-    headerBytes + chunk * (chunkBytes + tagBytes + checksumBytes)
+    headerBytes + chunk * storedChunkBytes(tagBytes)
   }
+
+  /// How many chunks this much data takes.
+  static func chunks(dataBytes: Int) -> Int { (dataBytes + chunkBytes - 1) >> chunkShift }
 
   /// How long a file with this much data is.
   static func fileBytes(dataBytes: Int, tagBytes: Int) -> Int {
-    let chunks = (dataBytes + chunkBytes - 1) >> chunkShift
-    return headerBytes + dataBytes + chunks * (tagBytes + checksumBytes)
+    headerBytes + dataBytes + chunks(dataBytes: dataBytes) * (tagBytes + checksumBytes)
   }
 
   /// How many blocks hold this many keys.

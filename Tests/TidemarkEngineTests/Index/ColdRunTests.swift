@@ -1,0 +1,82 @@
+import Testing
+import TidemarkTestKit
+
+@testable import TidemarkEngine
+
+/// Look-ups in a sorted run that was just opened: what they read of its file.
+@Suite("Look-ups in a run of which nothing was read") struct ColdRunTests {
+  private static let count = 60_000
+
+  private static func key(_ number: Int) -> [UInt8] { [UInt8]("key/\(1_000_000 + number)".utf8) }
+
+  /// A run of every other key, opened on a disk on which some pages of its file cannot be read.
+  private func run(failing pages: [Int] = []) throws -> Image {
+    let index = Index(seed: 7)
+    for number in stride(from: 0, to: 2 * Self.count, by: 2) {
+      let key = Self.key(number)
+      try index.upsert(
+        key.rawSpan, hash: index.hash(key.rawSpan),
+        Slot(sequence: UInt64(number + 1), labelSet: 0, size: SizeClass(bytes: 9)))
+    }
+    index.freeze()
+    let disk = MemoryFileSystem()
+    try disk.createDirectory("/store")
+    let info = ImageInfo(
+      storeID: [UInt8](repeating: 1, count: 16), imageID: 2, sequence: UInt64(2 * Self.count))
+    try ImageWriter.write(
+      index.mergeInput(taking: 0), to: try disk.open("/store/run", .create), info: info)
+    return try Image(
+      file: FailingPages(disk, file: "run", pages: pages).open("/store/run", .readWrite))
+  }
+
+  private func slot(_ number: Int, in run: Image) throws -> Slot? {
+    let key = Self.key(number)
+    return try run.lookup(key.rawSpan, hash: KeyHash.hash(key.rawSpan, seed: 7))?.slot
+  }
+
+  /// Whether most buckets are in memory; a few share a chunk with what a search reads.
+  private func hasReadTable(_ run: Image) -> Bool {
+    (0..<128).count { run.hasReadHash(UInt64($0) << 57) } > 64
+  }
+
+  @Test("a run answers by search first, and by its table once enough was asked")
+  func searchThenTable() throws {
+    let run = try run()
+    var random = SeededGenerator(seed: 5)
+    var asked = 0
+    while !hasReadTable(run), asked < 100_000 {
+      let number = Int.random(in: 0..<(2 * Self.count), using: &random)
+      #expect(try slot(number, in: run)?.sequence == (number % 2 == 0 ? UInt64(number) + 1 : nil))
+      asked += 1
+    }
+    #expect(asked > 100)
+    #expect(hasReadTable(run))
+    for number in stride(from: 0, to: 2 * Self.count, by: 7) {
+      #expect(try slot(number, in: run)?.sequence == (number % 2 == 0 ? UInt64(number) + 1 : nil))
+    }
+  }
+
+  @Test("keys before the first one and behind the last one are absent")
+  func outside() throws {
+    let run = try run()
+    for key in [[0], [UInt8]("key/".utf8), [255], [UInt8](repeating: 255, count: 500)] {
+      #expect(try run.lookup(key.rawSpan, hash: KeyHash.hash(key.rawSpan, seed: 7)) == nil)
+    }
+    #expect(!hasReadTable(run))
+  }
+
+  @Test("a page that cannot be read costs only what stands in its chunk")
+  func failingPage() throws {
+    let bad = ImageLayout.fileOffset(ofChunk: 9, tagBytes: 0) + 5000
+    let run = try run(failing: [bad])
+    var failed: [Int] = []
+    for number in stride(from: 0, to: 2 * Self.count, by: 2) {
+      do { #expect(try slot(number, in: run)?.sequence == UInt64(number) + 1) } catch {
+        failed.append(number)
+      }
+    }
+    // A key takes more than three bytes; of other keys a few have tags that lead there.
+    #expect(failed.count > 1000)
+    #expect(failed.count < ImageLayout.chunkBytes / 3)
+  }
+}
