@@ -83,11 +83,6 @@ package struct FrameHeader: Sendable, Hashable {
     header.headsChecksum = 0
     return Array(header.encoded(salt: 0, offset: 0).dropFirst(8))
   }
-
-  /// Whether the sync word of a frame of this segment stands here; a cheap check before decoding.
-  package static func mayBegin(_ bytes: RawSpan, at position: Int, salt: UInt32) -> Bool {
-    (try? bytes.u32(at: position)) == FormatConstants.frameSync ^ salt
-  }
 }
 
 extension FrameHeader {

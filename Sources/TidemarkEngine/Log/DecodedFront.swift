@@ -166,3 +166,17 @@ package final class DecodedFront: Sendable {
     try LocatorTable.places(lengths: entries.map(\.valueLength), blocks: blocks)
   }
 }
+
+extension DecodedFront {
+  /// From the least to the greatest sequence of the entries; nil for a frame without entries. Of a
+  /// frame encrypted with an unknown key (`isOpaque`) only a header of dense sequences tells them.
+  package var sequences: ClosedRange<UInt64>? {
+    if isOpaque, !header.hasExplicitSequences, header.entryCount > 0 {
+      return header.firstSequence...(header.nextSequence - 1)
+    }
+    guard let first = entries.first?.sequence else { return nil }
+    guard header.hasExplicitSequences else { return first...(header.nextSequence - 1) }
+    let all = entries.map(\.sequence)
+    return (all.min() ?? first)...(all.max() ?? first)
+  }
+}

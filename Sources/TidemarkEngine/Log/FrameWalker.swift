@@ -3,8 +3,21 @@
 package struct FrameWalker {
   package enum Step {
     case frame(DecodedFront)
-    /// No valid frame begins here; the walker has not moved.
-    case invalid(reason: FormatError)
+    /// No valid frame begins here, though a valid header may; the walker has not moved.
+    case invalid(reason: FormatError, header: FrameHeader?)
+  }
+
+  package enum Piece {
+    case frame(DecodedFront)
+    /// No valid frame stands in these bytes.
+    case damage(Damage)
+  }
+
+  package struct Damage {
+    package var range: Range<Int>
+    /// The frame's header, where that is intact and only what follows it is not.
+    package var header: FrameHeader?
+    package var reason: FormatError
   }
 
   package let salt: UInt32
@@ -14,7 +27,7 @@ package struct FrameWalker {
   package private(set) var offset: Int
   /// Where the frames end: the locator of a sealed segment, else the end of the file.
   package let end: Int
-  /// Chained checksum of the headers passed so far; of no use after a jump.
+  /// Chained checksum of the headers passed so far; of no use after damage.
   package private(set) var chain: UInt64 = 0
 
   package init(
@@ -32,25 +45,41 @@ package struct FrameWalker {
 
   /// The next frame, or why there is none; errors of the system are thrown.
   package mutating func next() throws(FileSystemError) -> Step {
+    var header: FrameHeader?
     do throws(LogReadError) {
-      let header = try reader.header(at: offset, salt: salt, end: end)
-      guard offset + header.totalLength <= end else {
-        return .invalid(reason: FormatError("frame is longer than the file"))
+      let found = try reader.header(at: offset, salt: salt, end: end)
+      header = found
+      guard offset + found.totalLength <= end else {
+        throw LogReadError.format(FormatError("frame is longer than the file"))
       }
-      let front = try reader.front(of: header, at: offset, codecs)
-      chain = XXH64.hash(header.encoded(salt: salt, offset: offset).rawSpan, seed: chain)
-      offset += header.totalLength
+      let front = try reader.front(of: found, at: offset, codecs)
+      chain = XXH64.hash(found.encoded(salt: salt, offset: offset).rawSpan, seed: chain)
+      offset += found.totalLength
       return .frame(front)
-    } catch {
-      switch error {
-      case .system(let error): throw error
-      case .format(let reason): return .invalid(reason: reason)
-      }
-    }
+    } catch { return .invalid(reason: try error.reason(), header: header) }
   }
 
-  /// Goes on at another place, after damage.
-  package mutating func jump(to offset: Int) { self.offset = offset }
+  /// The next frame, or the damage before it, of a file in whatever state; nil at the end.
+  ///
+  /// Where no valid frame stands it searches forward for the next one. A frame's header holds
+  /// the segment's salt and its own offset under a checksum, so nothing that a value holds can
+  /// pass for a frame.
+  package mutating func nextPiece() throws(FileSystemError) -> Piece? {
+    guard !isAtEnd else { return nil }
+    let start = offset
+    switch try next() {
+    case .frame(let front): return .frame(front)
+    case .invalid(let reason, let header):
+      // A header with a right checksum tells how long its frame is, whatever follows in it.
+      if let header, start + header.totalLength <= end {
+        offset = start + header.totalLength
+        return .damage(Damage(range: start..<offset, header: header, reason: reason))
+      }
+      // From sequence 1 on: any frame counts.
+      offset = try search(from: start + FormatConstants.frameAlignment, sequence: 1)?.offset ?? end
+      return .damage(Damage(range: start..<offset, header: nil, reason: reason))
+    }
+  }
 
   /// Checks every value block and the padding of a frame.
   /// - Returns: what is wrong, with the offset; nil when nothing is.
@@ -69,12 +98,7 @@ package struct FrameWalker {
         (bytes) throws(FormatError) in bytes.isZero
       }
       return isZero ? nil : (position, FormatError("bytes in a frame's padding"))
-    } catch {
-      switch error {
-      case .system(let error): throw error
-      case .format(let reason): return (position, reason)
-      }
-    }
+    } catch { return (position, try error.reason()) }
   }
 
   /// Searches forward in steps of eight bytes for a frame whose header is valid.
@@ -97,7 +121,8 @@ package struct FrameWalker {
         ) { (bytes) throws(FormatError) in
           var position = 0
           while position < step, position <= bytes.byteCount - FormatConstants.frameHeaderBytes {
-            if FrameHeader.mayBegin(bytes, at: position, salt: salt),
+            // A cheap check before decoding.
+            if try bytes.u32(at: position) == FormatConstants.frameSync ^ salt,
               let header = try? FrameHeader(
                 decoding: try bytes.slice(position, FormatConstants.frameHeaderBytes),
                 salt: salt, offset: windowStart + position),
@@ -122,15 +147,13 @@ package struct FrameWalker {
 
   /// Whether everything from `start` on is zero.
   package func isZero(from start: Int) throws(FileSystemError) -> Bool {
-    var position = start
-    while position < end {
+    let step = 128 << 10
+    for position in stride(from: start, to: end, by: step) {
       do throws(LogReadError) {
-        let count = min(128 << 10, end - position)
-        let zero = try reader.withBytes(at: position, count: count) {
+        let isZero = try reader.withBytes(at: position, count: min(step, end - position)) {
           (bytes) throws(FormatError) in bytes.isZero
         }
-        if !zero { return false }
-        position += count
+        if !isZero { return false }
       } catch {
         guard case .system(let error) = error else { return false }
         throw error

@@ -33,7 +33,7 @@ package struct TailRecovery {
       let step: FrameWalker.Step
       do { step = try walker.next() } catch { return .failure(error) }
       switch step {
-      case .invalid(let reason):
+      case .invalid(let reason, _):
         failure = reason
       case .frame(let front):
         let expected = open.last.map { $0.header.nextSequence } ?? (tail.lastSequence + 1)

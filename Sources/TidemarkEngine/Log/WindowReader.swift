@@ -56,4 +56,12 @@ package final class WindowReader {
 package enum LogReadError: Error, Sendable {
   case system(FileSystemError)
   case format(FormatError)
+
+  /// What is wrong with the bytes; throws where the system failed.
+  func reason() throws(FileSystemError) -> FormatError {
+    switch self {
+    case .system(let error): throw error
+    case .format(let reason): return reason
+    }
+  }
 }

@@ -86,10 +86,10 @@ enum SegmentFuzz {
     let codecs =
       (try? SegmentReader.codecs(file, header: header, contexts: contexts, sealer: nil))
       ?? FrameCodecs(contexts: contexts)
-    var scan = FrameScan(
+    var scan = FrameWalker(
       try WindowReader(file), salt: row.salt, codecs: codecs, from: header.firstFrame)
     var last = -1
-    while let piece = try scan.next() {
+    while let piece = try scan.nextPiece() {
       guard scan.offset > last else { throw FuzzFinding("a walk over frames stands still") }
       last = scan.offset
       guard case .frame(let front) = piece else { continue }

@@ -23,11 +23,11 @@ struct SegmentSurvey {
   private let file: TolerantFile
   private let window: WindowReader
   private let joinsDamage: Bool
-  private var scan: FrameScan
+  private var scan: FrameWalker
   /// The frame behind a damaged stretch that was just returned; `next` returns it.
   private var front: DecodedFront?
   /// Damage that was met and not returned yet: only the next frame tells which entries it held.
-  var open: FrameScan.Damage?
+  var open: FrameWalker.Damage?
   /// Whether the walk met damage, or its caller found a frame that does not belong there.
   var hasDamage = false
   /// The number of entries in the frames that the walk has passed.
@@ -43,7 +43,7 @@ struct SegmentSurvey {
     self.joinsDamage = joinsDamage
     self.origin = origin
     window = try WindowReader(file)
-    scan = FrameScan(
+    scan = FrameWalker(
       window, salt: origin.salt, codecs: origin.codecs, from: origin.firstFrame,
       end: origin.framesEnd)
     expected = origin.firstSequence
@@ -59,7 +59,7 @@ struct SegmentSurvey {
   /// The next piece; nil at the end, where a last damaged stretch is left in `open`.
   mutating func next() throws(FileSystemError) -> Piece? {
     if let front { return pass(front) }
-    while !isComplete, let piece = try scan.next() {
+    while !isComplete, let piece = try scan.nextPiece() {
       switch piece {
       case .frame(let front):
         guard let damage = settle(next: front.header.firstSequence) else { return pass(front) }
@@ -141,14 +141,11 @@ struct SegmentSurvey {
         }
         if keepsBytes { values.bytes.append(contentsOf: raw) }
       } catch {
-        switch error {
-        case .system(let error): throw error
-        case .format(let reason):
-          if keepsBytes { values.bytes.append(contentsOf: repeatElement(0, count: range.count)) }
-          values.bad.append(
-            FrameValues.BadBlock(
-              range: range, offset: position, storedLength: block.storedLength, reason: reason))
-        }
+        let reason = try error.reason()
+        if keepsBytes { values.bytes.append(contentsOf: repeatElement(0, count: range.count)) }
+        values.bad.append(
+          FrameValues.BadBlock(
+            range: range, offset: position, storedLength: block.storedLength, reason: reason))
       }
       values.length = range.upperBound
       position += block.storedLength
