@@ -29,12 +29,6 @@ extension FrameBuilder {
     level: Int32?, codecs: FrameCodecs
   ) throws(FormatError) -> BuiltFrame {
     closeBlock()
-    // `finishRaw` writes no flag for history, which frames with explicit sequences may hold.
-    if level == nil, codecs.tagBytes == 0, !hasExplicitSequences {
-      return try finishRaw(
-        appendingTo: &output, offset: offset, salt: salt, durableThrough: durableThrough,
-        codecs: codecs)
-    }
     // A helper thread has compressed blocks while the batch was staged, see ``BlockPacker``. They
     // are of use only for the same level and without a dictionary.
     let packing = level == BlockPacker.level && codecs.dictionary == nil ? packing : nil
@@ -64,84 +58,62 @@ extension FrameBuilder {
     _ packed: PackedFrame, appendingTo output: inout [UInt8], offset: Int, salt: UInt32,
     durableThrough: UInt64, codecs: FrameCodecs
   ) throws(FormatError) -> BuiltFrame {
-    var storedHeads = packed.heads
+    let start = output.count
     let blocks = packed.blocks
-    var front = ByteWriter(capacity: blocks.count * 8 + storedHeads.count + codecs.tagBytes)
-    for block in blocks { block.encode(into: &front) }
-    let tableLength = front.count
-    let frontLength = tableLength + storedHeads.count + codecs.tagBytes
-    let frontStart = offset + FormatConstants.frameHeaderBytes
+    let stored = blocks.reduce(0) { $0 + $1.storedLength }
+    // For the first frame only: an exact reservation for each would move all bytes each time.
+    if output.isEmpty {
+      let front = blocks.count * 8 + packed.heads.count + codecs.tagBytes
+      output.reserveCapacity(FormatConstants.frameHeaderBytes + front + stored + 8)
+    }
+    // Table and heads go straight to their place, behind room for the header.
+    var writer = ByteWriter()
+    swap(&writer.bytes, &output)
+    writer.zeros(FormatConstants.frameHeaderBytes)
+    let tableStart = writer.count
+    for block in blocks { block.encode(into: &writer) }
+    let headsStart = writer.count
+    writer.raw(packed.heads)
+    swap(&writer.bytes, &output)
+    let frontLength = output.count - tableStart + codecs.tagBytes
     let usesDictionary =
       packed.usesDictionary || blocks.contains { $0.codec == .zstdDictionary }
     var header = FrameHeader(
-      storedLength: blocks.reduce(frontLength) { $0 + $1.storedLength },
-      headsRawLength: heads.textBytes, firstSequence: firstSequence,
-      durableThrough: durableThrough, entryCount: entryCount, blockCount: blocks.count,
-      headsChecksum: 0, hasExplicitSequences: hasExplicitSequences, isHistory: isHistory,
-      usesDictionary: usesDictionary, frontLength: frontLength)
+      storedLength: frontLength + stored, headsRawLength: heads.textBytes,
+      firstSequence: firstSequence, durableThrough: durableThrough, entryCount: entryCount,
+      blockCount: blocks.count, headsChecksum: 0, hasExplicitSequences: hasExplicitSequences,
+      isHistory: isHistory, usesDictionary: usesDictionary, frontLength: frontLength)
     if let sealer = codecs.sealer {
       // `associatedData` leaves the checksum out: that is one of the encrypted heads.
+      let authenticated = header.associatedData + output[tableStart..<headsStart]
       try sealer.seal(
-        &storedHeads, from: 0, .heads(at: frontStart + tableLength),
-        authenticating: header.associatedData + front.bytes)
+        &output, from: headsStart, .heads(at: offset + headsStart - start),
+        authenticating: authenticated)
     }
-    front.raw(storedHeads)
-    header.headsChecksum = XXH64.hash(front.bytes.rawSpan)
-    // For the first frame only: an exact reservation for each would move all bytes each time.
-    if output.isEmpty { output.reserveCapacity(header.totalLength) }
-    output.append(contentsOf: header.encoded(salt: salt, offset: offset))
-    output.append(contentsOf: front.bytes)
+    header.headsChecksum = XXH64.hash(output.rawSpan.extracting(tableStart..<output.count))
     // A block's place goes into its checksum and its nonce.
     try appendBlocks(
-      of: packed, to: &output, at: frontStart + frontLength, salt: salt, sealer: codecs.sealer)
-    let padding = header.totalLength - FormatConstants.frameHeaderBytes - header.storedLength
-    output.append(contentsOf: repeatElement(0, count: padding))
-    return BuiltFrame(header: header, blocks: blocks, places: places, holdsRecords: holdsRecords)
-  }
-
-  /// Appends a frame that is neither compressed nor encrypted: bytes go straight to their place.
-  private func finishRaw(
-    appendingTo output: inout [UInt8], offset: Int, salt: UInt32, durableThrough: UInt64,
-    codecs: FrameCodecs
-  ) throws(FormatError) -> BuiltFrame {
-    let start = output.count
-    let tableStart = start + FormatConstants.frameHeaderBytes
-    let blocks = blockLengths.map { BlockEntry(rawLength: $0) }
-    output.reserveCapacity(
-      tableStart + rawBytes + blocks.count * (FormatConstants.blockChecksumBytes + 8) + 32)
-    output.append(contentsOf: repeatElement(0, count: tableStart - start))
-    var writer = ByteWriter()
-    swap(&writer.bytes, &output)
-    for block in blocks { block.encode(into: &writer) }
-    _ = try heads.encode(into: &writer, level: nil, codecs: codecs)
-    swap(&writer.bytes, &output)
-    let bodyStart = output.count
-    var position = 0
-    for block in blocks {
-      let stored = output.count
-      output.append(copying: try values.rawSpan.slice(position, block.rawLength))
-      appendChecksum(ofBlockAt: stored, to: &output, salt: salt, at: offset + stored - start)
-      position += block.rawLength
-    }
-    let frontLength = bodyStart - tableStart
-    let header = FrameHeader(
-      storedLength: output.count - tableStart, headsRawLength: heads.textBytes,
-      firstSequence: firstSequence, durableThrough: durableThrough, entryCount: entryCount,
-      blockCount: blocks.count,
-      headsChecksum: XXH64.hash(output.rawSpan.extracting(tableStart..<bodyStart)),
-      hasExplicitSequences: hasExplicitSequences, usesDictionary: false, frontLength: frontLength)
+      of: packed, to: &output, at: offset + output.count - start, salt: salt,
+      sealer: codecs.sealer)
     header.encode(into: &output, at: start, salt: salt, offset: offset)
     output.append(contentsOf: repeatElement(0, count: start + header.totalLength - output.count))
     return BuiltFrame(header: header, blocks: blocks, places: places, holdsRecords: holdsRecords)
   }
 
-  /// Appends the blocks, compressed, one behind the other.
+  /// Gives the blocks, compressed, one behind the other.
   private func compressBlocks(
     into body: inout [UInt8], level: Int32?, codecs: FrameCodecs, _ packing: FramePacking?
   ) throws(FormatError) -> [BlockEntry] {
+    let added = codecs.tagBytes + FormatConstants.blockChecksumBytes
+    guard let level else {
+      // The values themselves, which are not copied for it.
+      body = values
+      return blockLengths.map {
+        BlockEntry(storedLength: $0 + added, rawLength: $0, codec: .raw)
+      }
+    }
     var blocks: [BlockEntry] = []
     blocks.reserveCapacity(blockLengths.count)
-    let added = codecs.tagBytes + FormatConstants.blockChecksumBytes
     var start = 0
     for length in blockLengths {
       let raw = try values.rawSpan.slice(start, length)
@@ -151,10 +123,8 @@ extension FrameBuilder {
       if let packed = packing?.fetch(blocks.count) {
         codec = packed.codec
         if codec == .raw { body.append(copying: raw) } else { body += packed.bytes }
-      } else if let level {
-        codec = try codecs.encode(raw, level: level, appendingTo: &body)
       } else {
-        body.append(copying: raw)
+        codec = try codecs.encode(raw, level: level, appendingTo: &body)
       }
       blocks.append(
         BlockEntry(storedLength: body.count - storedStart + added, rawLength: length, codec: codec))
@@ -178,19 +148,12 @@ extension FrameBuilder {
         try sealer.seal(
           &output, from: stored, .block(at: place), authenticating: block.associatedData)
       }
-      appendChecksum(ofBlockAt: stored, to: &output, salt: salt, at: place)
+      let checksum = BlockEntry.checksum(
+        output.rawSpan.extracting(stored..<output.count), salt: salt, at: place)
+      output.append(UInt64(checksum), bytes: FormatConstants.blockChecksumBytes)
       start += count
       place += block.storedLength
     }
-  }
-
-  /// Adds the checksum of the block that ends `output`.
-  private func appendChecksum(
-    ofBlockAt start: Int, to output: inout [UInt8], salt: UInt32, at place: Int
-  ) {
-    let checksum = BlockEntry.checksum(
-      output.rawSpan.extracting(start..<output.count), salt: salt, at: place)
-    output.append(UInt64(checksum), bytes: FormatConstants.blockChecksumBytes)
   }
 }
 
