@@ -4,28 +4,26 @@ extension Segment {
   /// Where the value of a sequence stands.
   /// - Returns: nil when the segment does not hold the sequence (compaction dropped it).
   package func locate(_ sequence: UInt64) throws(TidemarkError) -> ValueLocation? {
-    let id = id
-    // The outer nil is damage, the inner one a sequence that the segment does not hold.
-    let location: ValueLocation?? = try withLocator(
-      active: { (table) throws(TidemarkError) -> ValueLocation?? in
-        guard let slot = slot(of: sequence, count: table.slots.count) else { return .some(nil) }
+    try withLocator(
+      active: { (table) throws(TidemarkError) -> ValueLocation? in
+        guard let slot = slot(of: sequence, count: table.slots.count) else { return nil }
         let next =
           slot + 1 < table.slots.count
           ? table.slots[slot + 1] : ValuePlace(block: UInt32(table.blocks.count), position: 0)
-        let found: ValueLocation? = ValueLocation(
+        if let location = ValueLocation(
           segmentID: id, place: table.slots[slot], next: next, block: { table.blocks[$0] })
-        return found.map { .some($0) }
+        {
+          return location
+        }
+        // With `sequences` it does not take the lock, which is held here.
+        throw damage(
+          .format(FormatError("locator contradicts itself")), offset: 0,
+          sequences: sequence...sequence)
       },
-      sealed: { (locator) throws(LogReadError) -> ValueLocation?? in
-        guard let slot = try locator.slot(of: sequence) else { return .some(nil) }
-        return .some(try locator.location(ofSlot: slot, segmentID: id))
+      sealed: { (locator) throws(LogReadError) -> ValueLocation? in
+        guard let slot = try locator.slot(of: sequence) else { return nil }
+        return try locator.location(ofSlot: slot, segmentID: id)
       })
-    guard let location else {
-      throw damage(
-        .format(FormatError("locator contradicts itself")), offset: 0,
-        sequences: sequence...sequence)
-    }
-    return location
   }
 
   /// The locator of a sealed segment; nil while the segment is appended to.

@@ -16,10 +16,9 @@ extension ValueLocation {
   ///   - place: where the value begins.
   ///   - next: where the next slot's value begins.
   ///   - block: gives a block's record.
-  package init?<E: Error>(
-    segmentID: UInt64, place: ValuePlace, next: ValuePlace,
-    block: (Int) throws(E) -> BlockRecord
-  ) throws(E) {
+  package init?(
+    segmentID: UInt64, place: ValuePlace, next: ValuePlace, block: (Int) -> BlockRecord
+  ) {
     self.segmentID = segmentID
     position = Int(place.position)
     more = []
@@ -29,16 +28,16 @@ extension ValueLocation {
       guard length >= 0 else { return nil }
       first = BlockRecord.none
       if length > 0 {
-        first = try block(Int(place.block))
+        first = block(Int(place.block))
         guard position + length <= Int(first.rawLength) else { return nil }
       }
       return
     }
-    first = try block(Int(place.block))
+    first = block(Int(place.block))
     length = Int(first.rawLength) - position
     guard length >= 0, next.block - place.block <= Limits.frameBlocks else { return nil }
     for i in (place.block + 1)..<max(next.block, place.block + 1) {
-      let record = try block(Int(i))
+      let record = block(Int(i))
       length += Int(record.rawLength)
       more.append(record)
     }
