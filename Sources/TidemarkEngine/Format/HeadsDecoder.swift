@@ -117,7 +117,7 @@ package struct HeadsDecoder: ~Escapable {
       }
     }
     decoded.labelSets = try labelSets { _ in true }
-    var keys = KeyReader(try text(0))
+    var keys = KeyReader(bytes: try text(0))
     var valueOffset = 0
     for index in entries.indices {
       try keys.next()
@@ -163,7 +163,7 @@ package struct HeadsDecoder: ~Escapable {
     for entry in decoded.entries where entry.labelSet >= 0 { named[entry.labelSet] = true }
     if !named.isEmpty { decoded.labelSets = try labelSets { $0 < named.count && named[$0] } }
     let valueStarts = try starts(.valueLengths, of: wanted)
-    var keys = KeyReader(try text(0))
+    var keys = KeyReader(bytes: try text(0))
     var passed = 0
     for (place, index) in wanted.enumerated() {
       while passed <= index {
@@ -308,12 +308,10 @@ package struct HeadsDecoder: ~Escapable {
 
 /// Puts the keys of a frame together, one after the other.
 private struct KeyReader {
-  private let bytes: [UInt8]
-  private var offset = 0
-  private var isFirst = true
-  private(set) var key: [UInt8] = []
-
-  init(_ bytes: [UInt8]) { self.bytes = bytes }
+  let bytes: [UInt8]
+  var offset = 0
+  var isFirst = true
+  var key: [UInt8] = []
 
   mutating func next() throws(FormatError) {
     let bytes = bytes
