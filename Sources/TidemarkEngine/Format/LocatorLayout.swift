@@ -22,13 +22,6 @@ package enum LocatorLayout {
   /// The codec of a row that is no block but the end of a frame's last one.
   package static let gap: UInt64 = 3
 
-  /// Stored bytes of a section of so many bytes, with tags and the checksum (8) of each chunk.
-  /// - Parameter tagBytes: what encryption adds to a chunk.
-  package static func sectionBytes(_ payload: Int, tagBytes: Int) -> Int {
-    let full = FormatConstants.locatorChunkPayloadBytes
-    return payload + (payload + full - 1) / full * (tagBytes + 8)
-  }
-
   /// Bytes of the sections, in their order, without checksums and tags.
   package static func sections(_ footer: SegmentFooter) -> [Int] {
     [
@@ -39,8 +32,7 @@ package enum LocatorLayout {
     ]
   }
 
-  /// Bytes of the records of packed columns.
-  package static func recordBytes(_ rows: Int, _ columns: Int) -> Int {
+  private static func recordBytes(_ rows: Int, _ columns: Int) -> Int {
     PackedColumns.groups(rows: rows) * columns * PackedColumns.recordBytes
   }
 

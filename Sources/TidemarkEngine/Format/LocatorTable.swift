@@ -105,7 +105,7 @@ package struct LocatorTable: Sendable {
     footer.frameBytes = frames.remainders.count
     footer.sequenceBytes = places.remainders.count
     footer.isRecordless = !holdsRecords
-    var writer = ChunkWriter(footer, sealer: sealer)
+    var writer = ChunkWriter(footer: footer, sealer: sealer)
     for columns in [blocks, values, frames, places] {
       try writer.add(columns.records)
       try writer.add(columns.remainders)
@@ -212,15 +212,10 @@ package struct LocatorTable: Sendable {
 
 /// Cuts the sections of a locator into chunks, with their checksums.
 private struct ChunkWriter {
-  private(set) var output = ByteWriter()
-  private let footer: SegmentFooter
-  private let sealer: BlockSealer?
-  private var chunk = 0
-
-  init(_ footer: SegmentFooter, sealer: BlockSealer?) {
-    self.footer = footer
-    self.sealer = sealer
-  }
+  let footer: SegmentFooter
+  let sealer: BlockSealer?
+  var output = ByteWriter()
+  var chunk = 0
 
   mutating func add(_ section: [UInt8]) throws(FormatError) {
     let payload = FormatConstants.locatorChunkPayloadBytes

@@ -28,7 +28,7 @@ package enum PackedColumns {
   /// - Parameter columns: of one length; numbers below 2^48.
   package static func encode(_ columns: [[UInt64]]) -> Encoded {
     var records = ByteWriter()
-    var remainders: [UInt8] = []
+    var remainders = ByteWriter()
     let rows = columns.first?.count ?? 0
     for start in stride(from: 0, to: rows, by: groupRows) {
       for column in columns {
@@ -36,11 +36,11 @@ package enum PackedColumns {
           column[start..<min(start + groupRows, rows)], records: &records, remainders: &remainders)
       }
     }
-    return Encoded(records: records.bytes, remainders: remainders)
+    return Encoded(records: records.bytes, remainders: remainders.bytes)
   }
 
   private static func encode(
-    _ group: ArraySlice<UInt64>, records: inout ByteWriter, remainders: inout [UInt8]
+    _ group: ArraySlice<UInt64>, records: inout ByteWriter, remainders: inout ByteWriter
   ) {
     let first = group[group.startIndex]
     let last = group[group.endIndex - 1]
@@ -56,27 +56,20 @@ package enum PackedColumns {
     let payload = FormatConstants.locatorChunkPayloadBytes
     let room = payload - remainders.count % payload
     // What would cross the end of a chunk begins the next one.
-    if count > room { remainders.append(contentsOf: repeatElement(0, count: room)) }
+    if count > room { remainders.zeros(room) }
     records.u32(UInt32(truncatingIfNeeded: first))
     records.u16(UInt16(truncatingIfNeeded: first >> 32))
     records.u16(UInt16(width))
     records.u32(slope)
     records.u32(UInt32(remainders.count))
     guard width > 0 else { return }
-    var pending: UInt64 = 0
-    var bits = 0
+    var bits = PackedBits()
     let mask: UInt64 = 1 << UInt64(width) - 1
     for (index, number) in group.enumerated() {
       let remainder = number &- first &- line(index, slope)
-      pending |= (remainder & mask) << UInt64(bits)
-      bits += width
-      while bits >= 8 {
-        remainders.append(UInt8(truncatingIfNeeded: pending))
-        pending >>= 8
-        bits -= 8
-      }
+      bits.add(remainder & mask, width: width, to: &remainders)
     }
-    if bits > 0 { remainders.append(UInt8(truncatingIfNeeded: pending)) }
+    bits.finish(&remainders)
   }
 
   /// How many bits the remainders from a line of that slope need, sign included.

@@ -60,23 +60,19 @@ extension SealedLocator {
     _ table: Packed, below number: UInt64, _ directory: GroupDirectory? = nil
   ) throws(LogReadError) -> Int {
     guard table.rows > 0 else { return 0 }
+    var (low, high) = (0, PackedColumns.groups(rows: table.rows) - 1)
+    // The first numbers of groups `low` and `high`, for guesses.
+    var (least, most, guesses): (UInt64, UInt64, Int) = (0, 0, Self.guesses)
     if let directory {
-      guard var (low, high) = directory.bounds(below: number) else { return 0 }
-      while high - low > 1 {
-        let middle = (low + high) / 2
-        let first = try group(table, middle, column: 0).first
-        if first < number { low = middle } else { high = middle }
-      }
-      return try rows(table, inGroup: low, below: number)
+      guard let bounds = directory.bounds(below: number) else { return 0 }
+      (low, high) = bounds
+    } else {
+      least = try group(table, low, column: 0).first
+      guard least < number else { return 0 }
+      most = try group(table, high, column: 0).first
+      if most < number { low = high }
+      guesses = 0
     }
-    // The first numbers of groups `low` and `high`.
-    var low = 0
-    var high = PackedColumns.groups(rows: table.rows) - 1
-    var least = try group(table, low, column: 0).first
-    guard least < number else { return 0 }
-    var most = try group(table, high, column: 0).first
-    if most < number { low = high }
-    var guesses = 0
     while high - low > 1 {
       var middle = (low + high) / 2
       if guesses < Self.guesses, number > least, most >= number {

@@ -37,13 +37,6 @@ package final class SealedLocator: Sendable {
     var remainders: Section
     var rows: Int
     var recordBytes: Int
-
-    init(_ records: Section, _ remainders: Section, rows: Int, columns: Int) {
-      self.records = records
-      self.remainders = remainders
-      self.rows = rows
-      recordBytes = columns * PackedColumns.recordBytes
-    }
   }
 
   /// - Parameters:
@@ -61,20 +54,22 @@ package final class SealedLocator: Sendable {
     var chunk = 0
     var sections: [Section] = []
     for bytes in LocatorLayout.sections(footer) {
-      sections.append(Section(firstChunk: chunk, offset: offset, bytes: bytes))
-      offset += LocatorLayout.sectionBytes(bytes, tagBytes: codecs.tagBytes)
-      chunk += sections[sections.count - 1].chunkCount
+      let section = Section(firstChunk: chunk, offset: offset, bytes: bytes)
+      sections.append(section)
+      // Behind each chunk stand the tag of an encrypted one and the checksum.
+      offset += bytes + section.chunkCount * (codecs.tagBytes + 8)
+      chunk += section.chunkCount
     }
     self.sections = sections
-    blocks = Packed(
-      sections[0], sections[1], rows: footer.blockCount, columns: LocatorLayout.blockColumns)
-    values = Packed(
-      sections[2], sections[3], rows: footer.slotCount, columns: LocatorLayout.valueColumns)
-    frames = Packed(
-      sections[4], sections[5], rows: footer.frameCount, columns: LocatorLayout.frameColumns)
-    sequences = Packed(
-      sections[6], sections[7], rows: footer.sequenceCount,
-      columns: LocatorLayout.sequenceColumns)
+    func table(_ section: Int, rows: Int, _ columns: Int) -> Packed {
+      Packed(
+        records: sections[section], remainders: sections[section + 1], rows: rows,
+        recordBytes: columns * PackedColumns.recordBytes)
+    }
+    blocks = table(0, rows: footer.blockCount, LocatorLayout.blockColumns)
+    values = table(2, rows: footer.slotCount, LocatorLayout.valueColumns)
+    frames = table(4, rows: footer.frameCount, LocatorLayout.frameColumns)
+    sequences = table(6, rows: footer.sequenceCount, LocatorLayout.sequenceColumns)
     // What a damaged footer claims is bounded by the file, and so is the space that is reserved.
     guard offset + FormatConstants.segmentFooterBytes == length else {
       throw .format(FormatError("locator does not fill the space before the footer"))
