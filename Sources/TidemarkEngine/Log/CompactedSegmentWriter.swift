@@ -171,15 +171,15 @@ package struct CompactedSegmentWriter {
 
   /// Adds an entry, which must sort behind the one before it by key, then sequence.
   /// - Parameters:
-  ///   - entry: its fixed fields; its `labelSetID` comes from ``labelSetID(for:)``.
-  ///   - key: its key.
-  ///   - value: its value; nil for none.
-  ///   - attributes: its encoded attributes; empty for none.
+  ///   - labels: in byte order, without repetition; none where the entry has a `labelSetID` from
+  ///     ``labelSetID(for:)``.
   ///   - isSuperseded: whether no read of the newest state needs it.
   package mutating func add(
     _ entry: FrameBuilder.Entry, key: RawSpan, value: RawSpan?, attributes: RawSpan,
-    isSuperseded: Bool = false
+    labels: [[UInt8]] = [], isSuperseded: Bool = false
   ) throws(LogReadError) {
+    var entry = entry
+    if !labels.isEmpty { entry.labelSetID = labelSetID(for: labels) }
     guard entry.sequence >= row.firstSequence else {
       throw .format(FormatError("a sequence before the segment's first"))
     }
@@ -199,16 +199,6 @@ package struct CompactedSegmentWriter {
     entryCount += 1
     rawBytes +=
       key.byteCount + (value?.byteCount ?? 0) + attributes.byteCount + Limits.entryOverheadBytes
-  }
-
-  /// Adds an entry with its labels, in byte order and without repetition.
-  package mutating func add(
-    _ entry: FrameBuilder.Entry, key: RawSpan, value: RawSpan?, attributes: RawSpan,
-    labels: [[UInt8]], isSuperseded: Bool = false
-  ) throws(LogReadError) {
-    var entry = entry
-    entry.labelSetID = labelSetID(for: labels)
-    try add(entry, key: key, value: value, attributes: attributes, isSuperseded: isSuperseded)
   }
 
   private mutating func closeFrame(_ kind: Int) throws(LogReadError) {
@@ -259,30 +249,18 @@ package struct CompactedSegmentWriter {
         packHere: { pack(second) })
     waitingBytes = 0
     let own = pack(first)
-    if let before { try append(before) }
+    if let before {
+      // Where the thread ended early, which is all that `value` throws for, this one does its work.
+      try append(before.frames, (try? before.packed.value()) ?? before.packHere())
+    }
     try append(first, own)
-  }
-
-  /// Waits for the frames that another thread compresses and appends them.
-  private mutating func appendUnderWay() throws(LogReadError) {
-    guard let others = underWay else { return }
-    underWay = nil
-    try append(others)
-  }
-
-  private mutating func append(_ others: UnderWay) throws(LogReadError) {
-    // Where the thread ended early, which is all that `value` throws for, this one does its work.
-    try append(others.frames, (try? others.packed.value()) ?? others.packHere())
   }
 
   private mutating func append(
     _ frames: ArraySlice<Waiting>, _ result: Packed
   ) throws(LogReadError) {
     let packed: [PackedFrame]
-    switch result {
-    case .success(let frames): packed = frames
-    case .failure(let error): throw .format(error)
-    }
+    do { packed = try result.get() } catch { throw .format(error) }
     for (frame, packed) in zip(frames, packed) { try append(frame, packed) }
   }
 
@@ -316,7 +294,8 @@ package struct CompactedSegmentWriter {
   /// Writes and syncs the complete frames: for a slow compaction, whose last sync is to be short.
   package mutating func syncSoFar() throws(LogReadError) {
     try writeFrames()
-    try appendUnderWay()
+    // What another thread compresses.
+    try writeFrames()
     try writeOut()
     try sync()
   }
@@ -333,7 +312,8 @@ package struct CompactedSegmentWriter {
   ) throws(LogReadError) -> Manifest.Segment {
     for kind in streams.indices { try closeFrame(kind) }
     try writeFrames()
-    try appendUnderWay()
+    // What another thread compresses.
+    try writeFrames()
     var footer = SegmentFooter(
       segmentID: row.id, firstSequence: row.firstSequence, lastSequence: lastSequence,
       locatorOffset: written + output.count, chain: chain, latestTime: latestTime,
