@@ -122,11 +122,7 @@ extension Segment {
       return front
     } catch let error as FormatError {
       throw damage(.format(error), offset: offset)
-    } catch let error as FileSystemError {
-      throw damage(.system(error), offset: offset)
-    } catch let error as TidemarkError {
-      throw error
-    } catch { throw TidemarkError(.inputOutput, "the log cannot be read", cause: error) }
+    } catch { throw TidemarkError(wrapping: error, while: "reading the log") }
   }
 
   /// Compares a frame with what the locator says of it. Without the key it has no entries at all.
@@ -134,12 +130,9 @@ extension Segment {
     guard front.header.hasExplicitSequences == (kind == .compacted) else {
       throw FormatError("a frame of another kind of segment")
     }
-    guard front.header.entryCount == Int(record.entryCount), !front.isOpaque else {
-      throw FormatError("frame and locator differ")
-    }
-    guard front.header.isHistory == record.isHistory else {
-      throw FormatError("frame and locator differ")
-    }
+    guard front.header.entryCount == Int(record.entryCount), !front.isOpaque,
+      front.header.isHistory == record.isHistory
+    else { throw FormatError("frame and locator differ") }
   }
 
   /// The head of a sequence, with a front that has it.

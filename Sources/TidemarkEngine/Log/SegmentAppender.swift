@@ -207,12 +207,20 @@ package final class SegmentAppender {
     }
   }
 
-  /// Makes sure that locator and footer fit on the disk.
+  /// Makes sure that locator and footer of what was written so far fit on the disk.
   /// - Returns: both, for ``seal(_:)``.
   /// - Throws: `ENOSPC` and its like; then nothing has changed.
   package func reserveTrailer() throws(LogReadError) -> [UInt8] {
+    let counts = SegmentFooter(
+      segmentID: row.id, firstSequence: row.firstSequence, lastSequence: lastSequence,
+      locatorOffset: length, chain: chain, latestTime: latestTime, rawBytes: rawBytes,
+      latestCommitTime: latestCommitTime)
     let trailer: [UInt8]
-    do { trailer = try self.trailer() } catch { throw .format(error) }
+    do {
+      let (locator, footer) = try (segment.table() ?? LocatorTable()).encoded(
+        counts, sealer: codecs.sealer)
+      trailer = locator + footer.encoded(salt: row.salt)
+    } catch { throw .format(error) }
     do { try reserve(trailer.count) } catch { throw .system(error) }
     return trailer
   }
@@ -232,12 +240,10 @@ package final class SegmentAppender {
 
   /// Writes locator and footer, trims the file and syncs it. Readers go on with the locator in
   /// memory until MANIFEST has the row and ``Segment/seal(length:)`` is called.
+  /// - Parameter reserved: what ``reserveTrailer()`` gave; nil to call it now.
   /// - Returns: the row for MANIFEST.
-  package func seal() throws(LogReadError) -> Manifest.Segment { try seal(try reserveTrailer()) }
-
-  /// Like ``seal()``, where space was made before.
-  /// - Parameter trailer: what ``reserveTrailer()`` gave.
-  package func seal(_ trailer: [UInt8]) throws(LogReadError) -> Manifest.Segment {
+  package func seal(_ reserved: [UInt8]? = nil) throws(LogReadError) -> Manifest.Segment {
+    let trailer = if let reserved { reserved } else { try reserveTrailer() }
     let sealedLength = length + trailer.count
     do {
       try file.writeFully(trailer.rawSpan, at: length)
@@ -255,16 +261,5 @@ package final class SegmentAppender {
     sealed.latestTime = latestTime
     if PlantedBug.isOn(.lastEntryLostAtSealing), entryCount > 1 { sealed.lastSequence -= 1 }
     return sealed
-  }
-
-  /// Locator and footer of what was written so far.
-  private func trailer() throws(FormatError) -> [UInt8] {
-    let counts = SegmentFooter(
-      segmentID: row.id, firstSequence: row.firstSequence, lastSequence: lastSequence,
-      locatorOffset: length, chain: chain, latestTime: latestTime, rawBytes: rawBytes,
-      latestCommitTime: latestCommitTime)
-    let (locator, footer) = try (segment.table() ?? LocatorTable()).encoded(
-      counts, sealer: codecs.sealer)
-    return locator + footer.encoded(salt: row.salt)
   }
 }

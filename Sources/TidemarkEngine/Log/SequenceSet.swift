@@ -81,15 +81,7 @@ package struct SequenceSet: Sendable, Hashable {
   }
 
   /// Removes all sequences up to and including `sequence`.
-  package mutating func removeAll(through sequence: UInt64) {
-    ranges.removeFirst(index(endingFrom: sequence))
-    guard let range = ranges.first, range.lowerBound <= sequence else { return }
-    if range.upperBound == sequence {
-      ranges.removeFirst()
-    } else {
-      ranges[0] = (sequence + 1)...range.upperBound
-    }
-  }
+  package mutating func removeAll(through sequence: UInt64) { remove(0...sequence) }
 
   /// The sequences, ascending.
   package var sequences: some Sequence<UInt64> { ranges.joined() }
