@@ -29,7 +29,7 @@ package final class AttachmentFileReader: Sendable {
         throw .damagedAttachment(id.fileName, error)
       }
     }
-    pieces = AttachmentPieces(ofFile: header.number, sealer, hasSalts: header.hasSalts)
+    pieces = AttachmentPieces(number: header.number, sealer: sealer, hasSalts: header.hasSalts)
   }
 
   deinit { file.close() }

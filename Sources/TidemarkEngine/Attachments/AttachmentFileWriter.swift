@@ -26,7 +26,7 @@ package final class AttachmentFileWriter: Sendable {
     (self.files, self.makeRoom) = (files, makeRoom)
     key = try files.newKey()
     number = files.newNumber()
-    pieces = AttachmentPieces(ofFile: number, key?.sealer(fileID: number))
+    pieces = AttachmentPieces(number: number, sealer: key?.sealer(fileID: number))
     path = files.newPath()
     do {
       let file = try withRoom(AttachmentHeader.byteCount) { () throws(FileSystemError) in

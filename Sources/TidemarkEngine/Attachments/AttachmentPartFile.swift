@@ -43,7 +43,7 @@ package final class AttachmentPartFile: Sendable {
     let key = try files.newKey()
     var header = AttachmentHeader(id: id, number: files.newNumber())
     header.touched = now
-    pieces = AttachmentPieces(ofFile: header.number, key?.sealer(fileID: header.number))
+    pieces = AttachmentPieces(number: header.number, sealer: key?.sealer(fileID: header.number))
     do {
       try header.seal(with: key)
       let file = try files.fileSystem.open(path, .create)
@@ -68,7 +68,7 @@ package final class AttachmentPartFile: Sendable {
       let sealer = try header.seal.map { (seal) throws in
         try seal.sealer(key: files.keys.key(seal.keyID), fileID: header.number)
       }
-      pieces = AttachmentPieces(ofFile: header.number, sealer, hasSalts: header.hasSalts)
+      pieces = AttachmentPieces(number: header.number, sealer: sealer, hasSalts: header.hasSalts)
       let length = try file.length()
       var known = State(header: header)
       // The last piece is shorter than the others, so only a file of full length has it.

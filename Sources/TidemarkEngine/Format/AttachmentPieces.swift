@@ -7,19 +7,12 @@ struct AttachmentPieces: Sendable {
   /// Random bytes in the nonce of a piece.
   static let saltBytes = 8
 
-  private let number: UInt64
-  private let sealer: BlockSealer?
-  private let hasSalts: Bool
-
-  /// - Parameters:
-  ///   - number: of the file.
-  ///   - sealer: nil where the file is not encrypted.
-  ///   - hasSalts: false in encrypted files of earlier versions.
-  init(ofFile number: UInt64, _ sealer: BlockSealer?, hasSalts: Bool = true) {
-    self.number = number
-    self.sealer = sealer
-    self.hasSalts = hasSalts
-  }
+  /// Of the file.
+  let number: UInt64
+  /// Nil where the file is not encrypted.
+  let sealer: BlockSealer?
+  /// False in encrypted files of earlier versions.
+  var hasSalts = true
 
   /// Bytes behind each piece.
   static func overhead(isEncrypted: Bool, hasSalts: Bool) -> Int {

@@ -189,20 +189,15 @@ package final class BlockPacker: Sendable {
 
 /// The blocks of one frame that were offered to a packer: all of them, or the first ones.
 struct FramePacking: Sendable {
-  private let packer: BlockPacker
-  private let batch: UInt64
+  fileprivate let packer: BlockPacker
+  fileprivate let batch: UInt64
   /// The queue's number of each block of the frame. They need not be consecutive: the last block of
   /// a frame is whole only when the frame is finished, after blocks of later frames.
-  private var numbers: [Int] = []
+  fileprivate var numbers: [Int] = []
   /// Raw bytes of the blocks offered so far.
-  private var bytes = 0
+  fileprivate var bytes = 0
   /// Whether a block was refused. Later ones then stay out: `numbers[n]` is that of block n.
-  private var isFull = false
-
-  fileprivate init(packer: BlockPacker, batch: UInt64) {
-    self.packer = packer
-    self.batch = batch
-  }
+  fileprivate var isFull = false
 
   /// Offers blocks that became whole.
   /// - Parameters:
