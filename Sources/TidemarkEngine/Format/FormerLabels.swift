@@ -40,10 +40,6 @@ package struct FormerLabels: Sendable, Hashable {
     let isLeft = labels.filter { !next.contains($0) }
     rows = former.rows.filter { row in !next.contains(row.label) && !isLeft.contains(row.label) }
     rows += isLeft.map { Row(label: $0, left: 0) }
-    bound()
-  }
-
-  private mutating func bound() {
     // The oldest are forgotten first; 0 is the newest entry, so it comes last.
     func order(_ row: Row) -> UInt64 { row.left == 0 ? .max : row.left }
     rows.sort { a, b in

@@ -45,20 +45,13 @@ package struct FrameBuilder: Sendable {
     self.packing = packing
   }
 
-  /// A frame without entries, which only carries `durableThrough` forward.
-  package init(nextSequence: UInt64) {
-    self.init()
-    firstSequence = nextSequence
-  }
-
-  /// - Parameters:
-  ///   - hasExplicitSequences: whether it is for a compacted segment.
-  ///   - isHistory: whether it holds older versions, packed as densely as can be.
-  ///   - blockTarget: a block is closed once it holds this many raw bytes.
+  /// - Parameter nextSequence: for a frame that gets no entries, and only carries `durableThrough`
+  ///   forward.
   package init(
     hasExplicitSequences: Bool = false, isHistory: Bool = false,
-    blockTarget: Int = Limits.blockBytes
+    blockTarget: Int = Limits.blockBytes, nextSequence: UInt64 = 0
   ) {
+    firstSequence = nextSequence
     self.hasExplicitSequences = hasExplicitSequences
     heads = HeadsBuilder(hasExplicitSequences: hasExplicitSequences)
     self.isHistory = isHistory
@@ -118,10 +111,11 @@ package struct FrameBuilder: Sendable {
   ) throws(E) {
     if needsLabels(ofSet: entry.labelSetID) {
       let set = try labels(entry.labelSetID)
-      noteLabelSet(entry.labelSetID) { writer in
+      let number = heads.addLabelSet { writer in
         writer.varint(set.count)
         for label in set { writer.blob(label) }
       }
+      labelSetIndex.insert(entry.labelSetID, number)
     }
     append(entry, key: key, value: value, attributes: attributes)
   }
@@ -136,11 +130,7 @@ package struct FrameBuilder: Sendable {
   ///   - labels: sets of a batch.
   ///   - index: which of them.
   mutating func addLabelSet(_ id: UInt32, _ labels: BatchLabels, _ index: Int) {
-    noteLabelSet(id) { labels.write(index, into: &$0) }
-  }
-
-  private mutating func noteLabelSet(_ id: UInt32, _ write: (inout ByteWriter) -> Void) {
-    labelSetIndex.insert(id, heads.addLabelSet(write))
+    labelSetIndex.insert(id, heads.addLabelSet { labels.write(index, into: &$0) })
   }
 
   /// Adds an entry whose set of labels is in the frame's table.

@@ -116,10 +116,6 @@ extension FrameHeader {
     isHistory = flags & 2 != 0
     usesDictionary = dictionary == 1
     frontLength = Int(try header.u32(at: 52))
-    try checkBounds()
-  }
-
-  private func checkBounds() throws(FormatError) {
     guard storedLength <= Limits.framePayloadBytes, headsRawLength <= Limits.frameHeadsBytes,
       entryCount <= Limits.frameEntries, blockCount <= Limits.frameBlocks,
       firstSequence > 0, firstSequence < 1 << 48, durableThrough < 1 << 48
