@@ -164,11 +164,7 @@ package struct AttachmentHeader: Sendable, Hashable {
     if isEncrypted { seal = try FileSeal(header.rawSpan, at: Self.keyOffset) }
   }
 
-  /// The checksum of a piece that is not encrypted.
-  /// - Parameters:
-  ///   - piece: its content.
-  ///   - index: its number, from 0.
-  ///   - file: the number of the file.
+  /// The checksum of a piece that is not encrypted. Pieces are counted from 0.
   package static func checksum(of piece: RawSpan, _ index: Int, inFile file: UInt64) -> UInt32 {
     let place = CRC32C.checksum(UInt32(truncatingIfNeeded: index), file, seed: 0)
     return CRC32C.checksum(piece, seed: place)

@@ -21,16 +21,13 @@ struct AttachmentPieces: Sendable {
 
   var overhead: Int { Self.overhead(isEncrypted: sealer != nil, hasSalts: hasSalts) }
 
-  /// Where a piece begins.
+  /// Where a piece begins; they are counted from 0.
   func offset(of piece: Int) -> Int {
     AttachmentHeader.byteCount + piece * (AttachmentHeader.pieceBytes + overhead)
   }
 
   /// Makes the stored form of a piece.
-  /// - Parameters:
-  ///   - bytes: its content.
-  ///   - piece: its number, from 0.
-  ///   - random: gives as many unpredictable bytes as it is asked for.
+  /// - Parameter random: gives as many unpredictable bytes as it is asked for.
   func encode(_ bytes: inout [UInt8], _ piece: Int, random: (Int) -> [UInt8]) throws(FormatError) {
     guard let sealer else {
       var writer = ByteWriter(capacity: 4)
@@ -43,9 +40,7 @@ struct AttachmentPieces: Sendable {
   }
 
   /// The content of a piece, if it is as it was written.
-  /// - Parameters:
-  ///   - stored: a whole piece, with what stands behind it.
-  ///   - piece: its number, from 0.
+  /// - Parameter stored: a whole piece, with what stands behind it.
   func decode(_ stored: [UInt8], _ piece: Int) throws(FormatError) -> [UInt8] {
     let count = stored.count - overhead
     guard count >= 0 else { throw FormatError("a piece is cut short") }

@@ -58,10 +58,7 @@ extension BlockEntry {
   }
 
   /// Compares a block with its checksum.
-  /// - Parameters:
-  ///   - stored: everything that is stored of it.
-  ///   - salt: the segment's.
-  ///   - offset: where in the segment it stands.
+  /// - Parameter stored: everything that is stored of it.
   /// - Returns: the bytes without the checksum.
   @_lifetime(copy stored)
   package func checked(

@@ -200,9 +200,7 @@ struct FramePacking: Sendable {
   fileprivate var isFull = false
 
   /// Offers blocks that became whole.
-  /// - Parameters:
-  ///   - values: the values of the frame.
-  ///   - lengths: of its blocks that are whole, from the first on.
+  /// - Parameter lengths: of the frame's blocks that are whole, from the first on.
   mutating func offer(_ values: [UInt8], _ lengths: [Int]) {
     while !isFull, numbers.count < lengths.count {
       let end = bytes + lengths[numbers.count]

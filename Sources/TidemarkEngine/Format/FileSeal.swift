@@ -38,9 +38,7 @@ extension FileSeal {
   }
 
   /// The cipher for the file's parts, from the user's key.
-  /// - Parameters:
-  ///   - key: the one that `keyID` names.
-  ///   - fileID: the number that the header gives the file.
+  /// - Parameter key: the one that `keyID` names.
   package func sealer(key: [UInt8], fileID: UInt64) throws(FormatError) -> BlockSealer {
     let wrapper = BlockSealer(key: key, fileID: fileID)
     let fileKey: [UInt8]
@@ -58,10 +56,7 @@ package struct NewFileKey: Sendable {
   private let userKey: [UInt8]
   private let fileKey: [UInt8]
 
-  /// - Parameters:
-  ///   - keyID: names the user's key.
-  ///   - userKey: the user's key.
-  ///   - random: unpredictable bytes, as many as `randomBytes`.
+  /// - Parameter random: unpredictable bytes, as many as `randomBytes`.
   package init(keyID: Encryption.KeyID, userKey: [UInt8], random: [UInt8]) {
     self.keyID = keyID
     self.userKey = userKey

@@ -16,14 +16,10 @@ package struct PackedFrame: Sendable {
 }
 
 extension FrameBuilder {
-  /// Appends the frame to `output`.
+  /// Appends the frame to `output`: header, payload and padding.
   /// - Parameters:
-  ///   - output: gets header, payload and padding.
   ///   - offset: where in the file the frame will stand.
-  ///   - salt: the segment's salt.
-  ///   - durableThrough: the highest sequence known to be synced.
   ///   - level: zstd's level; nil stores raw.
-  ///   - codecs: the segment's.
   package mutating func finish(
     appendingTo output: inout [UInt8], offset: Int, salt: UInt32, durableThrough: UInt64,
     level: Int32?, codecs: FrameCodecs
@@ -53,7 +49,7 @@ extension FrameBuilder {
   }
 
   /// Appends a frame that was compressed to `output`: encrypts it and adds checksums, which depend
-  /// on the frame's place. Parameters are those of `finish` above.
+  /// on the frame's place.
   package func finish(
     _ packed: PackedFrame, appendingTo output: inout [UInt8], offset: Int, salt: UInt32,
     durableThrough: UInt64, codecs: FrameCodecs

@@ -99,12 +99,7 @@ package struct FrameBuilder: Sendable {
   }
 
   /// Adds an entry.
-  /// - Parameters:
-  ///   - entry: its fixed fields.
-  ///   - key: its key.
-  ///   - value: its value; nil for none.
-  ///   - attributes: its encoded attributes; empty for none.
-  ///   - labels: asked for the labels when the frame has not seen the set's id yet.
+  /// - Parameter labels: asked for the labels when the frame has not seen the set's id yet.
   package mutating func add<E: Error>(
     _ entry: Entry, key: RawSpan, value: RawSpan?, attributes: RawSpan,
     labels: (UInt32) throws(E) -> [[UInt8]]
@@ -124,11 +119,7 @@ package struct FrameBuilder: Sendable {
   @inline(__always)
   func needsLabels(ofSet id: UInt32) -> Bool { id != 0 && labelSetIndex[id] == nil }
 
-  /// Adds a set to the frame's table; once for each id.
-  /// - Parameters:
-  ///   - id: the set's, as entries name it.
-  ///   - labels: sets of a batch.
-  ///   - index: which of them.
+  /// Adds one of a batch's sets to the frame's table; once for each id.
   mutating func addLabelSet(_ id: UInt32, _ labels: BatchLabels, _ index: Int) {
     labelSetIndex.insert(id, heads.addLabelSet { labels.write(index, into: &$0) })
   }

@@ -36,7 +36,6 @@ package final class FrameCodecs: Sendable {
   }
 
   /// The raw bytes of a value block, whose checksum is compared first.
-  /// - Parameter salt: the segment's.
   func decodeChecked(
     _ stored: RawSpan, block: BlockEntry, salt: UInt32, at offset: Int
   ) throws(FormatError) -> [UInt8] {
@@ -47,10 +46,7 @@ package final class FrameCodecs: Sendable {
   }
 
   /// The raw bytes of a value block.
-  /// - Parameters:
-  ///   - bytes: as stored, without a checksum behind them.
-  ///   - block: what the block table or the locator says of it.
-  ///   - offset: where it stands in the segment.
+  /// - Parameter bytes: as stored, without a checksum behind them.
   package func decode(
     _ bytes: RawSpan, block: BlockEntry, at offset: Int
   ) throws(FormatError) -> [UInt8] {

@@ -47,12 +47,8 @@ package struct FrameHeader: Sendable, Hashable {
     return bytes
   }
 
-  /// Writes the header over bytes of a buffer.
-  /// - Parameters:
-  ///   - output: what the header stands in.
-  ///   - start: where in it the header begins.
-  ///   - salt: the segment's salt.
-  ///   - offset: where in the file the header will stand.
+  /// Writes the header over bytes of a buffer, from `start` on.
+  /// - Parameter offset: where in the file the header will stand.
   func encode(into output: inout [UInt8], at start: Int, salt: UInt32, offset: Int) {
     let count = FormatConstants.frameHeaderBytes
     output.withMutableRawSpan { all in
@@ -86,11 +82,8 @@ package struct FrameHeader: Sendable, Hashable {
 }
 
 extension FrameHeader {
-  /// Decodes a header and checks its checksum and all bounds.
-  /// - Parameters:
-  ///   - bytes: begins with the header.
-  ///   - salt: the segment's salt.
-  ///   - offset: where in the file the header stands.
+  /// Decodes the header that bytes begin with, and checks its checksum and all bounds.
+  /// - Parameter offset: where in the file the header stands.
   package init(decoding bytes: RawSpan, salt: UInt32, offset: Int) throws(FormatError) {
     let header = try bytes.slice(0, FormatConstants.frameHeaderBytes)
     guard try header.u32(at: 0) == FormatConstants.frameSync ^ salt else {

@@ -104,9 +104,7 @@ struct HeadsBuilder: Sendable {
   // MARK: Encoding
 
   /// Appends the heads.
-  /// - Parameters:
-  ///   - level: zstd's level; nil leaves all as it is.
-  ///   - codecs: the segment's.
+  /// - Parameter level: zstd's level; nil leaves all as it is.
   /// - Returns: whether it takes the segment's dictionary to read them.
   func encode(
     into writer: inout ByteWriter, level: Int32?, codecs: FrameCodecs
@@ -174,8 +172,7 @@ struct HeadsBuilder: Sendable {
     }
   }
 
-  /// Appends a column of numbers.
-  /// - Parameter number: that of a row; nil for none.
+  /// Appends a column of numbers; nil where a row has none.
   @inline(__always)
   private func column(_ writer: inout ByteWriter, _ number: (Row) -> UInt64?) {
     NumberColumn.append(rows, to: &writer, number)

@@ -45,7 +45,6 @@ package struct HeadsDecoder: ~Escapable {
   /// - Parameters:
   ///   - bytes: the heads as stored, and decrypted.
   ///   - header: the frame's; it has entries.
-  ///   - codecs: the segment's.
   @_lifetime(copy bytes)
   package init(
     _ bytes: RawSpan, header: FrameHeader, codecs: FrameCodecs

@@ -29,9 +29,7 @@ package final class KeyRing: Sendable {
   package var isEmpty: Bool { state.withLock { $0.sources.isEmpty } }
 
   /// Makes sure that all keys that a store needs are there, and that none was given without need.
-  /// - Parameters:
-  ///   - manifest: the store's.
-  ///   - writes: whether a key for new files is needed, too.
+  /// - Parameter writes: whether a key for new files is needed, too.
   /// - Throws: `keyMissing`, `wrongKey`, `notEncrypted`.
   package func check(_ manifest: Manifest, writes: Bool) throws(TidemarkError) {
     guard manifest.isEncrypted else {

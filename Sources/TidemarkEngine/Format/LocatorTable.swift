@@ -22,9 +22,6 @@ package struct LocatorTable: Sendable {
 
   /// Adds a frame that was just built or read.
   /// - Parameters:
-  ///   - header: its header.
-  ///   - offset: where it stands in the file.
-  ///   - blocks: its block table.
   ///   - places: where each entry's value stands, blocks counted from the frame's first.
   ///   - sequences: each entry's sequence, for compacted segments.
   ///   - hasRecords: whether any entry is, or may be, a record of the engine's own.
@@ -81,9 +78,7 @@ package struct LocatorTable: Sendable {
   }
 
   /// Stored bytes of all sections, and the footer completed with their lengths.
-  /// - Parameters:
-  ///   - footer: the footer without the lengths of the sections.
-  ///   - sealer: encrypts the locator.
+  /// - Parameter footer: the footer without the lengths of the sections.
   package func encoded(
     _ footer: SegmentFooter, sealer: BlockSealer?
   ) throws(FormatError) -> (bytes: [UInt8], footer: SegmentFooter) {
@@ -165,9 +160,7 @@ package struct LocatorTable: Sendable {
 
   /// Where the values of a frame stand: the places are not stored, but follow from the lengths by
   /// the rules of `FrameBuilder.place`. Throws where lengths and blocks contradict each other.
-  /// - Parameters:
-  ///   - lengths: every entry's value length, in file order.
-  ///   - blocks: the frame's block table.
+  /// - Parameter lengths: every entry's value length, in file order.
   package static func places(
     lengths: [Int], blocks: [BlockEntry]
   ) throws(FormatError) -> [ValuePlace] {

@@ -22,9 +22,7 @@ struct NumberColumn {
     return bits > 56 ? 64 : bits
   }
 
-  /// - Parameters:
-  ///   - count: how many rows there are.
-  ///   - mayLack: whether some rows may have no number.
+  /// - Parameter mayLack: whether some of the `count` rows may have no number.
   @inline(__always)
   init(_ reader: inout ByteReader, count: Int, mayLack: Bool) throws(FormatError) {
     let form = try reader.u8()
@@ -151,9 +149,7 @@ struct PackedBits {
   }
 
   /// Reads a number; zeros where the bytes end before it.
-  /// - Parameters:
-  ///   - rank: which of them.
-  ///   - start: where the first one begins.
+  /// - Parameter start: where the first one begins.
   @inline(__always)
   static func number(
     _ rank: Int, width: Int, from start: Int, in bytes: RawSpan

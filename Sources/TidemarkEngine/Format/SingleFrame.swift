@@ -42,11 +42,7 @@ package struct SingleFrame {
   /// Puts the front and the value in place: all that does not depend on where the frame will stand.
   /// - Parameters:
   ///   - kind: a put or a delete.
-  ///   - sequence: the entry's.
   ///   - previous: the key's sequence before; 0 for none.
-  ///   - commitTime: the entry's.
-  ///   - key: the key.
-  ///   - value: nil for none.
   package mutating func fill(
     _ kind: EntryKind, sequence: UInt64, previous: UInt64, commitTime: UInt64, key: RawSpan,
     value: RawSpan?
@@ -92,10 +88,7 @@ package struct SingleFrame {
   }
 
   /// Adds the checksums, which depend on the place of the frame, and the header with them.
-  /// - Parameters:
-  ///   - offset: where in the file the frame will stand.
-  ///   - salt: the segment's salt.
-  ///   - durableThrough: the highest sequence known to be synced.
+  /// - Parameter offset: where in the file the frame will stand.
   package mutating func finish(offset: Int, salt: UInt32, durableThrough: UInt64) {
     header.durableThrough = durableThrough
     var end = frontEnd

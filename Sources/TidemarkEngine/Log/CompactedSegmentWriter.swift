@@ -96,8 +96,6 @@ package struct CompactedSegmentWriter {
   /// Creates the file and collects its header.
   /// - Parameters:
   ///   - row: of kind `compacted`; its first sequence is the first that the segment covers.
-  ///   - storePath: the store's directory.
-  ///   - layout: how values are packed.
   ///   - fileKey: drawn for this segment; nil when it is not to be encrypted.
   ///   - usesThread: whether another thread compresses about half of the frames.
   package init(

@@ -18,12 +18,8 @@ package final class DecodedFront: Sendable {
   package var holdsRecords: Bool { isOpaque || entries.contains { $0.kind == .record } }
 
   /// Decodes a frame's front.
-  /// - Parameters:
-  ///   - front: the stored block table and heads.
-  ///   - header: the frame's header.
-  ///   - offset: where the frame stands.
-  ///   - codecs: the segment's.
-  ///   - only: which heads to decode, in ascending order; `entries` has no others. Nil for all.
+  /// - Parameter only: which heads to decode, in ascending order; `entries` has no others. Nil for
+  ///   all.
   package init(
     _ front: RawSpan, header: FrameHeader, offset: Int, codecs: FrameCodecs, only: [Int]? = nil
   ) throws(FormatError) {

@@ -40,10 +40,8 @@ package final class SealedLocator: Sendable {
   }
 
   /// - Parameters:
-  ///   - file: the segment's file.
-  ///   - footer: its footer, already checked.
+  ///   - footer: the segment's, already checked.
   ///   - length: the file's length.
-  ///   - codecs: the segment's, which decrypt the locator where that is encrypted.
   package init(
     file: any File, footer: SegmentFooter, length: Int, codecs: FrameCodecs
   ) throws(LogReadError) {

@@ -2,10 +2,7 @@
 /// their values), through the caches where these are passed.
 extension Segment {
   /// Calls `body` with a value's bytes.
-  /// - Parameters:
-  ///   - location: where it stands.
-  ///   - sequence: for messages.
-  ///   - caches: keeps the decoded block.
+  /// - Parameter sequence: for messages.
   package func readValue(
     at location: ValueLocation, sequence: UInt64, caches: LogCaches,
     _ body: (RawSpan) throws(TidemarkError) -> Void

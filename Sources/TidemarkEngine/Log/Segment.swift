@@ -35,10 +35,6 @@ package final class Segment: Sendable {
     var lastSequence: UInt64
   }
 
-  /// - Parameters:
-  ///   - row: what MANIFEST says of it.
-  ///   - storePath: the store's directory.
-  ///   - keys: the user's keys.
   package init(
     _ row: Manifest.Segment, storeID: [UInt8], storePath: String, fileSystem: any FileSystem,
     contexts: ZstdContexts, keys: KeyRing, file: (any File)? = nil

@@ -27,11 +27,6 @@ package final class SegmentAppender {
   /// segment, and the directory be synced, before the first frame.
   /// - Parameters:
   ///   - row: what MANIFEST will say of it.
-  ///   - storeID: the store's id.
-  ///   - storePath: the store's directory.
-  ///   - fileSystem: where that is.
-  ///   - contexts: compress.
-  ///   - keys: the user's keys.
   ///   - fileKey: drawn for this segment; nil when it is not to be encrypted.
   ///   - growth: bytes by which the file's space grows at first.
   package init(
@@ -116,10 +111,7 @@ package final class SegmentAppender {
   }
 
   /// Writes frames behind each other with one call, at the end of the segment.
-  /// - Parameters:
-  ///   - builders: the frames.
-  ///   - durableThrough: the highest sequence known to be synced.
-  ///   - level: zstd's level; nil stores raw.
+  /// - Parameter level: zstd's level; nil stores raw.
   /// - Throws: nothing counts as written then, but the file may hold a part: write no more to it.
   package func write(
     _ builders: [FrameBuilder], durableThrough: UInt64, level: Int32?

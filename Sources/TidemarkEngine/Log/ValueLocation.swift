@@ -12,10 +12,6 @@ package struct ValueLocation: Sendable, Hashable {
 extension ValueLocation {
   /// Works out a value's length and blocks from where it and the next value begin; nil where these
   /// contradict each other, as those of a damaged locator may.
-  /// - Parameters:
-  ///   - place: where the value begins.
-  ///   - next: where the next slot's value begins.
-  ///   - block: gives a block's record.
   package init?(
     segmentID: UInt64, place: ValuePlace, next: ValuePlace, block: (Int) -> BlockRecord
   ) {
