@@ -37,19 +37,16 @@ struct BatchLabels: Sendable {
   /// - Returns: its index.
   mutating func add(_ label: RawSpan) -> Int {
     if isSet(sets.count - 1, label) { return sets.count - 1 }
-    guard sets.count >= Self.recentFromSets else {
-      beginSet()
-      append(label)
-      return sets.count - 1
+    if sets.count >= Self.recentFromSets {
+      if recent.isEmpty { recent = [Int32](repeating: -1, count: Self.recentCount) }
+      let place = Int(truncatingIfNeeded: KeyHash.hash(label, seed: 0)) & (Self.recentCount - 1)
+      // `removeSets` leaves `recent` as it is: the index may name another set by now, or none.
+      let known = Int(recent[place])
+      if isSet(known, label) { return known }
+      recent[place] = Int32(truncatingIfNeeded: sets.count)
     }
-    if recent.isEmpty { recent = [Int32](repeating: -1, count: Self.recentCount) }
-    let place = Int(truncatingIfNeeded: KeyHash.hash(label, seed: 0)) & (Self.recentCount - 1)
-    // `removeSets` leaves `recent` as it is: the index may name another set by now, or none.
-    let known = Int(recent[place])
-    if isSet(known, label) { return known }
     beginSet()
     append(label)
-    recent[place] = Int32(truncatingIfNeeded: sets.count - 1)
     return sets.count - 1
   }
 

@@ -146,35 +146,29 @@ struct HeadsBuilder: Sendable {
   }
 
   private func encodeColumns(_ columns: HeadColumns, into writer: inout ByteWriter) {
-    if columns.contains(.kinds) { column(&writer) { UInt64($0.entry.kind.rawValue) } }
-    if columns.contains(.ends) { column(&writer) { $0.entry.endsBatch ? 1 : 0 } }
-    if columns.contains(.sequences) { column(&writer) { $0.entry.sequence } }
-    if columns.contains(.labelSets) { column(&writer) { $0.labelSet.map { UInt64($0) } } }
-    if columns.contains(.valueLengths) { column(&writer) { $0.valueLength.map { UInt64($0) } } }
+    if columns.contains(.kinds) { writer.column(rows) { UInt64($0.entry.kind.rawValue) } }
+    if columns.contains(.ends) { writer.column(rows) { $0.entry.endsBatch ? 1 : 0 } }
+    if columns.contains(.sequences) { writer.column(rows) { $0.entry.sequence } }
+    if columns.contains(.labelSets) { writer.column(rows) { $0.labelSet.map { UInt64($0) } } }
+    if columns.contains(.valueLengths) { writer.column(rows) { $0.valueLength.map { UInt64($0) } } }
     if columns.contains(.previous) {
-      column(&writer) { $0.entry.previous == 0 ? nil : $0.entry.sequence - $0.entry.previous }
+      writer.column(rows) { $0.entry.previous == 0 ? nil : $0.entry.sequence - $0.entry.previous }
     }
-    column(&writer) { $0.entry.commitTime }
+    writer.column(rows) { $0.entry.commitTime }
     if columns.contains(.valueSequences) {
-      column(&writer) { row in
+      writer.column(rows) { row in
         row.entry.valueSequence == 0 ? nil : row.entry.sequence - row.entry.valueSequence
       }
     }
     if columns.contains(.created) {
-      column(&writer) { row in
+      writer.column(rows) { row in
         guard row.entry.created != 0 else { return nil }
         let age = Int64(bitPattern: row.entry.commitTime &- row.entry.created)
         return UInt64(bitPattern: (age << 1) ^ (age >> 63))
       }
     }
     if columns.contains(.attributeLengths) {
-      column(&writer) { $0.attributesLength == 0 ? nil : UInt64($0.attributesLength) }
+      writer.column(rows) { $0.attributesLength == 0 ? nil : UInt64($0.attributesLength) }
     }
-  }
-
-  /// Appends a column of numbers; nil where a row has none.
-  @inline(__always)
-  private func column(_ writer: inout ByteWriter, _ number: (Row) -> UInt64?) {
-    NumberColumn.append(rows, to: &writer, number)
   }
 }

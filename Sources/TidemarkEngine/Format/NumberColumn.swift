@@ -6,7 +6,7 @@
 /// the numbers less the least one, bit after bit, the lowest first
 /// ```
 struct NumberColumn {
-  private static let bitmapFlag: UInt8 = 0x80
+  fileprivate static let bitmapFlag: UInt8 = 0x80
   /// The least number of the column: the packed ones are stored less this.
   private var least: UInt64 = 0
   /// Bits of a number.
@@ -17,7 +17,7 @@ struct NumberColumn {
   private var numbers = 0
 
   /// How many bits numbers up to `most` get: so many that each lies in eight bytes.
-  private static func width(of most: UInt64) -> Int {
+  fileprivate static func width(of most: UInt64) -> Int {
     let bits = 64 - most.leadingZeroBitCount
     return bits > 56 ? 64 : bits
   }
@@ -91,13 +91,13 @@ struct NumberColumn {
   private func number(_ rank: Int, in bytes: RawSpan) throws(FormatError) -> UInt64 {
     least &+ (try PackedBits.number(rank, width: width, from: numbers, in: bytes))
   }
+}
 
+extension ByteWriter {
   /// Appends a column, of at least one number.
   /// - Parameter number: that of a row; nil for none.
   @inline(__always)
-  static func append<Row>(
-    _ rows: [Row], to writer: inout ByteWriter, _ number: (Row) -> UInt64?
-  ) {
+  mutating func column<Row>(_ rows: [Row], _ number: (Row) -> UInt64?) {
     var (least, most, missing) = (UInt64.max, UInt64.min, false)
     for row in rows {
       guard let value = number(row) else {
@@ -107,20 +107,20 @@ struct NumberColumn {
       least = min(least, value)
       most = max(most, value)
     }
-    let width = width(of: most - least)
-    writer.u8(UInt8(width) | (missing ? bitmapFlag : 0))
-    writer.varint(least)
+    let width = NumberColumn.width(of: most - least)
+    u8(UInt8(width) | (missing ? NumberColumn.bitmapFlag : 0))
+    varint(least)
     if missing {
       var bits = PackedBits()
-      for row in rows { bits.add(number(row) == nil ? 0 : 1, width: 1, to: &writer) }
-      bits.finish(&writer)
+      for row in rows { bits.add(number(row) == nil ? 0 : 1, width: 1, to: &self) }
+      bits.finish(&self)
     }
     guard width > 0 else { return }
     var bits = PackedBits()
     for row in rows {
-      if let value = number(row) { bits.add(value - least, width: width, to: &writer) }
+      if let value = number(row) { bits.add(value - least, width: width, to: &self) }
     }
-    bits.finish(&writer)
+    bits.finish(&self)
   }
 }
 

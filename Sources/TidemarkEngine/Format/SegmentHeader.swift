@@ -121,14 +121,10 @@ extension SegmentHeader {
   private func checkBounds() throws(FormatError) {
     guard baseSequence > 0, baseSequence < 1 << 48,
       firstFrame >= FormatConstants.segmentHeaderBytes,
-      firstFrame % FormatConstants.frameAlignment == 0, firstFrame <= 1 << 20
+      firstFrame % FormatConstants.frameAlignment == 0, firstFrame <= 1 << 20,
+      dictionary != nil || firstFrame == FormatConstants.segmentHeaderBytes
     else { throw FormatError("segment header out of bounds") }
-    guard let dictionary else {
-      guard firstFrame == FormatConstants.segmentHeaderBytes else {
-        throw FormatError("segment header out of bounds")
-      }
-      return
-    }
+    guard let dictionary else { return }
     guard
       dictionary.length <= Limits.dictionaryBytes + (seal == nil ? 0 : BlockSealer.tagBytes),
       dictionary.offsets[0] == FormatConstants.segmentHeaderBytes,

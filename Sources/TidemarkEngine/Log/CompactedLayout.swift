@@ -12,29 +12,20 @@ struct CompactedLayout {
 
   /// - Parameter bytes: values of fewer bytes get no dictionary; `.max` for never.
   func layout(dense: Bool, dictionaryFrom bytes: Int, contexts: ZstdContexts) -> SegmentLayout {
-    guard total >= bytes else { return fullBlocks(dense: dense) }
-    guard dense else {
-      // Small blocks only pay with a dictionary, which takes enough values to learn from.
-      guard let dictionary = trainedDictionary(Limits.trainedDictionaryBytes) else {
-        return fullBlocks(dense: false)
-      }
-      return SegmentLayout(
-        blockTarget: Limits.smallBlockBytes, level: FrameCodecs.compactionLevel,
-        dictionary: dictionary)
+    var layout = SegmentLayout()
+    if dense {
+      layout.level = FrameCodecs.denseLevel
+      layout.historyTarget = Limits.historyBlockBytes
+      layout.historyLevel = FrameCodecs.denseHistoryLevel
     }
-    var layout = fullBlocks(dense: true)
-    if let dictionary = trainedDictionary(Limits.dictionaryBytes), pays(dictionary, contexts) {
-      layout.dictionary = dictionary
-    }
+    let most = dense ? Limits.dictionaryBytes : Limits.trainedDictionaryBytes
+    guard total >= bytes, let dictionary = trainedDictionary(most),
+      !dense || pays(dictionary, contexts)
+    else { return layout }
+    layout.dictionary = dictionary
+    // Small blocks only pay with a dictionary, which takes enough values to learn from.
+    if !dense { layout.blockTarget = Limits.smallBlockBytes }
     return layout
-  }
-
-  private func fullBlocks(dense: Bool) -> SegmentLayout {
-    SegmentLayout(
-      blockTarget: Limits.blockBytes,
-      level: dense ? FrameCodecs.denseLevel : FrameCodecs.compactionLevel, dictionary: nil,
-      historyTarget: dense ? Limits.historyBlockBytes : Limits.historyTargetBytes,
-      historyLevel: dense ? FrameCodecs.denseHistoryLevel : FrameCodecs.historyLevel)
   }
 
   /// A dictionary from some of the values; nil when there is too little to learn from.
