@@ -18,28 +18,22 @@ package struct FormatError: Error, Sendable, Hashable {
 
 extension RawSpan {
   @inline(__always)
-  package func u8(at offset: Int) throws(FormatError) -> UInt8 {
-    guard offset >= 0, offset < byteCount else { throw FormatError("ends too early") }
-    return unsafe load8(offset)
-  }
+  package func u8(at offset: Int) throws(FormatError) -> UInt8 { try number(at: offset) }
+  @inline(__always)
+  package func u16(at offset: Int) throws(FormatError) -> UInt16 { try number(at: offset) }
+  @inline(__always)
+  package func u32(at offset: Int) throws(FormatError) -> UInt32 { try number(at: offset) }
+  @inline(__always)
+  package func u64(at offset: Int) throws(FormatError) -> UInt64 { try number(at: offset) }
 
   @inline(__always)
-  package func u16(at offset: Int) throws(FormatError) -> UInt16 {
-    guard offset >= 0, offset <= byteCount - 2 else { throw FormatError("ends too early") }
-    return unsafe UInt16(
-      littleEndian: unsafeLoadUnaligned(fromUncheckedByteOffset: offset, as: UInt16.self))
-  }
-
-  @inline(__always)
-  package func u32(at offset: Int) throws(FormatError) -> UInt32 {
-    guard offset >= 0, offset <= byteCount - 4 else { throw FormatError("ends too early") }
-    return unsafe load32(offset)
-  }
-
-  @inline(__always)
-  package func u64(at offset: Int) throws(FormatError) -> UInt64 {
-    guard offset >= 0, offset <= byteCount - 8 else { throw FormatError("ends too early") }
-    return unsafe load64(offset)
+  fileprivate func number<N: FixedWidthInteger & BitwiseCopyable>(
+    at offset: Int
+  ) throws(FormatError) -> N {
+    guard offset >= 0, offset <= byteCount - MemoryLayout<N>.size else {
+      throw FormatError("ends too early")
+    }
+    return unsafe N(littleEndian: unsafeLoadUnaligned(fromUncheckedByteOffset: offset, as: N.self))
   }
 
   /// The bytes from `offset` on, `count` of them.
@@ -80,27 +74,15 @@ package struct ByteReader: ~Escapable {
 
   package var remaining: Int { bytes.byteCount - offset }
 
-  package mutating func u8() throws(FormatError) -> UInt8 {
-    let value = try bytes.u8(at: offset)
-    offset += 1
-    return value
-  }
+  package mutating func u8() throws(FormatError) -> UInt8 { try number() }
+  package mutating func u16() throws(FormatError) -> UInt16 { try number() }
+  package mutating func u32() throws(FormatError) -> UInt32 { try number() }
+  package mutating func u64() throws(FormatError) -> UInt64 { try number() }
 
-  package mutating func u16() throws(FormatError) -> UInt16 {
-    let value = try bytes.u16(at: offset)
-    offset += 2
-    return value
-  }
-
-  package mutating func u32() throws(FormatError) -> UInt32 {
-    let value = try bytes.u32(at: offset)
-    offset += 4
-    return value
-  }
-
-  package mutating func u64() throws(FormatError) -> UInt64 {
-    let value = try bytes.u64(at: offset)
-    offset += 8
+  @inline(__always)
+  private mutating func number<N: FixedWidthInteger & BitwiseCopyable>() throws(FormatError) -> N {
+    let value: N = try bytes.number(at: offset)
+    offset += MemoryLayout<N>.size
     return value
   }
 
