@@ -73,8 +73,7 @@ final class ClosableFileSystem: FileSystem {
   }
 
   func open(_ path: String, _ mode: FileMode) throws(FileSystemError) -> any File {
-    try check(.open, path)
-    let file = try base.open(path, mode)
+    let file = try opened(for: .open, path).open(path, mode)
     let isRefused = state.withLock { state in
       guard mode == .read ? !state.isClosed : state.mayWrite(path) else { return true }
       state.register(file, path, mode)
@@ -88,52 +87,45 @@ final class ClosableFileSystem: FileSystem {
     throw FileSystemError(.open, path: path, number: ErrorNumber.suspended)
   }
 
-  /// - Throws: `ErrorNumber.suspended` while the file system is closed.
-  private func check(
-    _ operation: FileSystemError.Operation, _ path: String
-  ) throws(FileSystemError) {
-    guard state.withLock({ $0.isClosed }) else { return }
+  /// The file system beneath, for a call that is let through.
+  /// - Throws: `ErrorNumber.suspended` while this one is closed.
+  private func opened(
+    for operation: FileSystemError.Operation, _ path: String
+  ) throws(FileSystemError) -> any FileSystem {
+    guard state.withLock({ $0.isClosed }) else { return base }
     throw FileSystemError(operation, path: path, number: ErrorNumber.suspended)
   }
 
   func createDirectory(_ path: String) throws(FileSystemError) {
-    try check(.createDirectory, path)
-    try base.createDirectory(path)
+    try opened(for: .createDirectory, path).createDirectory(path)
   }
 
   func syncDirectory(_ path: String) throws(FileSystemError) {
-    try check(.syncDirectory, path)
-    try base.syncDirectory(path)
+    try opened(for: .syncDirectory, path).syncDirectory(path)
   }
 
   func list(_ path: String) throws(FileSystemError) -> [String] {
-    try check(.list, path)
-    return try base.list(path)
+    try opened(for: .list, path).list(path)
   }
 
   func remove(_ path: String) throws(FileSystemError) {
-    try check(.remove, path)
-    try base.remove(path)
+    try opened(for: .remove, path).remove(path)
   }
 
   func rename(_ path: String, to newPath: String) throws(FileSystemError) {
-    try check(.rename, path)
-    try base.rename(path, to: newPath)
+    try opened(for: .rename, path).rename(path, to: newPath)
   }
 
   func kind(_ path: String) throws(FileSystemError) -> FileKind? {
-    try check(.inspect, path)
-    return try base.kind(path)
+    try opened(for: .inspect, path).kind(path)
   }
 
   func lock(_ path: String, owner: [UInt8]) throws(FileSystemError) -> FileLockOutcome {
-    try check(.lock, path)
-    return try base.lock(path, owner: owner)
+    try opened(for: .lock, path).lock(path, owner: owner)
   }
 
   func bootIdentifier() throws(FileSystemError) -> [UInt8] {
-    try check(.bootIdentifier, "")
-    return try base.bootIdentifier()
+    try opened(for: .bootIdentifier, "").bootIdentifier()
   }
 
   func freeBytes(_ path: String) -> Int? { base.freeBytes(path) }
