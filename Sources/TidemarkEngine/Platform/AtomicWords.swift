@@ -42,14 +42,8 @@ struct AtomicWords: @unchecked Sendable {
   /// saves most of what a look-up in large memory waits for address translation. The first touch
   /// of such a page takes as long as hundreds of look-ups.
   func useHugePages(_ index: Int, _ words: Int) {
-    check(index, words)
     #if os(Linux)
-      let page = Int(sysconf(Int32(_SC_PAGESIZE)))
-      guard page > 0 else { return }
-      let start = index * Self.wordBytes / page * page
-      let end = (index + words) * Self.wordBytes / page * page
-      guard start < end else { return }
-      _ = unsafe madvise(UnsafeMutableRawPointer(base) + start, end - start, MADV_HUGEPAGE)
+      advise(Int32(MADV_HUGEPAGE), index, words, wholePages: false)
     #endif
   }
 
@@ -58,10 +52,7 @@ struct AtomicWords: @unchecked Sendable {
   static func words(forBytes bytes: Int) -> Int { (bytes &+ 7) &>> 3 }
 
   @inline(__always)
-  func load(_ index: Int) -> UInt64 {
-    precondition(index >= 0 && index < count)
-    return unsafe base[index].load(ordering: .relaxed)
-  }
+  func load(_ index: Int) -> UInt64 { unsafe base[checked(index)].load(ordering: .relaxed) }
 
   /// Asks the processor for the memory around a word, if there is one.
   @inline(__always)
@@ -71,20 +62,17 @@ struct AtomicWords: @unchecked Sendable {
 
   @inline(__always)
   func loadAcquiring(_ index: Int) -> UInt64 {
-    precondition(index >= 0 && index < count)
-    return unsafe base[index].load(ordering: .acquiring)
+    unsafe base[checked(index)].load(ordering: .acquiring)
   }
 
   @inline(__always)
   func store(_ index: Int, _ value: UInt64) {
-    precondition(index >= 0 && index < count)
-    unsafe base[index].store(value, ordering: .relaxed)
+    unsafe base[checked(index)].store(value, ordering: .relaxed)
   }
 
   @inline(__always)
   func storeReleasing(_ index: Int, _ value: UInt64) {
-    precondition(index >= 0 && index < count)
-    unsafe base[index].store(value, ordering: .releasing)
+    unsafe base[checked(index)].store(value, ordering: .releasing)
   }
 
   /// Orders the loads before it before the loads after it.
@@ -102,16 +90,14 @@ struct AtomicWords: @unchecked Sendable {
   /// Replaces a word if it is the expected one. A lock taken so is released by `storeReleasing`.
   @inline(__always)
   func replace(_ index: Int, _ expected: UInt64, with value: UInt64) -> Bool {
-    precondition(index >= 0 && index < count)
-    return unsafe base[index].compareExchange(
+    unsafe base[checked(index)].compareExchange(
       expected: expected, desired: value, ordering: .acquiring
     ).exchanged
   }
 
   @inline(__always)
   func increment(_ index: Int) {
-    precondition(index >= 0 && index < count)
-    unsafe base[index].wrappingAdd(1, ordering: .relaxed)
+    unsafe base[checked(index)].wrappingAdd(1, ordering: .relaxed)
   }
 
   func clear(_ index: Int, _ words: Int) {
@@ -178,18 +164,29 @@ struct AtomicWords: @unchecked Sendable {
 
   /// Gives whole pages of a range back to the system. Words hold their old value or zero then.
   func release(_ index: Int, _ words: Int) {
-    check(index, words)
-    let page = Int(sysconf(Int32(_SC_PAGESIZE)))
-    guard page > 0 else { return }
-    let start = (index * Self.wordBytes + page - 1) / page * page
-    let end = (index + words) * Self.wordBytes / page * page
-    guard start < end else { return }
     #if os(Linux)
       let advice = MADV_DONTNEED
     #else
       let advice = MADV_FREE
     #endif
-    _ = unsafe madvise(UnsafeMutableRawPointer(base) + start, end - start, Int32(advice))
+    advise(Int32(advice), index, words, wholePages: true)
+  }
+
+  /// - Parameter wholePages: whether a page that begins before the range is left out.
+  private func advise(_ advice: Int32, _ index: Int, _ words: Int, wholePages: Bool) {
+    check(index, words)
+    let page = Int(sysconf(Int32(_SC_PAGESIZE)))
+    guard page > 0 else { return }
+    let start = (index * Self.wordBytes + (wholePages ? page - 1 : 0)) / page * page
+    let end = (index + words) * Self.wordBytes / page * page
+    guard start < end else { return }
+    _ = unsafe madvise(UnsafeMutableRawPointer(base) + start, end - start, advice)
+  }
+
+  @inline(__always)
+  private func checked(_ index: Int) -> Int {
+    precondition(index >= 0 && index < count)
+    return index
   }
 
   @inline(__always)

@@ -62,6 +62,7 @@ package struct LocalFileSystem: FileSystem {
     _ body: (String) throws(SystemError) -> R
   ) throws(FileSystemError) -> R {
     do throws(SystemError) {
+      try SystemFiles.check(path)
       return try body(path)
     } catch { throw FileSystemError(operation, path: path, number: error.number) }
   }

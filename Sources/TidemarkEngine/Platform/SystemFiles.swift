@@ -30,7 +30,8 @@ private func openFile(_ path: String, _ flags: Int32) -> Int32 { unsafe open(pat
 private func closeFile(_ descriptor: Int32) -> Int32 { close(descriptor) }
 private func renameFile(_ path: String, _ newPath: String) -> Int32 { unsafe rename(path, newPath) }
 
-/// The system calls on files that the engine needs, each repeated while signals interrupt it.
+/// The system calls on files that the engine needs, each repeated while signals interrupt it. Paths
+/// must have passed ``check(_:)``.
 enum SystemFiles {
   /// Most bytes of one transfer: macOS refuses 2 GiB and more, Linux moves less than was asked for.
   static let transferBytes = 1 << 30
@@ -49,7 +50,6 @@ enum SystemFiles {
 
   /// Opens a regular file. `O_NONBLOCK` keeps a named pipe from blocking until it is refused.
   private static func open(_ path: String, flags: Int32) throws(SystemError) -> Int32 {
-    try check(path)
     let descriptor = try retry { openFile(path, flags | O_CLOEXEC | O_NONBLOCK) }
     do throws(SystemError) {
       switch try status(descriptor).kind {
@@ -76,7 +76,6 @@ enum SystemFiles {
 
   /// The status of the file that a path leads to through symbolic links; nil where there is none.
   static func status(at path: String) throws(SystemError) -> FileStatus? {
-    try check(path)
     var info = stat()
     do throws(SystemError) {
       _ = try retry { unsafe stat(path, &info) }
@@ -119,12 +118,10 @@ enum SystemFiles {
   }
 
   static func createDirectory(_ path: String) throws(SystemError) {
-    try check(path)
     _ = try retry { unsafe mkdir(path, 0o700) }
   }
 
   static func syncDirectory(_ path: String) throws(SystemError) {
-    try check(path)
     let descriptor = try retry { openFile(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) }
     defer { close(descriptor) }
     try syncAll(descriptor)
@@ -132,7 +129,6 @@ enum SystemFiles {
 
   /// Removes a file or an empty directory.
   static func remove(_ path: String) throws(SystemError) {
-    try check(path)
     do throws(SystemError) {
       _ = try retry { unsafe unlink(path) }
     } catch {
@@ -147,14 +143,12 @@ enum SystemFiles {
 
   /// Gives a file another name in the same directory; what has that name already is replaced.
   static func rename(_ path: String, to newPath: String) throws(SystemError) {
-    try check(path)
     try check(newPath)
     _ = try retry { renameFile(path, newPath) }
   }
 
   /// The names in a directory, without `.` and `..`, in the system's order.
   static func list(_ path: String) throws(SystemError) -> [String] {
-    try check(path)
     var directory: OpaquePointer?
     try succeed { unsafe ctidemark_directory_open(path, &directory) }
     defer { unsafe ctidemark_directory_close(directory) }
@@ -203,7 +197,7 @@ enum SystemFiles {
   }
 
   /// Refuses a path that the system would cut at a zero byte.
-  private static func check(_ path: String) throws(SystemError) {
+  static func check(_ path: String) throws(SystemError) {
     if path.utf8.contains(0) { throw SystemError(number: EINVAL) }
   }
 
