@@ -53,11 +53,7 @@ final class MemoryFile: File {
   private func check(
     _ operation: FileSystemError.Operation, end: Int = 0, limit: Int = MemoryBytes.limit
   ) throws(FileSystemError) {
-    let isRead =
-      switch operation {
-      case .read, .length, .sync: true
-      default: false
-      }
+    let isRead = operation == .read || operation == .length || operation == .sync
     let number: Int32? =
       if isClosed.load(ordering: .relaxed) || !(isRead || isWritable) {
         ErrorNumber.badDescriptor

@@ -16,19 +16,7 @@ package final class MemoryFileSystem: FileSystem {
   package init() {}
 
   package func open(_ path: String, _ mode: FileMode) throws(FileSystemError) -> any File {
-    let content = try change(.open, path) { (node) throws(SystemError) in
-      switch (node, mode) {
-      case (.directory, .create), (.file, .create):
-        throw SystemError(number: ErrorNumber.exists)
-      case (.directory, _): throw SystemError(number: ErrorNumber.isADirectory)
-      case (.file(let content), _): return content
-      case (nil, .create):
-        let content = MemoryFile.Content()
-        node = .file(content)
-        return content
-      case (nil, _): throw SystemError(number: ErrorNumber.noEntry)
-      }
-    }
+    let content = try content(.open, path, mode)
     return MemoryFile(path: path, content: content, isWritable: mode != .read)
   }
 
@@ -88,16 +76,7 @@ package final class MemoryFileSystem: FileSystem {
   }
 
   package func lock(_ path: String, owner: [UInt8]) throws(FileSystemError) -> FileLockOutcome {
-    let content = try change(.lock, path) { (node) throws(SystemError) in
-      switch node {
-      case .file(let content): return content
-      case .directory: throw SystemError(number: ErrorNumber.isADirectory)
-      case nil:
-        let content = MemoryFile.Content()
-        node = .file(content)
-        return content
-      }
-    }
+    let content = try content(.lock, path, nil)
     guard content.isLocked.raise() else { return .heldByThisProcess }
     content.bytes.withLock {
       $0.resize(to: 0)
@@ -109,6 +88,25 @@ package final class MemoryFileSystem: FileSystem {
   /// All zeros: files in memory do not outlive the machine's running.
   package func bootIdentifier() throws(FileSystemError) -> [UInt8] {
     [UInt8](repeating: 0, count: 16)
+  }
+
+  /// - Parameter mode: how to open the file; nil creates it where it is missing.
+  private func content(
+    _ operation: FileSystemError.Operation, _ path: String, _ mode: FileMode?
+  ) throws(FileSystemError) -> MemoryFile.Content {
+    try change(operation, path) { (node) throws(SystemError) in
+      switch node {
+      case .some where mode == .create: throw SystemError(number: ErrorNumber.exists)
+      case .directory: throw SystemError(number: ErrorNumber.isADirectory)
+      case .file(let content): return content
+      case nil where mode == .read || mode == .readWrite:
+        throw SystemError(number: ErrorNumber.noEntry)
+      case nil:
+        let content = MemoryFile.Content()
+        node = .file(content)
+        return content
+      }
+    }
   }
 
   fileprivate func holds(_ content: MemoryFile.Content, at path: String) -> Bool {
