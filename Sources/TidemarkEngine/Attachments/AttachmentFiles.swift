@@ -274,21 +274,15 @@ package final class AttachmentFiles: Sendable {
   package struct SweepReport: Sendable, Hashable {
     package var removed = 0
     package var removedBytes = 0
-    package var kept = 0
-    package var keptBytes = 0
   }
 
-  /// The attachments that entries name.
-  package struct InUse: Sendable {
-    package var hashes: Set<[UInt8]>
-    /// The last entry that was looked at.
-    package var through: UInt64
-  }
+  /// The attachments that entries name, and the last entry that was looked at.
+  typealias InUse = (hashes: Set<[UInt8]>, through: UInt64)
 
   /// Removes the files that no entry names. One sweep at a time: each forgets pins up to the
   /// sequence that it has seen.
   /// - Parameter inUse: reads from the log which files are named; nil keeps all.
-  package func sweep(
+  func sweep(
     _ inUse: () throws(TidemarkError) -> InUse?
   ) throws(TidemarkError) -> SweepReport {
     try sweeping.withLock { (_: inout Void) throws(TidemarkError) in
@@ -314,18 +308,13 @@ package final class AttachmentFiles: Sendable {
     }
     // Listed before the log is read: files that come later are not looked at.
     let hashes = try hashes()
+    var report = SweepReport()
     guard !hashes.isEmpty else {
       noteSwept(keeping: 0)
-      return SweepReport()
+      return report
     }
-    guard let inUse = try inUse() else { return SweepReport() }
-    return try sweep(hashes, inUse.hashes, through: inUse.through)
-  }
-
-  private func sweep(
-    _ hashes: [[UInt8]], _ needed: Set<[UInt8]>, through: UInt64
-  ) throws(TidemarkError) -> SweepReport {
-    var report = SweepReport()
+    guard let (needed, through) = try inUse() else { return report }
+    var keptBytes = 0
     for hash in hashes {
       let bytes = try fileBytes(hash) ?? 0
       let isGone = try state.withLock { (state: inout State) throws(TidemarkError) in
@@ -341,14 +330,13 @@ package final class AttachmentFiles: Sendable {
         report.removed += 1
         report.removedBytes += bytes
       } else {
-        report.kept += 1
-        report.keptBytes += bytes
+        keptBytes += bytes
       }
     }
     state.withLock { state in
       state.pins = state.pins.filter { $0.value.holders > 0 || $0.value.through > through }
     }
-    noteSwept(keeping: report.keptBytes)
+    noteSwept(keeping: keptBytes)
     return report
   }
 

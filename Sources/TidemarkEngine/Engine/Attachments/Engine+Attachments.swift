@@ -107,7 +107,7 @@ extension Engine {
         if use.isCached, log.pins.isEmpty, try !isNewest(use) { continue }
         hashes.insert(use.hash)
       }
-      return AttachmentFiles.InUse(hashes: hashes, through: log.visible)
+      return (hashes, log.visible)
     }
   }
 
