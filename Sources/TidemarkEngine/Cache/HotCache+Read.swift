@@ -49,9 +49,8 @@ extension HotCache {
   /// The facts that stand behind the value of an entry; nil where there are none, or only values of
   /// more than 1 KiB.
   package func facts(_ key: RawSpan, hash: UInt64, ofEntry sequence: UInt64) -> [UInt8]? {
-    guard let words else { return nil }
+    guard let shard = shard(hash) else { return nil }
     defer { extendLifetime(self) }
-    let shard = HotCacheShard(words, layout, shardNumber(hash))
     return unsafe withUnsafeTemporaryAllocation(byteCount: Self.stackBytes, alignment: 16) {
       buffer in
       let seen = shard.undisturbed {
@@ -75,9 +74,8 @@ extension HotCache {
   func copy(
     _ key: RawSpan, hash: UInt64, ofEntry sequence: UInt64, into bytes: inout [UInt8], at start: Int
   ) -> Int? {
-    guard let words else { return nil }
+    guard let shard = shard(hash) else { return nil }
     defer { extendLifetime(self) }
-    let shard = HotCacheShard(words, layout, shardNumber(hash))
     let tag = HotCacheEntry.tag(hash)
     if bytes.count < start + Self.stackBytes {
       // A scan whose values are not here allocates nothing.
@@ -97,16 +95,14 @@ extension HotCache {
   /// Prefetches the slot of a key in the table.
   @inline(__always)
   func prefetchSlot(_ hash: UInt64) {
-    guard let words else { return }
-    HotCacheShard(words, layout, shardNumber(hash)).prefetchSlot(HotCacheEntry.tag(hash))
+    shard(hash)?.prefetchSlot(HotCacheEntry.tag(hash))
     extendLifetime(self)
   }
 
   /// Prefetches the beginning of a key's entry.
   @inline(__always)
   func prefetchEntry(_ hash: UInt64) {
-    guard let words else { return }
-    HotCacheShard(words, layout, shardNumber(hash)).prefetchEntry(HotCacheEntry.tag(hash))
+    shard(hash)?.prefetchEntry(HotCacheEntry.tag(hash))
     extendLifetime(self)
   }
 
@@ -115,8 +111,14 @@ extension HotCache {
   /// Longer values are not copied to the stack.
   private static let stackBytes = 1024
 
+  /// The shard of a hash; nil when the cache keeps nothing.
   @inline(__always)
-  func shardNumber(_ hash: UInt64) -> Int {
+  func shard(_ hash: UInt64) -> HotCacheShard? {
+    words.map { HotCacheShard($0, layout, shardNumber(hash)) }
+  }
+
+  @inline(__always)
+  private func shardNumber(_ hash: UInt64) -> Int {
     Int(truncatingIfNeeded: hash &>> 60) & (layout.shards &- 1)
   }
 
@@ -133,12 +135,11 @@ extension HotCache {
   private func look(
     _ words: AtomicWords, _ key: RawSpan, _ hash: UInt64, into buffer: UnsafeMutableRawBufferPointer
   ) -> HotCacheShard.Answer {
-    let number = shardNumber(hash)
-    let shard = HotCacheShard(words, layout, number)
+    let shard = HotCacheShard(words, layout, shardNumber(hash))
     let tag = HotCacheEntry.tag(hash)
     let seen =
       shard.undisturbed { unsafe shard.read(key, tag, into: buffer) }
-      ?? locks[number].withLock { _ in unsafe shard.read(key, tag, into: buffer) }
+      ?? locks[shard.number].withLock { _ in unsafe shard.read(key, tag, into: buffer) }
     let stripe = layout.stripe(ThreadStripe.number)
     switch seen.answer {
     case .miss: words.increment(stripe &+ 1)

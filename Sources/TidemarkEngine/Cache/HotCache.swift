@@ -47,9 +47,9 @@ package final class HotCache: Sendable {
   /// value up in the index, and gives it to ``insert(_:hash:sequence:value:note:epoch:)``,
   /// cannot bring back a value that was replaced in between.
   func epoch(_ hash: UInt64) -> UInt64 {
-    guard let words else { return 0 }
+    guard let shard = shard(hash) else { return 0 }
     defer { extendLifetime(self) }
-    return words.loadAcquiring(HotCacheShard(words, layout, shardNumber(hash)).epochWord)
+    return shard.words.loadAcquiring(shard.epochWord)
   }
 
   /// Keeps a value, unless a newer one of the key is there or it is too long: with its key,
@@ -65,7 +65,7 @@ package final class HotCache: Sendable {
     _ key: RawSpan, hash: UInt64, sequence: UInt64, value: RawSpan, note: HotNote? = nil,
     epoch: UInt64? = nil
   ) {
-    guard let words, HotCacheShard.words(of: key, value, note) <= layout.entryWords,
+    guard let shard = shard(hash), HotCacheShard.words(of: key, value, note) <= layout.entryWords,
       sequence <= HotCacheEntry.sequenceMax, key.byteCount > 0, key.byteCount <= Limits.keyBytes
     else {
       // The key's older value must not outlive a newer one.
@@ -73,14 +73,12 @@ package final class HotCache: Sendable {
       return
     }
     defer { extendLifetime(self) }
-    let number = shardNumber(hash)
-    let shard = HotCacheShard(words, layout, number)
-    locks[number].withLock { queues in
+    locks[shard.number].withLock { queues in
       shard.writing {
         // Pairs with the fence of `remove`: either this sees the raised epoch, or `remove` sees the
         // odd version of `writing`, and waits for the lock to remove what is inserted here.
         AtomicWords.fence()
-        if let epoch, words.load(shard.epochWord) != epoch { return }
+        if let epoch, shard.words.load(shard.epochWord) != epoch { return }
         shard.insert(
           key, tag: HotCacheEntry.tag(hash), sequence: sequence, value: value, note: note, &queues)
       }
@@ -94,11 +92,9 @@ package final class HotCache: Sendable {
   func keep(
     _ note: HotNote, _ key: RawSpan, hash: UInt64, sequence: UInt64, _ isCurrent: () -> Bool
   ) {
-    guard let words else { return }
+    guard let shard = shard(hash) else { return }
     defer { extendLifetime(self) }
-    let number = shardNumber(hash)
-    let shard = HotCacheShard(words, layout, number)
-    locks[number].withLock { _ in
+    locks[shard.number].withLock { _ in
       guard let found = shard.find(key, HotCacheEntry.tag(hash)), isCurrent() else { return }
       let head = shard.head(found.entry)
       let place = found.entry + HotCacheEntry.headWords + head.keyWords
@@ -128,21 +124,19 @@ package final class HotCache: Sendable {
     _ key: RawSpan, sequence: UInt64, value: RawSpan, note: HotNote? = nil, epochs: [UInt64]
   ) {
     let hash = KeyHash.hash(key, seed: seed)
-    let number = shardNumber(hash)
-    guard let words, number < epochs.count else { return }
+    guard let shard = shard(hash), shard.number < epochs.count else { return }
     defer { extendLifetime(self) }
-    let shard = HotCacheShard(words, layout, number)
     let size = HotCacheShard.words(of: key, value, note)
     guard size <= layout.entryWords, sequence <= HotCacheEntry.sequenceMax, shard.hasRoom(for: size)
     else { return }
     let tag = HotCacheEntry.tag(hash)
     if let isHere = shard.undisturbed({ shard.find(key, tag) != nil }), isHere { return }
-    locks[number].withLock { queues in
+    locks[shard.number].withLock { queues in
       shard.writing {
         // As in `insert`. What was found without the lock may have changed.
         AtomicWords.fence()
-        guard words.load(shard.epochWord) == epochs[number], shard.hasRoom(for: size),
-          shard.find(key, tag) == nil
+        guard shard.words.load(shard.epochWord) == epochs[shard.number],
+          shard.hasRoom(for: size), shard.find(key, tag) == nil
         else { return }
         shard.insert(
           key, tag: tag, sequence: sequence, value: value, note: note, &queues, goesToMain: true)
@@ -152,16 +146,14 @@ package final class HotCache: Sendable {
 
   /// Removes a key, after its new entry is in the index. Takes no lock when the key is not here.
   package func remove(_ key: RawSpan, hash: UInt64) {
-    guard let words else { return }
+    guard let shard = shard(hash) else { return }
     defer { extendLifetime(self) }
-    let number = shardNumber(hash)
-    let shard = HotCacheShard(words, layout, number)
     let tag = HotCacheEntry.tag(hash)
     // Raised first: an `insert` of an older value that the look-up misses sees the new epoch.
-    words.increment(shard.epochWord)
+    shard.words.increment(shard.epochWord)
     AtomicWords.fence()
     if let isHere = shard.undisturbed({ shard.find(key, tag) != nil }), !isHere { return }
-    locks[number].withLock { queues in
+    locks[shard.number].withLock { queues in
       shard.writing { shard.remove(key, tag: tag, &queues) }
     }
   }

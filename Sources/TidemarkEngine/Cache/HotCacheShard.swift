@@ -11,6 +11,7 @@
 struct HotCacheShard {
   let words: AtomicWords
   let layout: HotCacheLayout
+  let number: Int
   /// The control block: version, odd while a writer is at work; slots in the table; bytes in use;
   /// entries; epoch.
   let control: Int
@@ -21,6 +22,7 @@ struct HotCacheShard {
   init(_ words: AtomicWords, _ layout: HotCacheLayout, _ number: Int) {
     self.words = words
     self.layout = layout
+    self.number = number
     control = layout.control(number)
     table = layout.start(number)
   }
