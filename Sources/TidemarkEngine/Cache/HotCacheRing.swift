@@ -4,12 +4,9 @@
 /// the ring: words that are left over there are a gap, which the shard marks, and later removes as
 /// it does an entry.
 struct HotCacheRing: Sendable {
-  /// Where an appended entry goes.
-  struct Place {
-    var position: Int
-    /// Where a gap begins, up to the ring's end, if the entry did not fit in there.
-    var gap: Int?
-  }
+  /// Where an appended entry goes, and where a gap begins, up to the ring's end, if the entry did
+  /// not fit in there.
+  typealias Place = (position: Int, gap: Int?)
 
   /// Words in the ring.
   let capacity: Int
@@ -35,9 +32,9 @@ struct HotCacheRing: Sendable {
   mutating func append(_ words: Int) -> Place? {
     guard hasRoom(for: words) else { return nil }
     if used == 0 { (head, tail) = (0, 0) }
-    var place = Place(position: tail, gap: nil)
+    var place: Place = (position: tail, gap: nil)
     if words > capacity - tail {
-      place = Place(position: 0, gap: tail)
+      place = (position: 0, gap: tail)
       used += capacity - tail
       // The first word of a gap says how long it is.
       touched = max(touched, tail + 1)

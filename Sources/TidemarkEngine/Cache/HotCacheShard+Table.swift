@@ -119,6 +119,5 @@ extension HotCacheShard {
   private func ghostIndex(_ tag: UInt64) -> Int { table + layout.ghost + Self.home(tag, slots / 4) }
 
   /// Never 0, which is an empty place of a ghost queue.
-
   private static func fingerprint(_ tag: UInt64) -> UInt64 { max(1, tag & 0xffff) }
 }

@@ -112,7 +112,7 @@ package final class LabelTable {
   /// Gives the active delta the strings of a set and its labels, which another layer may name.
   /// - Parameter ids: all labels of the set.
   func activate(_ set: UInt32, labels ids: [UInt32]) throws(IndexError) {
-    guard set != 0, !sets.isActive(set) else { return }
+    guard set != 0, !sets.active.contains(set) else { return }
     for id in ids { try labels.activate(id) }
     try sets.activate(set)
   }

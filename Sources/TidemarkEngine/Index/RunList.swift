@@ -50,13 +50,11 @@ package struct RunList: Sendable {
 
   /// Calls `body` with every label and the number of keys that carry it.
   func forEachLabel(_ body: (UInt32, Int) -> Void) throws(IndexError) {
-    var known = IDMap()
+    var known: Set<UInt32> = []
     for run in runs {
       for number in 0..<run.labelCount {
         let label = try run.label(at: number)
-        guard known[label.id] == nil else { continue }
-        known.insert(label.id, 0)
-        body(label.id, label.count)
+        if known.insert(label.id).inserted { body(label.id, label.count) }
       }
     }
   }

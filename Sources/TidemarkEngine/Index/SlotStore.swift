@@ -75,14 +75,11 @@ final class SlotStore {
     if unsafe count == recordPages.count << Self.recordsPerPageShift {
       unsafe recordPages.append(.allocate(capacity: Self.recordsPerPage))
     }
-    let record =
-      unsafe recordPages.base[count >> Self.recordsPerPageShift]
-      + (count & (Self.recordsPerPage - 1))
-    unsafe record.initialize(
+    count += 1
+    unsafe record(count - 1).initialize(
       to: Record(
         first: Self.pack(slot, placeHigh: UInt64(place) >> 32),
         second: UInt64(slot.labelSet) << 32 | UInt64(place) & 0xffff_ffff))
-    count += 1
   }
 
   @inline(__always)

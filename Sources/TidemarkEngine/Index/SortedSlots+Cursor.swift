@@ -1,9 +1,6 @@
 extension SortedSlots {
   /// A place in `chunks`.
-  private struct Position {
-    var chunk: Int
-    var index: Int
-  }
+  private typealias Position = (chunk: Int, index: Int)
 
   /// Walks the slot numbers whose keys lie in a range. Keeps a copy of the sorted chunks, so
   /// numbers that wait in the tail, or are added later, are not met.
@@ -75,9 +72,9 @@ extension SortedSlots {
   private func position(after cut: KeyCut, _ store: SlotStore) -> Position {
     // The boundary lies in the last chunk whose first key is not behind the cut.
     let end = chunks.indices.partitioningIndex { cut.precedes(store.key(Int(chunks[$0][0]))) }
-    guard end > 0 else { return Position(chunk: 0, index: 0) }
+    guard end > 0 else { return (chunk: 0, index: 0) }
     let index = chunks[end - 1].partitioningIndex { cut.precedes(store.key(Int($0))) }
-    return Position(chunk: end - 1, index: index)
+    return (chunk: end - 1, index: index)
   }
 
   /// How many numbers lie between two places; zero or less if the second is not behind.

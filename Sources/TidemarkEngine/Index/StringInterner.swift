@@ -71,10 +71,6 @@ final class StringInterner {
     return id
   }
 
-  /// Whether the active delta may name an id: its table has it.
-  @inline(__always)
-  func isActive(_ id: UInt32) -> Bool { active.contains(id) }
-
   /// Copies an id of another layer into the active delta's table, so that the delta may name it.
   func activate(_ id: UInt32) throws(IndexError) {
     guard !active.contains(id) else { return }

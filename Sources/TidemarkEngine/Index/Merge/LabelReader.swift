@@ -54,8 +54,8 @@ struct MergedLabelReader {
   private var position = 0
   private var runs: [LabelReader] = []
   private let beneath: RunList
-  /// The present label.
-  private(set) var id: UInt32 = 0
+  /// The present label; before the first call of ``next()`` an id that no label has.
+  private(set) var id = UInt32.max
 
   init(_ input: MergeInput) throws(IndexError) {
     frozen = input.frozenLabels
@@ -65,13 +65,10 @@ struct MergedLabelReader {
   }
 
   /// Goes to the next label that any layer has.
-  /// - Parameter isFirst: whether this is the first call, which goes to the first label.
   /// - Returns: false at the end.
-  mutating func next(_ isFirst: Bool) throws(IndexError) -> Bool {
-    if !isFirst {
-      if position < frozenIDs.count, frozenIDs[position] == id { position += 1 }
-      for run in runs.indices where runs[run].label?.id == id { try runs[run].advance() }
-    }
+  mutating func next() throws(IndexError) -> Bool {
+    if position < frozenIDs.count, frozenIDs[position] == id { position += 1 }
+    for run in runs.indices where runs[run].label?.id == id { try runs[run].advance() }
     var least: UInt32?
     if position < frozenIDs.count { least = frozenIDs[position] }
     for run in runs {
@@ -102,10 +99,10 @@ struct MergedLabelReader {
   /// label: those that carry it there and those that have lost it. Some come more than once.
   mutating func forEachPlace(_ body: (MergeStream.Place) -> Void) throws(IndexError) {
     if let index = frozen.index(of: id) {
-      frozen.candidates[index].forEach { body(MergeStream.Place(layer: 0, number: $0)) }
+      frozen.candidates[index].forEach { body((layer: 0, number: $0)) }
     }
     for run in runs.indices where runs[run].label?.id == id {
-      try runs[run].forEach { body(MergeStream.Place(layer: run + 1, number: Int($0))) }
+      try runs[run].forEach { body((layer: run + 1, number: Int($0))) }
     }
   }
 }

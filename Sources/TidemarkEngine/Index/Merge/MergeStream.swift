@@ -6,10 +6,7 @@
 struct MergeStream {
   /// A key in a layer: the number of its slot in the delta, which is layer 0, or its ordinal in a
   /// run.
-  struct Place {
-    var layer: Int
-    var number: Int
-  }
+  typealias Place = (layer: Int, number: Int)
 
   /// Where the present key stands, newest layer first.
   private(set) var places: [Place] = []
@@ -50,13 +47,12 @@ struct MergeStream {
     }
     places.removeAll(keepingCapacity: true)
     prefetch()
-    if position < order.count { places.append(Place(layer: 0, number: Int(order[position]))) }
+    if position < order.count { places.append((layer: 0, number: Int(order[position]))) }
     for layer in runs.indices {
       guard let ordinal = try runs[layer].loadPresent() else { continue }
-      let place = Place(layer: layer + 1, number: ordinal)
       let comparison = places.isEmpty ? -1 : compare(layer)
       if comparison < 0 { places.removeAll(keepingCapacity: true) }
-      if comparison <= 0 { places.append(place) }
+      if comparison <= 0 { places.append((layer: layer + 1, number: ordinal)) }
     }
     guard let newest = places.first else { return false }
     slot = newest.layer == 0 ? store.slot(newest.number) : runs[newest.layer - 1].slot

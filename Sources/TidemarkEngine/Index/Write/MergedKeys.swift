@@ -29,7 +29,7 @@ struct MergedKeys {
     hash = HashBuilder(keys: input.mostKeys)
     var labels = try MergedLabelReader(input)
     var bounds: [(id: UInt32, most: Int)] = []
-    while try labels.next(bounds.isEmpty) { bounds.append((labels.id, labels.mostCarriers)) }
+    while try labels.next() { bounds.append((labels.id, labels.mostCarriers)) }
     memberships = MembershipBuilder(bounds)
     // A run over others must say of which labels its keys are rid: their lists still name them.
     let overrides = !PlantedBug.isOn(.lostLabelForgotten)

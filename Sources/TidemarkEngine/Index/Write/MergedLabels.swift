@@ -37,10 +37,8 @@ struct MergedLabels {
     var encoder = PostingEncoder()
     var entries = ByteWriter()
     var labels = try MergedLabelReader(input)
-    var isFirst = true
     try writer.begin()
-    while try labels.next(isFirst) {
-      isFirst = false
+    while try labels.next() {
       let current = keys.memberships.ordinals(of: labels.id)
       try collectFormer(&labels, besides: current)
       let count = try labels.count()

@@ -79,10 +79,8 @@ struct SectionWriter {
     do throws(FormatError) {
       try sealer?.seal(&chunk, from: 0, .image(chunk: chunks))
     } catch { throw .imageInvalid(error) }
-    var sum = ByteWriter()
-    sum.u64(XXH64.hash(chunk.rawSpan, seed: seed))
     output.append(contentsOf: chunk)
-    output.append(contentsOf: sum.bytes)
+    output.append(XXH64.hash(chunk.rawSpan, seed: seed), bytes: ImageLayout.checksumBytes)
     chunk.removeAll(keepingCapacity: true)
     chunks += 1
     if output.count >= Self.writeBytes { try writeOut() }
