@@ -6,17 +6,16 @@ extension AttachmentFiles {
   package func keys(otherThan key: Encryption.KeyID) throws(TidemarkError) -> [Encryption.KeyID?] {
     // Callers ask for the key that this opening gives new files, so "no other" stays true.
     if state.withLock({ $0.onlyKey }) == key { return [] }
-    let found: [Encryption.KeyID?]
+    let heads: [[UInt8]]
     do throws(FileSystemError) {
-      guard try fileSystem.kind(directory) == .directory else { return [] }
-      let heads = try fileSystem.list(directory).map { (name) throws(FileSystemError) in
+      heads = try fileSystem.names(in: directory).map { (name) throws(FileSystemError) in
         try fileSystem.head(
           of: directory + "/" + name, AttachmentHeader.keyOffset + Encryption.KeyID.byteCount)
       }
-      found = heads.filter { !$0.isEmpty && !AttachmentHeader.isReleased($0) }.map {
-        Encryption.KeyID(Array($0.dropFirst(AttachmentHeader.keyOffset)))
-      }
     } catch { throw TidemarkError(error, while: "looking at attachments") }
+    let found = heads.filter { !$0.isEmpty && !AttachmentHeader.isReleased($0) }.map {
+      Encryption.KeyID(Array($0.dropFirst(AttachmentHeader.keyOffset)))
+    }
     let others = found.filter { $0 != key }
     if others.isEmpty { state.withLock { $0.onlyKey = key } }
     return others

@@ -109,8 +109,7 @@ package final class AttachmentFiles: Sendable {
 
   /// Removes unfinished files that nobody is writing.
   private func tidy(_ state: inout State) throws(FileSystemError) {
-    guard try fileSystem.kind(directory) == .directory else { return }
-    for name in try fileSystem.list(directory) where name.hasPrefix(Self.unfinishedPrefix) {
+    for name in try fileSystem.names(in: directory) where name.hasPrefix(Self.unfinishedPrefix) {
       let path = directory + "/" + name
       if !state.unfinished.contains(path) { try fileSystem.remove(path) }
     }

@@ -130,7 +130,7 @@ package final class AttachmentPartFile: Sendable {
           state.pieces += 1
           left -= piece.count
         }
-        if state.isToBeCompleted { try complete(file, &state) }
+        try syncIfDue(file, &state)
       } catch { throw TidemarkError(error, writing: Self.subject) }
       return state.pieces == state.stored
     }
@@ -166,12 +166,7 @@ package final class AttachmentPartFile: Sendable {
         try write(bytes, from: known, to: file, &state)
         state.header.touched = now
         try file.writeFully(state.header.encoded().rawSpan, at: 0)
-        if state.isToBeCompleted {
-          try complete(file, &state)
-        } else if state.unsynced >= Self.bytesUntilSync {
-          try sync(file, &state)
-          state.unsynced = 0
-        }
+        try syncIfDue(file, &state)
       } catch { throw TidemarkError(error, writing: Self.subject) }
       return state.received
     }
@@ -199,20 +194,27 @@ package final class AttachmentPartFile: Sendable {
     }
   }
 
-  /// Compares the hash of content of which all has come, and syncs the file and its name.
-  private func complete(_ file: any File, _ state: inout State) throws {
+  /// Syncs the file when many bytes have come, or all: then it compares the hash before and syncs
+  /// the file's name. After a failed sync nobody knows what is on the disk, so the file is removed,
+  /// and the upload begins anew.
+  private func syncIfDue(_ file: any File, _ state: inout State) throws {
+    let isComplete = state.isToBeCompleted
+    guard isComplete || state.unsynced >= Self.bytesUntilSync else { return }
     do {
-      guard state.hash.digest == id.hash else {
-        throw TidemarkError(.damaged, "the content is not what its hash says")
+      if isComplete {
+        guard state.hash.digest == id.hash else {
+          throw TidemarkError(.damaged, "the content is not what its hash says")
+        }
+        try file.truncate(to: state.header.fileBytes)
       }
-      try file.truncate(to: state.header.fileBytes)
       try file.sync()
-      try files.fileSystem.syncDirectory(files.directory)
+      if isComplete { try files.fileSystem.syncDirectory(files.directory) }
     } catch {
       if !AttachmentFiles.isTransient(error) { discard(&state) }
       throw error
     }
-    state.isWhole = true
+    state.unsynced = 0
+    if isComplete { state.isWhole = true }
   }
 
   /// Reads content that is whole.
@@ -264,15 +266,6 @@ package final class AttachmentPartFile: Sendable {
 
   /// Ends the upload and removes the file, unless it is over already.
   package func cancel() { state.withLock { if !$0.isOver { discard(&$0) } } }
-
-  /// Syncs the file. After a failed sync nobody knows what is on the disk, so the file is removed,
-  /// and the upload begins anew.
-  private func sync(_ file: any File, _ state: inout State) throws {
-    do throws(FileSystemError) { try file.sync() } catch {
-      if !AttachmentFiles.isTransient(error) { discard(&state) }
-      throw error
-    }
-  }
 
   private func discard(_ state: inout State) {
     state.isOver = true
