@@ -1,9 +1,5 @@
 // Walks in key order, a page at a time, under the owner's lock.
 extension Index {
-  /// How many keys a page may pass over for each it may return: bounds how long the lock is held.
-  private static let skipsPerKey = 8
-  private static let leastSkips = 512
-
   /// Fills a page with keys and slots in key order.
   /// - Parameters:
   ///   - from: where the walk begins; `page.resumption` continues a walk.
@@ -19,7 +15,7 @@ extension Index {
   ) throws(IndexError) -> Bool {
     let range = KeyRange(from: from, upTo: upTo, descending: descending)
     let filter = SlotFilter(takesAll: includeDeleted, table: labelTable)
-    return try fill(&page, limit, walkAll(range, filter))
+    return try fillAll(&page, limit, range, filter)
   }
 
   /// Fills a page with the keys that a label query wants, in key order.
@@ -41,7 +37,7 @@ extension Index {
     }
     let filter = SlotFilter(takesAll: includeFormer, predicate: predicate, table: labelTable)
     let drivers = try drivers(predicate, former: includeFormer)
-    guard !drivers.isEmpty else { return try fill(&page, limit, walkAll(range, filter)) }
+    guard !drivers.isEmpty else { return try fillAll(&page, limit, range, filter) }
     let deltas = deltas.map { DeltaCursor($0, labels: drivers, range) }
     var images: [ImageCursor] = []
     for run in runs.runs {
@@ -52,10 +48,10 @@ extension Index {
     }
     // A key that lost a label is listed by the layer in which it lost it, not by newer layers that
     // have the key again. Such an old slot never matches; a view of the past needs the newest one.
-    let walk = IndexWalk(
+    var walk = IndexWalk(
       self, deltas: deltas, images: images, filter: filter, descending: descending,
       looksUpNewest: includeFormer)
-    return try fill(&page, limit, walk)
+    return try walk.fill(&page, limit: limit)
   }
 
   /// The labels whose lists together hold every key that can match: the rarest of those that a key
@@ -78,23 +74,17 @@ extension Index {
     return [best]
   }
 
-  private func walkAll(_ range: KeyRange, _ filter: SlotFilter) throws(IndexError) -> IndexWalk {
+  private func fillAll(
+    _ page: inout KeyPage, _ limit: Int, _ range: KeyRange, _ filter: SlotFilter
+  ) throws(IndexError) -> Bool {
     var images: [ImageCursor] = []
     for run in runs.runs { images.append(try ImageCursor(all: run, range)) }
-    return IndexWalk(
+    var walk = IndexWalk(
       self, deltas: deltas.map { DeltaCursor(all: $0, range) }, images: images, filter: filter,
       descending: range.descending)
+    return try walk.fill(&page, limit: limit)
   }
 
   /// The deltas, newest first.
   private var deltas: [Delta] { frozen.map { [active, $0] } ?? [active] }
-
-  private func fill(
-    _ page: inout KeyPage, _ limit: Int, _ walk: consuming IndexWalk
-  ) throws(IndexError) -> Bool {
-    page.removeAll()
-    var walk = walk
-    let most = max(1, limit)
-    return try walk.fill(&page, limit: most, skips: Self.leastSkips + most * Self.skipsPerKey)
-  }
 }

@@ -7,6 +7,10 @@
 /// A cursor may be over the lists of some labels. Then a newer layer can have a key that its cursor
 /// passes over, since the key neither carries these labels there nor lost them there.
 struct IndexWalk {
+  /// How many keys a page may pass over for each it may return: bounds how long the lock is held.
+  private static let skipsPerKey = 8
+  private static let leastSkips = 512
+
   private let index: Index
   /// Newest first, all above the images.
   private var deltas: [DeltaCursor]
@@ -40,14 +44,12 @@ struct IndexWalk {
 
   private var layers: Int { deltas.count + images.count }
 
-  /// Fills a page.
-  /// - Parameters:
-  ///   - page: where keys are appended.
-  ///   - limit: most keys in the page.
-  ///   - skips: how many keys that are not wanted may be passed over; the page then ends short.
+  /// Fills a page, which ends short where too many keys are not wanted.
   /// - Returns: whether the end was reached.
-  mutating func fill(_ page: inout KeyPage, limit: Int, skips: Int) throws(IndexError) -> Bool {
-    var skips = skips
+  mutating func fill(_ page: inout KeyPage, limit: Int) throws(IndexError) -> Bool {
+    page.removeAll()
+    let limit = max(1, limit)
+    var skips = Self.leastSkips + limit * Self.skipsPerKey
     try chooseLayers()
     while page.count < limit {
       guard winner >= 0 else { return true }
