@@ -58,16 +58,6 @@ package final class ClockCache<Address: CacheAddress, Value: Sendable>: Sendable
       }
     }
 
-    /// Removes all slots but some.
-    mutating func keep(where isKept: (Slot) -> Bool) {
-      let kept = slots.filter(isKept)
-      self = State(limit: limit)
-      guard !kept.isEmpty else { return }
-      slots = kept
-      bytes = kept.reduce(0) { $0 + $1.bytes }
-      growIfFull()
-    }
-
     /// Makes room in the table for one more slot.
     mutating func growIfFull() {
       var size = max(16, table.count)
@@ -189,7 +179,14 @@ package final class ClockCache<Address: CacheAddress, Value: Sendable>: Sendable
 
   /// Forgets all values but those at some addresses.
   package func removeAll(except isKept: (Address) -> Bool = { _ in false }) {
-    state.withLock { $0.keep { isKept($0.address) } }
+    state.withLock { state in
+      let kept = state.slots.filter { isKept($0.address) }
+      state = State(limit: state.limit)
+      guard !kept.isEmpty else { return }
+      state.slots = kept
+      state.bytes = kept.reduce(0) { $0 + $1.bytes }
+      state.growIfFull()
+    }
   }
 }
 

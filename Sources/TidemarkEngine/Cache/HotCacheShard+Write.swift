@@ -130,10 +130,7 @@ extension HotCacheShard {
 
   private func appendToSmall(_ size: Int, _ queues: inout HotCacheQueues) -> Int {
     while true {
-      if let place = queues.small.append(size) {
-        markGap(place, from: 0, queues.small)
-        return place.position
-      }
+      if let position = append(size, to: &queues.small, from: 0) { return position }
       evictFromSmall(&queues)
     }
   }
@@ -141,17 +138,18 @@ extension HotCacheShard {
   private func appendToMain(_ size: Int, _ queues: inout HotCacheQueues) -> Int {
     var chances = Self.secondChances
     while true {
-      if let place = queues.main.append(size) {
-        markGap(place, from: mainStart, queues.main)
-        return mainStart + place.position
-      }
+      if let position = append(size, to: &queues.main, from: mainStart) { return position }
       evictFromMain(&queues, &chances)
     }
   }
 
-  private func markGap(_ place: HotCacheRing.Place, from start: Int, _ ring: HotCacheRing) {
-    guard let gap = place.gap else { return }
-    words.store(table + layout.small + start + gap, HotCacheEntry.gap(ring.capacity - gap))
+  /// Finds a place in a queue, which begins at `start`; nil when its head must be removed first.
+  private func append(_ size: Int, to ring: inout HotCacheRing, from start: Int) -> Int? {
+    guard let place = ring.append(size) else { return nil }
+    if let gap = place.gap {
+      words.store(table + layout.small + start + gap, HotCacheEntry.gap(ring.capacity - gap))
+    }
+    return start + place.position
   }
 
   /// Removes the oldest entry of the small queue: it goes on to the main queue or is evicted.
@@ -182,14 +180,14 @@ extension HotCacheShard {
     queues.main.removeHead(head.words)
     guard !head.isGap, let index = findSlot(tag: head.tag, position: position) else { return }
     let hits = HotCacheEntry.hits(ofSlot: words.load(index))
-    guard hits > 0, chances > 0, let place = queues.main.append(head.words) else {
+    guard hits > 0, chances > 0,
+      let target = append(head.words, to: &queues.main, from: mainStart)
+    else {
       removeSlot(at: index)
       queues.count -= 1
       return
     }
     chances -= 1
-    markGap(place, from: mainStart, queues.main)
-    let target = mainStart + place.position
     move(position, to: target, head)
     words.store(index, HotCacheEntry.slot(tag: head.tag, position: target, hits: hits - 1))
   }
