@@ -22,6 +22,9 @@ final class Delta {
   @inline(__always)
   func find(_ key: RawSpan, _ hash: UInt64) -> Int? { table.find(hash, key, in: store) }
 
+  @inline(__always)
+  func slot(of key: RawSpan, _ hash: UInt64) -> Slot? { find(key, hash).map { store.slot($0) } }
+
   /// Asks the processor for the memory that finding some keys needs, for all keys at once.
   func prefetch(_ hashes: [UInt64]) {
     for hash in hashes { table.prefetch(hash) }

@@ -62,9 +62,7 @@ package final class Index {
 
   /// The newest slot of a key if a delta has it; nil tells nothing of the runs.
   func lookupDeltas(_ key: RawSpan, hash: UInt64) -> Slot? {
-    if let number = active.find(key, hash) { return active.store.slot(number) }
-    if let frozen, let number = frozen.find(key, hash) { return frozen.store.slot(number) }
-    return nil
+    active.slot(of: key, hash) ?? frozen?.slot(of: key, hash)
   }
 
   /// Makes `slot` the newest of a key. Sequences are not compared: a key's slots come in order.
@@ -93,12 +91,8 @@ package final class Index {
     }
     guard key.byteCount > 0, key.byteCount <= Limits.keyBytes, active.count < Int(UInt32.max) - 1
     else { throw IndexError.limitExceeded }
-    var old: Slot?
-    if let frozen, let number = frozen.find(key, hash) {
-      old = frozen.store.slot(number)
-    } else if runs.newest != nil {
-      old = try runs.lookup(key, hash: hash)
-    }
+    var old = frozen?.slot(of: key, hash)
+    if old == nil { old = try runs.lookup(key, hash: hash) }
     if ifPresent, old?.isDeleted ?? true { return old }
     // First what may throw. `active.count` is the slot number that the insert gives.
     try recordChange(active.count, key, in: active, isNew: true, from: old, to: slot)

@@ -39,12 +39,8 @@ struct LabelPredicate {
 
   /// Nil if no key can match, since no key carries a label that the query needs.
   init?(_ query: LabelQuery, _ table: LabelTable) throws(IndexError) {
-    var all: [UInt32] = []
-    for label in query.all {
-      guard let id = try table.id(ofLabel: label.rawSpan) else { return nil }
-      all.append(id)
-    }
-    self.all = all
+    all = try Self.ids(query.all, table)
+    guard all.count == query.all.count else { return nil }
     any = try Self.ids(query.any, table)
     not = try Self.ids(query.not, table)
     wantsAny = !query.any.isEmpty

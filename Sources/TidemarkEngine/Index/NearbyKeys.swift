@@ -70,9 +70,9 @@ struct NearbyKeys {
   ) throws(IndexError) -> Slot? {
     if block >= 0 {
       for _ in 0..<blocksMost {
-        guard block + 1 < run.blockCount, try run.isReached(block + 1, by: key) else {
-          return try run.find(key, inBlock: block)?.slot
-        }
+        guard block + 1 < run.blockCount,
+          try run.isFirstKey(ofBlock: block + 1, { $0.compare(to: key) <= 0 })
+        else { return try run.find(key, inBlock: block)?.slot }
         block += 1
       }
     }
@@ -84,12 +84,5 @@ struct NearbyKeys {
     guard let number = try run.blockNumber(holding: key) else { return nil }
     block = number
     return try run.find(key, inBlock: number)?.slot
-  }
-}
-
-extension Image {
-  /// Whether a key sorts at or behind the first key of a block.
-  fileprivate func isReached(_ number: Int, by key: RawSpan) throws(IndexError) -> Bool {
-    try isFirstKey(ofBlock: number) { $0.compare(to: key) <= 0 }
   }
 }

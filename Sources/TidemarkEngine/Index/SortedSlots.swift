@@ -53,9 +53,8 @@ struct SortedSlots {
     var sorted = tail
     tail = []
     cleanupAt = Self.smallestCleanup
-    let before = sorted.count
     KeySorter(store).sort(&sorted)
-    count -= before
+    count -= sorted.count
     Self.dropEqual(&sorted)
     count += sorted.count
     if chunks.isEmpty {

@@ -49,21 +49,15 @@ struct MergeStream {
     prefetch()
     if position < order.count { places.append((layer: 0, number: Int(order[position]))) }
     for layer in runs.indices {
-      guard let ordinal = try runs[layer].loadPresent() else { continue }
-      let comparison = places.isEmpty ? -1 : compare(layer)
+      let run = runs[layer]
+      guard let ordinal = try run.loadPresent() else { continue }
+      let comparison = places.isEmpty ? -1 : run.key.compare(to: key)
       if comparison < 0 { places.removeAll(keepingCapacity: true) }
       if comparison <= 0 { places.append((layer: layer + 1, number: ordinal)) }
     }
     guard let newest = places.first else { return false }
     slot = newest.layer == 0 ? store.slot(newest.number) : runs[newest.layer - 1].slot
     return true
-  }
-
-  /// How the present key of a run compares with the least so far, that of `places`.
-  @inline(__always)
-  private func compare(_ run: Int) -> Int {
-    let reader = runs[run]
-    return reader.key.compare(to: key)
   }
 
   /// Asks the processor for keys of the delta ahead: in key order they lie all over the memory.

@@ -63,9 +63,8 @@ struct BlockBuilder {
       most = max(most, slot.sequence)
       sets |= slot.labelSet
     }
-    let (sequenceBits, setBits) = (
-      64 - (most - least).leadingZeroBitCount, 32 - sets.leadingZeroBitCount
-    )
+    let sequenceBits = 64 - (most - least).leadingZeroBitCount
+    let setBits = 32 - sets.leadingZeroBitCount
     columns.u64(least | UInt64(sequenceBits) << 48 | UInt64(setBits) << 56)
     var bits = PackedBits()
     for slot in slots { bits.add(slot.sequence - least, width: sequenceBits, to: &columns) }
