@@ -9,7 +9,6 @@ package final class AttachmentFileWriter: Sendable {
     var rest: [UInt8] = []
     var pieces = 0
     var length = 0
-    var isFinished = false
   }
 
   private let files: AttachmentFiles
@@ -51,7 +50,7 @@ package final class AttachmentFileWriter: Sendable {
   ///   and further calls throw `closed`.
   package func write(_ bytes: RawSpan) throws(TidemarkError) {
     try state.withLock { (state: inout State) throws(TidemarkError) in
-      guard state.file != nil, !state.isFinished else {
+      guard state.file != nil else {
         throw TidemarkError(.closed, "the attachment is finished; begin another one")
       }
       guard bytes.byteCount <= Limits.attachmentBytes - state.length else {
@@ -94,7 +93,7 @@ package final class AttachmentFileWriter: Sendable {
   {
     let (id, bytes) = try state.withLock {
       (state: inout State) throws(TidemarkError) -> (AttachmentID, Int) in
-      guard let file = state.file, !state.isFinished else {
+      guard let file = state.file else {
         throw TidemarkError(.closed, "the attachment is finished, or failed; begin another one")
       }
       if !state.rest.isEmpty { try writePiece(&state) }
@@ -114,7 +113,6 @@ package final class AttachmentFileWriter: Sendable {
       }
       file.close()
       state.file = nil
-      state.isFinished = true
       return (id, header.fileBytes)
     }
     do throws(TidemarkError) {

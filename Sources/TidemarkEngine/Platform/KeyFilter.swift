@@ -27,8 +27,7 @@ final class KeyFilter: Sendable {
 
   /// Empties the set; under the same lock as ``insert(_:)``.
   func removeAll() {
-    guard let words else { return }
-    for word in 0..<words.count { words.store(word, 0) }
+    words?.clear(0, Self.wordCount)
   }
 
   func mayContain(_ hash: UInt64) -> Bool {

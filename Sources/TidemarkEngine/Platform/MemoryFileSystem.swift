@@ -172,7 +172,7 @@ private final class MemoryFileLock: FileLock {
   private let fileSystem: MemoryFileSystem
   private let path: String
   private let content: MemoryFile.Content
-  private let isReleased = Lock(false)
+  private let isReleased = AtomicSignal()
 
   var isCurrent: Bool { fileSystem.holds(content, at: path) }
 
@@ -185,9 +185,6 @@ private final class MemoryFileLock: FileLock {
   deinit { release() }
 
   func release() {
-    isReleased.withLock { isReleased in
-      if !isReleased { content.isLocked.take() }
-      isReleased = true
-    }
+    if isReleased.raise() { content.isLocked.take() }
   }
 }

@@ -80,13 +80,10 @@ struct MergedKeys {
   /// Collects the labels of the key whose ordinal is `count`. Neighbours mostly have the same set.
   private mutating func noteLabels(_ set: UInt32) throws(IndexError) {
     if set != idsSet {
-      var ids = self.ids
-      self.ids = []
       ids.removeAll(keepingCapacity: true)
       try input.sets.withString(set) { (string) throws(IndexError) in
         try LabelSetCoding.decode(string, into: &ids)
       }
-      self.ids = ids
       idsSet = set
       if knownSets[set] == nil {
         knownSets.insert(set, 0)
