@@ -7,8 +7,7 @@ extension HotCache {
   ///
   /// Not generic: callers in other modules would ask the runtime for types with every hit.
   /// - Parameters:
-  ///   - key: the key.
-  ///   - hash: its hash by ``seed``.
+  ///   - hash: the key's, by ``seed``.
   ///   - note: gets the note that is kept with the value, nil for none, before `body` is called.
   ///   - body: gets a copy of the value that ends with the call.
   /// - Returns: false when the key is not here.
@@ -66,8 +65,7 @@ extension HotCache {
   /// Copies the value of an entry for a scan. Not counted as a hit, which would keep what a scan
   /// reads in the cache.
   /// - Parameters:
-  ///   - key: the key.
-  ///   - hash: its hash by ``seed``.
+  ///   - hash: the key's, by ``seed``.
   ///   - sequence: the entry's; a value of another entry of the key is not returned.
   ///   - bytes: gets the value from `start` on, a multiple of eight; grows.
   /// - Returns: its length; nil when it is not here, or longer than 1 KiB.

@@ -55,8 +55,7 @@ package final class HotCache: Sendable {
   /// Keeps a value, unless a newer one of the key is there or it is too long: with its key,
   /// more than an eighth of a shard, which is 220 KiB in 28 MiB.
   /// - Parameters:
-  ///   - key: the key.
-  ///   - hash: its hash by ``seed``.
+  ///   - hash: the key's, by ``seed``.
   ///   - sequence: that of the entry that wrote the value.
   ///   - value: the value, and behind it as many bytes of facts as the note says.
   ///   - note: a note; `unknown` leaves room for one, see ``keep(_:_:hash:sequence:_:)``.

@@ -25,8 +25,7 @@ package struct RunList: Sendable {
     return nil
   }
 
-  /// Whether a put or delete is its key's newest entry. A touch, which renews a put, would be
-  /// newer.
+  /// The same as ``Index/isNewest(_:of:hash:)``, for entries and keys that no delta has.
   func isNewest(_ sequence: UInt64, of key: RawSpan, hash: UInt64) throws(IndexError) -> Bool {
     for run in runs {
       // The entry is in this run's range of sequences. Newer runs do not have its key.

@@ -48,10 +48,7 @@ final class SlotTable {
   }
 
   /// Finds a key's slot number; nil if the key is not in the table.
-  /// - Parameters:
-  ///   - hash: the key's hash.
-  ///   - key: the key.
-  ///   - store: where keys of the numbers in this table stand.
+  /// - Parameter store: where keys of the numbers in this table stand.
   @inline(__always)
   func find(_ hash: UInt64, _ key: RawSpan, in store: SlotStore) -> Int? {
     let part = unsafe parts + Int(hash >> 56)

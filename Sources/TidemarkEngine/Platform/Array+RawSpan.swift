@@ -4,7 +4,6 @@
 // bytes are written whole before anybody sees them, and gone when `body` has returned.
 
 extension [UInt8] {
-  /// The array's bytes.
   @inlinable
   package var rawSpan: RawSpan { @_lifetime(borrow self) get { unsafe span.bytes } }
 
@@ -72,7 +71,6 @@ package func withJoined<R, E: Error>(
 }
 
 extension RawSpan {
-  /// Whether both hold the same bytes.
   package func isEqual(to other: RawSpan) -> Bool {
     guard byteCount == other.byteCount else { return false }
     return unsafe withUnsafeBytes { a in

@@ -25,7 +25,6 @@ struct AtomicWords: @unchecked Sendable {
   private let base: UnsafeMutablePointer<Atomic<UInt64>>
 
   /// Reserves words; all are zero.
-  /// - Parameter count: how many.
   /// - Returns: nil when the system has no address space left.
   init?(count: Int) {
     precondition(count > 0)

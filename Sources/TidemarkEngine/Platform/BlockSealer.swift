@@ -60,10 +60,8 @@ package final class BlockSealer: Sendable {
     #endif
   }
 
-  /// Encrypts what stands in an array from a position on, and appends the tag.
+  /// Encrypts what stands in an array from `start` to its end, and appends the tag.
   /// - Parameters:
-  ///   - bytes: the array.
-  ///   - start: where the piece begins in it; it ends with the array.
   ///   - nonce: used for this piece and no other.
   ///   - more: authenticated besides the file's number.
   package func seal(
@@ -76,12 +74,8 @@ package final class BlockSealer: Sendable {
     bytes.append(contentsOf: sealed)
   }
 
-  /// Decrypts a piece.
-  /// - Parameters:
-  ///   - stored: the piece and its tag.
-  ///   - nonce: the one it was sealed with.
-  ///   - more: what was authenticated besides the file's number.
-  /// - Throws: when any of these differs from what was sealed.
+  /// Decrypts a piece and its tag.
+  /// - Throws: when `stored`, `nonce` or `more` differs from what was sealed.
   package func open(
     _ stored: RawSpan, _ nonce: Nonce, authenticating more: [UInt8] = []
   ) throws(FormatError) -> [UInt8] {

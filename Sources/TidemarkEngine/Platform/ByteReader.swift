@@ -46,7 +46,6 @@ extension RawSpan {
     return unsafe extracting(unchecked: offset..<(offset + count))
   }
 
-  /// Whether all bytes are zero.
   package var isZero: Bool {
     var offset = 0
     while offset <= byteCount - 8 {

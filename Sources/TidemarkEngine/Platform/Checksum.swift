@@ -5,10 +5,7 @@ internal import CTidemark
 
 /// CRC-32C (Castagnoli), as in RFC 3720 appendix B.4.
 package enum CRC32C {
-  /// The checksum of some bytes.
-  /// - Parameters:
-  ///   - bytes: the bytes.
-  ///   - seed: the checksum of the bytes before these; 0 to begin.
+  /// - Parameter seed: the checksum of the bytes before these; 0 to begin.
   package static func checksum(_ bytes: RawSpan, seed: UInt32 = 0) -> UInt32 {
     unsafe bytes.withUnsafeBytes { unsafe ctidemark_crc32c(seed, $0.baseAddress, $0.count) }
   }

@@ -15,10 +15,8 @@ package enum KeyHash {
   private static let secret2: UInt64 = 0x4B33_A62E_D433_D4A3
   private static let secret3: UInt64 = 0x4D5A_2DA5_1DE1_AA47
 
-  /// The hash of a key.
-  /// - Parameters:
-  ///   - bytes: the key; of any length.
-  ///   - seed: a number that those who choose the keys do not know.
+  /// The hash of a key of any length.
+  /// - Parameter seed: a number that those who choose the keys do not know.
   @inline(__always)
   package static func hash(_ bytes: RawSpan, seed: UInt64) -> UInt64 {
     let mask = fold(seed ^ secret0, secret1)

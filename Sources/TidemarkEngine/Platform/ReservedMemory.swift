@@ -21,10 +21,8 @@ package final class ReservedMemory: @unchecked Sendable {
   /// Held while a chunk is filled, so that each is filled once.
   private let loading = Lock(())
 
-  /// Reserves address space.
-  /// - Parameters:
-  ///   - byteCount: how many bytes; may be 0.
-  ///   - chunkShift: the logarithm of the chunk size; a chunk is at least a page.
+  /// Reserves address space, also for 0 bytes.
+  /// - Parameter chunkShift: the logarithm of the chunk size; a chunk is at least a page.
   package init(byteCount: Int, chunkShift: Int) throws(FileSystemError) {
     self.byteCount = byteCount
     shift = chunkShift

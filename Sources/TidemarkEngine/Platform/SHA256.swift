@@ -5,18 +5,15 @@ internal import CTidemark
 
 /// SHA-256 (FIPS 180-4) of bytes that come piece by piece.
 package struct SHA256: Sendable {
-  /// The length of a hash.
   package static let byteCount = 32
 
   private var context = ctidemark_sha256()
 
-  /// Begins a hash.
   /// - Parameter isPortable: leaves the processor's instructions for SHA-256 unused.
   package init(isPortable: Bool = false) {
     unsafe ctidemark_sha256_begin(&context, isPortable ? 1 : 0)
   }
 
-  /// Appends bytes to what is hashed.
   package mutating func add(_ bytes: RawSpan) {
     unsafe bytes.withUnsafeBytes { unsafe ctidemark_sha256_add(&context, $0.baseAddress, $0.count) }
   }

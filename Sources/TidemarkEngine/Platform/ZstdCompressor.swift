@@ -12,14 +12,12 @@ internal import CZstd
 package final class ZstdCompressor {
   /// The level in use, within what the library offers.
   package let level: Int32
-  /// The dictionary in use.
   package let dictionary: ZstdDictionary?
   private let context: OpaquePointer
 
-  /// Creates a compressor.
   /// - Parameters:
   ///   - level: zstd's level; brought within what the library offers.
-  ///   - dictionary: a dictionary, best prepared for the same level.
+  ///   - dictionary: best prepared for the same level.
   package init(level: Int32, dictionary: ZstdDictionary? = nil) {
     guard let context = unsafe ZSTD_createCCtx() else { preconditionFailure("out of memory") }
     let level = Swift.min(Swift.max(level, ZSTD_minCLevel()), ZSTD_maxCLevel())

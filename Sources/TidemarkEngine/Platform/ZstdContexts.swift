@@ -25,10 +25,7 @@ package final class ZstdContexts: Sendable {
     return try body(context)
   }
 
-  /// Calls `body` with a compressor that nobody else uses meanwhile.
-  /// - Parameters:
-  ///   - level: zstd's level.
-  ///   - dictionary: a dictionary, best prepared for the same level.
+  /// Calls `body` with a compressor that nobody else uses meanwhile; see ``ZstdCompressor``.
   package func withCompressor<R, E: Error>(
     level: Int32, dictionary: ZstdDictionary? = nil, _ body: (ZstdCompressor) throws(E) -> R
   ) throws(E) -> R {

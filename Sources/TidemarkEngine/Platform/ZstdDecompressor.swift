@@ -40,11 +40,7 @@ package final class ZstdDecompressor {
     try Self.check(result, rawCount: rawCount)
   }
 
-  /// Fills `target` with the content of a frame, which must have exactly that length.
-  /// - Parameters:
-  ///   - source: exactly one frame.
-  ///   - target: gets the content; holds nothing of use after an error.
-  ///   - dictionary: the dictionary that the frame was written with.
+  /// The same into `target`, whose length the content must have exactly.
   package func decompress(
     _ source: RawSpan, into target: inout MutableRawSpan, dictionary: ZstdDictionary? = nil
   ) throws(FormatError) {

@@ -25,7 +25,6 @@ package final class ZstdStreamDecoder {
   /// Whether a frame has ended.
   private var hasFrame = false
 
-  /// Creates a decoder.
   /// - Parameters:
   ///   - windowLogMax: the binary logarithm of the greatest window, so of the memory, allowed.
   ///   - dictionary: the dictionary that the frames were written with.
@@ -39,11 +38,8 @@ package final class ZstdStreamDecoder {
 
   deinit { unsafe ZSTD_freeDCtx(context) }
 
-  /// Appends the content that the input decodes to, up to a limit.
-  /// - Parameters:
-  ///   - input: the next bytes of the file.
-  ///   - output: gets the content.
-  ///   - limit: how many bytes to append at most; at least 1.
+  /// Appends the content that the next bytes of the file decode to.
+  /// - Parameter limit: how many bytes to append at most; at least 1.
   package func decode(
     _ input: RawSpan, appendingTo output: inout [UInt8], atMost limit: Int
   ) throws(FormatError) -> Step {
