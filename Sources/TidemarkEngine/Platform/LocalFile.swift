@@ -1,5 +1,3 @@
-internal import Synchronization
-
 /// A file of the operating system.
 ///
 /// ``close()`` only makes further calls fail; the descriptor is closed in `deinit`, with the last
@@ -8,7 +6,7 @@ internal import Synchronization
 final class LocalFile: File {
   private let path: String
   private let descriptor: Int32
-  private let isClosed = Atomic(false)
+  private let isClosed = AtomicFlag()
 
   init(path: String, descriptor: Int32) {
     self.path = path
@@ -51,13 +49,13 @@ final class LocalFile: File {
     try use(.sync) { (descriptor) throws(SystemError) in try SystemFiles.sync(descriptor) }
   }
 
-  func close() { isClosed.store(true, ordering: .relaxed) }
+  func close() { isClosed.isSet = true }
 
   @inline(__always)
   private func use<R>(
     _ operation: FileSystemError.Operation, _ body: (Int32) throws(SystemError) -> R
   ) throws(FileSystemError) -> R {
-    if isClosed.load(ordering: .relaxed) {
+    if isClosed.isSet {
       throw FileSystemError(operation, path: path, number: ErrorNumber.badDescriptor)
     }
     // Otherwise the optimiser may release the last reference before the system call has ended.

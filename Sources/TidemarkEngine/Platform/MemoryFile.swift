@@ -1,5 +1,3 @@
-internal import Synchronization
-
 /// An open file of a ``MemoryFileSystem``; each opening has an object of its own.
 final class MemoryFile: File {
   /// The content, shared by all openings of a file; it outlives the file's name.
@@ -12,7 +10,7 @@ final class MemoryFile: File {
   let content: Content
   private let path: String
   private let isWritable: Bool
-  private let isClosed = Atomic(false)
+  private let isClosed = AtomicFlag()
 
   init(path: String, content: Content, isWritable: Bool) {
     self.path = path
@@ -47,7 +45,7 @@ final class MemoryFile: File {
   }
 
   func sync() throws(FileSystemError) { try check(.sync) }
-  func close() { isClosed.store(true, ordering: .relaxed) }
+  func close() { isClosed.isSet = true }
 
   /// - Parameter end: the length or offset that the call asks for.
   private func check(
@@ -55,7 +53,7 @@ final class MemoryFile: File {
   ) throws(FileSystemError) {
     let isRead = operation == .read || operation == .length || operation == .sync
     let number: Int32? =
-      if isClosed.load(ordering: .relaxed) || !(isRead || isWritable) {
+      if isClosed.isSet || !(isRead || isWritable) {
         ErrorNumber.badDescriptor
       } else if end < 0 {
         ErrorNumber.invalidArgument
