@@ -66,7 +66,7 @@ struct LabelPredicate {
   /// The ids of those labels that have one: no key carries the others.
   private static func ids(_ labels: [[UInt8]], _ table: LabelTable) throws(IndexError) -> [UInt32] {
     var ids: [UInt32] = []
-    for label in labels { if let id = try table.id(ofLabel: label.rawSpan) { ids.append(id) } }
+    for label in labels { if let id = try table.labels.find(label.rawSpan) { ids.append(id) } }
     return ids
   }
 }

@@ -82,7 +82,7 @@ package final class LabelTable {
     try labelIDs(ofSet: set, into: &ids)
     var result: [[UInt8]] = []
     result.reserveCapacity(ids.count)
-    for id in ids { result.append(try label(id)) }
+    for id in ids { result.append(try labels.string(id)) }
     result.sort { $0.rawSpan.compare(to: $1.rawSpan) < 0 }
     return result
   }
@@ -103,11 +103,6 @@ package final class LabelTable {
       throw IndexError.imageInvalid(FormatError("set of labels with an unknown label"))
     }
   }
-
-  /// The id of a label; nil if no layer of the index names it, so that no key carries it.
-  package func id(ofLabel label: RawSpan) throws(IndexError) -> UInt32? { try labels.find(label) }
-
-  package func label(_ id: UInt32) throws(IndexError) -> [UInt8] { try labels.string(id) }
 
   /// Gives the active delta the strings of a set and its labels, which another layer may name.
   /// - Parameter ids: all labels of the set.

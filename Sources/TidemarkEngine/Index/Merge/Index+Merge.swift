@@ -67,14 +67,17 @@ extension Index {
     }
     for (id, change) in changes { found.append((id, change)) }
     var counts: [(label: [UInt8], count: Int)] = []
-    for (id, count) in found where count > 0 { counts.append((try labelTable.label(id), count)) }
+    for (id, count) in found where count > 0 {
+      counts.append((try labelTable.labels.string(id), count))
+    }
     counts.sort { $0.label.rawSpan.compare(to: $1.label.rawSpan) < 0 }
     return counts
   }
 
   /// How many keys carry a label.
   package func count(ofLabel label: RawSpan) throws(IndexError) -> Int {
-    guard let id = try labelTable.id(ofLabel: label) else { return 0 }
+    // No key carries a label that no layer names.
+    guard let id = try labelTable.labels.find(label) else { return 0 }
     return active.labels.change(of: id) + (frozen?.labels.change(of: id) ?? 0)
       + (try runs.count(ofLabel: id))
   }
