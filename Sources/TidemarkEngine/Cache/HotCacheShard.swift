@@ -80,19 +80,17 @@ struct HotCacheShard {
       if slot == 0 { return nil }
       if HotCacheEntry.tag(ofSlot: slot) == tag {
         let entry = table &+ layout.small &+ HotCacheEntry.position(ofSlot: slot)
-        if holds(key, entry) { return Found(index: table &+ index, slot: slot, entry: entry) }
+        let start = entry &+ HotCacheEntry.headWords
+        if start &+ AtomicWords.words(forBytes: key.byteCount) <= end,
+          words.load(entry) & 0xffff == UInt64(key.byteCount), words.holds(key, at: start)
+        {
+          return Found(index: table &+ index, slot: slot, entry: entry)
+        }
       }
       index &+= 1
       if index == slots { index = 0 }
     }
     return nil
-  }
-
-  @inline(__always)
-  private func holds(_ key: RawSpan, _ entry: Int) -> Bool {
-    let start = entry &+ HotCacheEntry.headWords
-    guard start &+ AtomicWords.words(forBytes: key.byteCount) <= end else { return false }
-    return words.load(entry) & 0xffff == UInt64(key.byteCount) && words.holds(key, at: start)
   }
 
   /// Looks a key up and copies its value.

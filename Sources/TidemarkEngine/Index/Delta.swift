@@ -52,13 +52,6 @@ final class Delta {
     order.sortTail(store)
   }
 
-  /// All slot numbers in key order, from a copy of `order` that may lack the last ones.
-  func sorted(from order: SortedSlots) -> [UInt32] {
-    var all = order
-    all.append(all.count..<store.count)
-    return all.sorted(store)
-  }
-
   /// Whether all parts agree; for tests.
   func _checkInvariants(seed: UInt64) -> Bool {
     guard order.count == store.count, order._checkInvariants(store) else { return false }

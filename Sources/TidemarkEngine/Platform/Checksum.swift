@@ -52,7 +52,9 @@ package enum XXH64 {
       hash = rotate(hash, 11) &* prime1
       offset &+= 1
     }
-    return avalanche(hash)
+    hash = (hash ^ (hash >> 33)) &* prime2
+    hash = (hash ^ (hash >> 29)) &* prime3
+    return hash ^ (hash >> 32)
   }
 
   /// Runs the four accumulators over all whole stripes of 32 bytes, and merges them.
@@ -85,13 +87,6 @@ package enum XXH64 {
   @inline(__always)
   private static func merge(_ hash: UInt64, _ accumulator: UInt64) -> UInt64 {
     (hash ^ round(0, accumulator)) &* prime1 &+ prime4
-  }
-
-  private static func avalanche(_ value: UInt64) -> UInt64 {
-    var hash = value
-    hash = (hash ^ (hash >> 33)) &* prime2
-    hash = (hash ^ (hash >> 29)) &* prime3
-    return hash ^ (hash >> 32)
   }
 
   @inline(__always)

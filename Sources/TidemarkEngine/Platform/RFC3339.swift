@@ -29,7 +29,10 @@ extension Timestamp {
 
   /// Appends ``rfc3339`` to a text.
   package func appendRFC3339(to text: inout [UInt8]) {
-    let time = clampedToRFC3339
+    // The nearest time that the format can name.
+    let first = Timestamp(seconds: Self.firstSecond)
+    let last = Timestamp(seconds: Self.lastSecond, nanoseconds: 999_999_999)
+    let time = min(max(self, first), last)
     let (day, second) = time.seconds.floorDivided(by: 86_400)
     let date = CivilDate(daysSince1970: Int(day))
     text.appendDigits(date.year, count: 4)
@@ -55,15 +58,6 @@ extension Timestamp {
   fileprivate static var firstSecond: Int64 { -62_167_219_200 }
   /// 9999-12-31T23:59:59Z, in seconds.
   fileprivate static var lastSecond: Int64 { 253_402_300_799 }
-
-  /// The nearest time that the format can name.
-  private var clampedToRFC3339: Timestamp {
-    if seconds < Self.firstSecond { return Timestamp(seconds: Self.firstSecond) }
-    if seconds > Self.lastSecond {
-      return Timestamp(seconds: Self.lastSecond, nanoseconds: 999_999_999)
-    }
-    return self
-  }
 }
 
 /// Reads one RFC 3339 text from left to right; nil from any step means that the text is none.

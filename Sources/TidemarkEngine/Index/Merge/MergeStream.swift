@@ -21,7 +21,10 @@ struct MergeStream {
 
   init(_ input: MergeInput) {
     store = input.frozen.store
-    order = input.frozen.sorted(from: input.frozenOrder)
+    // The delta may have slots that were not in its order yet when that was copied.
+    var order = input.frozenOrder
+    order.append(order.count..<store.count)
+    self.order = order.sorted(store)
     runs = input.runs.map(RunReader.init)
   }
 
