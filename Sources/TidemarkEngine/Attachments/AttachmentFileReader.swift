@@ -63,7 +63,6 @@ package final class AttachmentFileReader: Sendable {
     return Array(bytes[start..<min(bytes.count, start + min(count, bytes.count))])
   }
 
-  /// Reads a piece whole.
   func piece(_ number: Int) throws(TidemarkError) -> [UInt8] {
     if let last = lastPiece.withLock({ $0 }), last.number == number { return last.bytes }
     let count = header.count(ofPiece: number)

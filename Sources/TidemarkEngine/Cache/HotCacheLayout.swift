@@ -68,11 +68,9 @@ struct HotCacheLayout: Sendable {
   /// Whether a shard is so large, 16 MiB, that rounding up to huge pages does not matter.
   var usesHugePages: Bool { shardWords >= 2 << 20 }
 
-  /// Where a shard's control block is.
   @inline(__always)
   func control(_ shard: Int) -> Int { shard &* Self.controlWords }
 
-  /// Where a shard begins.
   @inline(__always)
   func start(_ shard: Int) -> Int { firstShard &+ shard &* shardWords }
 
@@ -80,7 +78,6 @@ struct HotCacheLayout: Sendable {
   @inline(__always)
   func stripe(_ number: Int) -> Int { (shards &+ number) &* Self.controlWords }
 
-  /// Where the flag of a scratch buffer is.
   func scratchFlag(_ number: Int) -> Int { stripe(number) + 2 }
 
   func scratch(_ number: Int) -> Int { firstScratch + number * scratchWords }

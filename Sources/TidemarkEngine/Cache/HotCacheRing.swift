@@ -8,7 +8,6 @@ struct HotCacheRing: Sendable {
   /// not fit in there.
   typealias Place = (position: Int, gap: Int?)
 
-  /// Words in the ring.
   let capacity: Int
   /// Where the oldest entry or gap begins, unless the ring is empty.
   private(set) var head = 0
@@ -20,7 +19,6 @@ struct HotCacheRing: Sendable {
 
   init(capacity: Int) { self.capacity = capacity }
 
-  /// Whether an entry fits in now.
   func hasRoom(for words: Int) -> Bool {
     if used == 0 { return words <= capacity }
     if tail <= head { return words <= head - tail }

@@ -9,7 +9,6 @@
 // SAFETY: the calls keep no pointer that they are given.
 
 extension SystemFiles {
-  /// Makes a file's bytes and length durable.
   static func sync(_ descriptor: Int32) throws(SystemError) {
     #if canImport(Darwin)
       try syncAll(descriptor)

@@ -127,7 +127,6 @@ enum SystemFiles {
     try syncAll(descriptor)
   }
 
-  /// Removes a file or an empty directory.
   static func remove(_ path: String) throws(SystemError) {
     do throws(SystemError) {
       _ = try retry { unsafe unlink(path) }
@@ -141,7 +140,6 @@ enum SystemFiles {
     }
   }
 
-  /// Gives a file another name in the same directory; what has that name already is replaced.
   static func rename(_ path: String, to newPath: String) throws(SystemError) {
     try check(newPath)
     _ = try retry { renameFile(path, newPath) }

@@ -13,7 +13,6 @@ package final class ZstdDictionary: @unchecked Sendable {
   let forDecompression: OpaquePointer
   let forCompression: OpaquePointer?
 
-  /// Prepares a dictionary.
   /// - Parameters:
   ///   - bytes: a trained dictionary, or any bytes that data has in common.
   ///   - level: the level to prepare compression at; nil for reading only.
@@ -48,7 +47,6 @@ package final class ZstdDictionary: @unchecked Sendable {
     unsafe ZSTD_freeCDict(forCompression)
   }
 
-  /// Trains a dictionary.
   /// - Parameters:
   ///   - samples: the samples, one after the other; ideally a hundred times `capacity`.
   ///   - sampleSizes: the length of each sample, in bytes; at least
