@@ -69,7 +69,6 @@ package final class AttachmentFiles: Sendable {
 
   // MARK: Files
 
-  /// Begins a new attachment.
   /// - Parameter makeRoom: called on a full disk with the bytes that are needed; says whether it
   ///   has made some room.
   package func create(
@@ -144,7 +143,6 @@ package final class AttachmentFiles: Sendable {
     return AttachmentHold(self, id)
   }
 
-  /// Opens an attachment.
   /// - Returns: nil when there is no file of that content here, or a stub.
   package func open(_ id: AttachmentID) throws(TidemarkError) -> AttachmentFileReader? {
     guard id.length <= UInt64(Limits.attachmentBytes) else { return nil }
@@ -269,11 +267,8 @@ package final class AttachmentFiles: Sendable {
   /// Bytes that were there after the last sweep; nil before the first.
   var keptBytes: Int? { state.withLock { $0.keptBytes } }
 
-  /// The outcome of a sweep.
-  package struct SweepReport: Sendable, Hashable {
-    package var removed = 0
-    package var removedBytes = 0
-  }
+  /// How many files a sweep has removed, and their bytes.
+  package typealias SweepReport = (removed: Int, removedBytes: Int)
 
   /// The attachments that entries name, and the last entry that was looked at.
   typealias InUse = (hashes: Set<[UInt8]>, through: UInt64)
@@ -307,7 +302,7 @@ package final class AttachmentFiles: Sendable {
     }
     // Listed before the log is read: files that come later are not looked at.
     let hashes = try hashes()
-    var report = SweepReport()
+    var report: SweepReport = (removed: 0, removedBytes: 0)
     guard !hashes.isEmpty else {
       noteSwept(keeping: 0)
       return report

@@ -81,11 +81,9 @@ package final class Index {
     if let number = active.find(key, hash) {
       let old = active.store.slot(number)
       if ifPresent, old.isDeleted { return old }
-      if PlantedBug.isOn(.labelsNotUpdated), !old.isDeleted, !slot.isDeleted {
-        active.store.replace(number, slot)
-        return old
+      if !PlantedBug.isOn(.labelsNotUpdated) || old.isDeleted || slot.isDeleted {
+        try recordChange(number, key, in: active, isNew: false, from: old, to: slot)
       }
-      try recordChange(number, key, in: active, isNew: false, from: old, to: slot)
       active.store.replace(number, slot)
       return old
     }

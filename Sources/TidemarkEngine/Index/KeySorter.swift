@@ -16,10 +16,7 @@ extension SlotStore: NumberedKeys {
 /// whose words are equal are a group, which is sorted by the next eight bytes. A form of multikey
 /// sorting: Bentley and Sedgewick, "Fast algorithms for sorting and searching strings", 1997.
 struct KeySorter<Keys: NumberedKeys> {
-  private struct Item {
-    var word: UInt64
-    var number: UInt32
-  }
+  private typealias Item = (word: UInt64, number: UInt32)
 
   private let keys: Keys
 
@@ -28,7 +25,7 @@ struct KeySorter<Keys: NumberedKeys> {
   func sort(_ numbers: inout [UInt32]) {
     guard numbers.count > 1 else { return }
     let depth = commonPrefix(numbers)
-    var items = numbers.map { Item(word: keys.keyWord(Int($0), at: depth), number: $0) }
+    var items = numbers.map { (word: keys.keyWord(Int($0), at: depth), number: $0) }
     // Groups still to be sorted by the bytes from a depth on. A list and no recursion: whoever
     // chooses the keys could make it as deep as a key has words.
     var pending = [(range: 0..<items.count, depth: depth)]

@@ -9,14 +9,6 @@ internal import CZstd
 /// the caller asks for. Not thread-safe; of no use after an error.
 @safe
 package final class ZstdStreamDecoder {
-  /// The outcome of a call of ``decode(_:appendingTo:atMost:)``.
-  package struct Step: Sendable, Hashable {
-    /// How many bytes of the input were used; the next call gets the rest again.
-    package var consumed: Int
-    /// Whether no more content can be decoded before more input comes.
-    package var needsInput: Bool
-  }
-
   private let context: OpaquePointer
   private let dictionary: ZstdDictionary?
   /// The magic number of the next frame, as far as it was read. It has four bytes from then to the
@@ -40,16 +32,18 @@ package final class ZstdStreamDecoder {
 
   /// Appends the content that the next bytes of the file decode to.
   /// - Parameter limit: how many bytes to append at most; at least 1.
+  /// - Returns: how many bytes of the input were used, so that the next call gets the rest again,
+  ///   and whether no more content can be decoded before more input comes.
   package func decode(
     _ input: RawSpan, appendingTo output: inout [UInt8], atMost limit: Int
-  ) throws(FormatError) -> Step {
+  ) throws(FormatError) -> (consumed: Int, needsInput: Bool) {
     var consumed = 0
     var room = Swift.max(limit, 1)
     // The loop ends: the library fails after some turns that neither use input nor give content.
     while true {
       if magic.count < 4 {
         consumed += try beginFrame(try input.slice(consumed, input.byteCount - consumed))
-        if magic.count < 4 { return Step(consumed: consumed, needsInput: true) }
+        if magic.count < 4 { return (consumed: consumed, needsInput: true) }
       }
       let rest = try input.slice(consumed, input.byteCount - consumed)
       let piece = Swift.min(room, ZSTD_DStreamOutSize())
@@ -60,9 +54,9 @@ package final class ZstdStreamDecoder {
         magic = []
         hasFrame = true
       } else if written < piece, consumed == input.byteCount {
-        return Step(consumed: consumed, needsInput: true)
+        return (consumed: consumed, needsInput: true)
       }
-      if room == 0 { return Step(consumed: consumed, needsInput: false) }
+      if room == 0 { return (consumed: consumed, needsInput: false) }
     }
   }
 

@@ -10,10 +10,7 @@ final class HashBuilder {
   /// So many entries wait while the processor fetches their buckets from memory.
   private static let waitingEntries = 16
 
-  private struct Entry {
-    var hash: UInt64
-    var ordinal: UInt32
-  }
+  private typealias Entry = (hash: UInt64, ordinal: UInt32)
 
   /// Buckets as words whose bytes go to the file from the lowest to the highest.
   private let words: UnsafeMutablePointer<UInt32>
@@ -40,13 +37,12 @@ final class HashBuilder {
     guard buckets > 0 else { throw IndexError.limitExceeded }
     let bucket = ImageLayout.bucket(hash, of: buckets)
     unsafe prefetch(words + bucket * Self.wordsPerBucket)
-    let entry = Entry(hash: hash, ordinal: ordinal)
     if waiting.count < Self.waitingEntries {
-      waiting.append(entry)
+      waiting.append((hash, ordinal))
       return
     }
     let due = waiting[oldest]
-    waiting[oldest] = entry
+    waiting[oldest] = (hash, ordinal)
     oldest = (oldest + 1) % Self.waitingEntries
     try place(due)
   }
