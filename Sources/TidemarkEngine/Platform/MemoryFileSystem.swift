@@ -3,7 +3,7 @@
 /// It starts with an empty root directory; `/a`, `a` and `a/` are the same path. A file that is
 /// removed stays readable for those who have it open.
 package final class MemoryFileSystem: FileSystem {
-  private enum Node {
+  fileprivate enum Node {
     case file(MemoryFile.Content)
     case directory([String: Node])
   }
@@ -109,14 +109,6 @@ package final class MemoryFileSystem: FileSystem {
     }
   }
 
-  fileprivate func holds(_ content: MemoryFile.Content, at path: String) -> Bool {
-    let found = try? change(.inspect, path) { (node) throws(SystemError) in
-      if case .file(let found) = node { return found === content }
-      return false
-    }
-    return found ?? false
-  }
-
   private func entries(
     _ operation: FileSystemError.Operation, _ path: String
   ) throws(FileSystemError) -> [String: Node] {
@@ -130,7 +122,7 @@ package final class MemoryFileSystem: FileSystem {
   }
 
   /// Calls `body` with the node at a path, nil for none, which it may look at, replace or remove.
-  private func change<R>(
+  fileprivate func change<R>(
     _ operation: FileSystemError.Operation, _ path: String,
     _ body: (inout Node?) throws(SystemError) -> R
   ) throws(FileSystemError) -> R {
@@ -174,7 +166,13 @@ private final class MemoryFileLock: FileLock {
   private let content: MemoryFile.Content
   private let isReleased = AtomicSignal()
 
-  var isCurrent: Bool { fileSystem.holds(content, at: path) }
+  var isCurrent: Bool {
+    let found = try? fileSystem.change(.inspect, path) { (node) throws(SystemError) in
+      if case .file(let found) = node { return found === content }
+      return false
+    }
+    return found ?? false
+  }
 
   init(fileSystem: MemoryFileSystem, path: String, content: MemoryFile.Content) {
     self.fileSystem = fileSystem
