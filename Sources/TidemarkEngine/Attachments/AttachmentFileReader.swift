@@ -47,7 +47,6 @@ package final class AttachmentFileReader: Sendable {
     return content
   }
 
-  /// Reads content.
   /// - Parameters:
   ///   - offset: the first byte to read, counted from the beginning of the content.
   ///   - count: bytes at most; fewer are returned where the piece at `offset` ends.

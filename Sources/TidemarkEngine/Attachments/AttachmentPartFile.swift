@@ -35,7 +35,6 @@ package final class AttachmentPartFile: Sendable {
   private let pieces: AttachmentPieces
   private let state: Lock<State>
 
-  /// Begins a file.
   init(_ files: AttachmentFiles, beginning id: AttachmentID, path: String, now: UInt64)
     throws(TidemarkError)
   {

@@ -90,14 +90,12 @@ extension HotCache {
     }
   }
 
-  /// Prefetches the slot of a key in the table.
   @inline(__always)
   func prefetchSlot(_ hash: UInt64) {
     shard(hash)?.prefetchSlot(HotCacheEntry.tag(hash))
     extendLifetime(self)
   }
 
-  /// Prefetches the beginning of a key's entry.
   @inline(__always)
   func prefetchEntry(_ hash: UInt64) {
     shard(hash)?.prefetchEntry(HotCacheEntry.tag(hash))

@@ -40,7 +40,6 @@ package final class HotCache: Sendable {
 
   deinit { if let words { unsafe words.unmap() } }
 
-  /// Whether it keeps anything.
   var isOn: Bool { words != nil }
 
   /// How often keys of a key's shard were removed. A caller that reads the epoch before it looks a
@@ -184,7 +183,6 @@ package final class HotCache: Sendable {
     return sum
   }
 
-  /// The number of keys in the cache.
   package var count: Int {
     guard let words else { return 0 }
     defer { extendLifetime(self) }

@@ -133,7 +133,6 @@ struct HotCacheShard {
   private static let linesAhead = 5
   private static let wordsPerLine = 8
 
-  /// Prefetches the slot of a key.
   @inline(__always)
   func prefetchSlot(_ tag: UInt64) {
     let slots = Int(truncatingIfNeeded: words.load(slotsWord))

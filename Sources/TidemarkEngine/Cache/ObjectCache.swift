@@ -5,7 +5,6 @@
 /// before the look-up; with the same epoch it is current. The *generation* counts how often
 /// everything was forgotten: rows of former generations are never returned.
 package final class ObjectCache: Sendable {
-  /// A decoded object of whichever type.
   package typealias Box = any AnyObject & Sendable
 
   struct Address: CacheAddress {
@@ -140,7 +139,6 @@ package final class ObjectCache: Sendable {
   /// Makes all rows outdated; takes no lock.
   func invalidate() { generation.raise() }
 
-  /// Forgets everything.
   func removeAll() {
     invalidate()
     for part in parts { part.removeAll() }

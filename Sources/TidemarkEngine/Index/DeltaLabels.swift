@@ -78,7 +78,6 @@ struct DeltaLabels {
     }
   }
 
-  /// Sorts a label's candidates by key.
   mutating func sortCandidates(_ index: Int, _ store: SlotStore) {
     distributeWaiting()
     if !candidates[index].isSorted { candidates[index].sortTail(store) }

@@ -9,7 +9,6 @@ struct IDMap {
 
   var memoryBytes: Int { entries.count * 8 }
 
-  /// The value of `id`.
   @inline(__always)
   subscript(id: UInt32) -> Int? {
     guard !entries.isEmpty else { return nil }

@@ -27,7 +27,6 @@ extension Timestamp {
     return String(decoding: text, as: UTF8.self)
   }
 
-  /// Appends ``rfc3339`` to a text.
   package func appendRFC3339(to text: inout [UInt8]) {
     // The nearest time that the format can name.
     let first = Timestamp(seconds: Self.firstSecond)

@@ -10,7 +10,6 @@ internal import CTidemark
 // SAFETY: strings and buffers are passed to calls that do not keep them; a transfer's length is
 // never more than its buffer's; error numbers are read right after the call that set them.
 
-/// A failed system call.
 struct SystemError: Error {
   /// `errno`.
   var number: Int32

@@ -12,7 +12,6 @@ package final class WorkerThread: @unchecked Sendable {
 
   private let handle: Lock<OpaquePointer?>
 
-  /// Starts a thread.
   /// - Parameters:
   ///   - name: shown by debuggers and `top`; Linux keeps the first 15 bytes.
   ///   - yields: whether it lets others have the processor first: for work that nobody waits for.

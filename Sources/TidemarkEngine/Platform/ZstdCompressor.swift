@@ -10,7 +10,6 @@ internal import CZstd
 /// formats around them have both.
 @safe
 package final class ZstdCompressor {
-  /// The level in use, within what the library offers.
   package let level: Int32
   package let dictionary: ZstdDictionary?
   private let context: OpaquePointer

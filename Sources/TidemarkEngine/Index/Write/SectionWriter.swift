@@ -39,7 +39,6 @@ struct SectionWriter {
     sectionStart = dataBytes
   }
 
-  /// Ends the section begun last.
   mutating func end(_ section: ImageLayout.Section, count: Int) {
     header[section] = ImageHeader.Section(
       offset: sectionStart, bytes: dataBytes - sectionStart, count: count)

@@ -11,7 +11,6 @@ struct StringTableBuilder {
   private var count = 0
   private var bytes = 0
 
-  /// A table for `count` strings.
   init(count: Int, seed: UInt64) {
     self.seed = seed
     // A power of two, at most three quarters full, so that each search meets an empty place.
