@@ -16,8 +16,6 @@ public struct RepairReport: Sendable {
   /// Facts that the damaged store no longer holds, and how the new one makes do: identity, history.
   public var notes: [String] = []
 
-  package init() {}
-
   /// Whether everything that the source held is in the new store.
   public var isComplete: Bool { losses.isEmpty }
 }
@@ -36,11 +34,4 @@ public struct RepairLoss: Sendable, Hashable {
   public var keys: [[UInt8]] = []
   /// How many lost entries there are whose keys are known.
   public var keyCount = 0
-
-  package init(file: String, offset: Int, sequences: ClosedRange<UInt64>? = nil, reason: String) {
-    self.file = file
-    self.offset = offset
-    self.sequences = sequences
-    self.reason = reason
-  }
 }

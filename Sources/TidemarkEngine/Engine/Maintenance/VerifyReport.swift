@@ -26,8 +26,6 @@ public struct VerifyReport: Sendable {
   /// Whether the store is encrypted and was checked without its key: only checksums were.
   public var isOpaque = false
 
-  package init() {}
-
   /// Whether nothing was found.
   public var isHealthy: Bool { findings.isEmpty }
 }
@@ -38,6 +36,8 @@ public struct VerifyFinding: Sendable, Hashable {
   public var file: String
   /// Where the damaged structure begins.
   public var offset: Int
+  /// Bytes of the damaged structure, where that is known.
+  public var length = 0
   /// The entries concerned; nil where none are.
   public var sequences: ClosedRange<UInt64>?
   /// The fault, in words.
@@ -46,24 +46,8 @@ public struct VerifyFinding: Sendable, Hashable {
   public var remedy: String
   /// Whether entries of the log are damaged or lost; the index can be made from the log again.
   public var isDamageToAcknowledged: Bool
-  /// Bytes of the damaged structure, where that is known.
-  public var length: Int
   /// The segment concerned; 0 for none.
-  package var segmentID: UInt64
-
-  package init(
-    file: String, offset: Int, length: Int = 0, sequences: ClosedRange<UInt64>? = nil,
-    message: String, remedy: String, isDamageToAcknowledged: Bool, segmentID: UInt64 = 0
-  ) {
-    self.file = file
-    self.offset = offset
-    self.length = length
-    self.sequences = sequences
-    self.message = message
-    self.remedy = remedy
-    self.isDamageToAcknowledged = isDamageToAcknowledged
-    self.segmentID = segmentID
-  }
+  package var segmentID: UInt64 = 0
 }
 
 /// The commands that findings name.

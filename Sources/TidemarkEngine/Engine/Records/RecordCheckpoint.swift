@@ -33,12 +33,9 @@ struct RecordCheckpoint: Equatable {
     }
     return writer.bytes
   }
+}
 
-  init(through: UInt64, rows: [Row]) {
-    self.through = through
-    self.rows = rows
-  }
-
+extension RecordCheckpoint {
   /// - Parameter sequence: the record's own. The list was made before it, so `through` is below it.
   init(decoding bytes: RawSpan, at sequence: UInt64) throws(FormatError) {
     var reader = ByteReader(bytes)
