@@ -64,7 +64,7 @@ package final class Checkpointer: StateOwner {
       try publish(run, job, row)
     } catch {
       // Unless MANIFEST lists the run by now, or may: then the file must stay.
-      writer.discard([StoreLayout.indexDirectory + "/" + row.fileName]) { manifest in
+      writer.discard(StoreLayout.indexDirectory + "/" + row.fileName) { manifest in
         manifest.images.contains { $0.id == row.id }
       }
       throw error

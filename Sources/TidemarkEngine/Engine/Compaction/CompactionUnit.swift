@@ -3,11 +3,8 @@
 ///
 /// `CompactionFates` decides which entries stay. `Compactor` puts the outcome into MANIFEST.
 struct CompactionUnit: Sendable {
-  struct Outcome {
-    var tally = CompactionTally()
-    /// The new segment in the place of its inputs; nil where the inputs stay as they are.
-    var swap: CompactionSwap?
-  }
+  /// The swap is of the new segment for its inputs; nil where the inputs stay as they are.
+  typealias Outcome = (tally: CompactionTally, swap: CompactionSwap?)
 
   let compactor: Compactor
   let group: CompactionPlan.Group
@@ -23,12 +20,12 @@ struct CompactionUnit: Sendable {
   func run(_ fates: inout CompactionFates) throws(TidemarkError) -> Outcome {
     // Such a segment gains only if an entry is dropped, which the entry headers tell (`forecast`).
     let isLaidOut = try isLaidOut()
-    if isLaidOut, !mayDrop { return Outcome() }
+    if isLaidOut, !mayDrop { return (CompactionTally(), nil) }
     fates.begin(group.range)
     let mayStay = onlyDrops ? try hasCurrentKey() : isLaidOut
     if options.dryRun || mayStay {
       let forecast = try forecast(&fates)
-      if options.dryRun || forecast.keepsAll { return Outcome(tally: forecast) }
+      if options.dryRun || forecast.keepsAll { return (forecast, nil) }
     }
     let room = compactor.room(for: group, floor)
     do throws(TidemarkError) {
@@ -67,11 +64,9 @@ struct CompactionUnit: Sendable {
         compactor, group, pinned: pinned, options: options, allowsSmallBlocks: false)
       (tally, row) = try rewrite.run(&fates)
     }
-    var outcome = Outcome(tally: tally)
     let swap = CompactionSwap(
-      inputs: group.segments, rows: row.map { [$0] } ?? [],
-      superseded: row == nil
-        ? [] : [SpaceUsage.Row(superseded: tally.superseded, cached: tally.cached)],
+      inputs: group.segments, row: row,
+      superseded: SpaceUsage.Row(superseded: tally.superseded, cached: tally.cached),
       cachedBefore: cachedBefore,
       droppedThrough: tally.droppedThrough, evictedThrough: fates.cached.droppedThrough)
     do throws(TidemarkError) {
@@ -79,7 +74,7 @@ struct CompactionUnit: Sendable {
         rewrite.discard()
         // Spares later compactions the same attempt; dense ones make it all the same (`isLaidOut`).
         if !options.dense { compactor.reader.leaveAlone(group.segments) }
-        return outcome
+        return (tally, nil)
       }
       // MANIFEST must not list a file whose name a power cut can take away.
       if !PlantedBug.isOn(.compactedNameNotSynced) {
@@ -92,8 +87,7 @@ struct CompactionUnit: Sendable {
       rewrite.discard()
       throw error
     }
-    outcome.swap = swap
-    return outcome
+    return (tally, swap)
   }
 
   /// Counts the entries that would be dropped, from entry headers alone.
@@ -143,7 +137,7 @@ struct CompactionUnit: Sendable {
     guard tally.keepsAll, group.segments.count == 1 || options.automatic != nil,
       try hasCurrentKey()
     else { return true }
-    return swap.rows.reduce(0) { $0 + $1.length } < usedBytes
+    return swap.row?.length ?? 0 < usedBytes
   }
 
   /// Bytes of the group on the disk.

@@ -1,5 +1,5 @@
 extension Compactor {
-  /// Puts rewritten segments in the place of their inputs, in one step of MANIFEST. Files of inputs
+  /// Puts a rewritten segment in the place of its inputs, in one step of MANIFEST. Files of inputs
   /// go only after it, so that MANIFEST never lists a file that is not there; the next opening
   /// removes unlisted ones. A reader that finds an input gone looks for the new segment.
   func replace(_ swap: CompactionSwap) throws(TidemarkError) {
@@ -11,17 +11,19 @@ extension Compactor {
         goneImages = try manifest.replace(swap)
         return true  // MANIFEST is to be written.
       }) { manifest in
-        // MANIFEST is on the disk, and nobody writes before readers see the new segments.
-        let outputs = swap.rows.map { row in
+        // MANIFEST is on the disk, and nobody writes before readers see the new segment.
+        let output = swap.row.map { row in
           Segment(
             row, storeID: manifest.storeID, storePath: path, fileSystem: fileSystem,
             contexts: contexts, keys: keys)
         }
-        reader.replace(swap, by: outputs)
+        reader.replace(swap, by: output)
       }
     } catch {
-      // Where MANIFEST was written in part, it may list the files, and `writer` keeps them.
-      writer.discard(swap.rows.map { StoreLayout.logDirectory + "/" + $0.fileName })
+      // Where MANIFEST was written in part, it may list the file, and `writer` keeps it.
+      if let row = swap.row {
+        writer.discard(StoreLayout.logDirectory + "/" + row.fileName) { _ in false }
+      }
       throw error
     }
     // The log has another length: writers to caches may no longer have to wait.
@@ -32,7 +34,7 @@ extension Compactor {
 }
 
 extension Manifest {
-  /// Lists new segments in the place of others.
+  /// Lists a new segment in the place of others.
   /// - Returns: the sorted runs of the index (images) that are out of date and listed no more.
   fileprivate mutating func replace(_ swap: CompactionSwap) throws(TidemarkError) -> [Image] {
     let inputs = Set(swap.inputs.map(\.id))
@@ -40,7 +42,8 @@ extension Manifest {
       segments[position...].prefix(inputs.count).allSatisfy({ inputs.contains($0.id) }),
       segments.count >= position + inputs.count
     else { throw TidemarkError(.inputOutput, "the log was rewritten by somebody else; try again") }
-    segments.replaceSubrange(position..<(position + inputs.count), with: swap.rows)
+    segments.removeSubrange(position..<(position + inputs.count))
+    if let row = swap.row { segments.insert(row, at: position) }
     // Up to `evictedThrough`, a link to an older cached version may lead to a dropped one.
     evictedThrough = max(evictedThrough, swap.evictedThrough)
     if !PlantedBug.isOn(.outdatedImageKept) {

@@ -147,7 +147,7 @@ package final class Compactor: StateOwner {
     if let swap = outcome.swap, !options.dryRun {
       let before = swap.inputs.reduce(0) { $0 + $1.usedLength() }
       try replace(swap)
-      report.bytesFreed += before - swap.rows.reduce(0) { $0 + $1.length }
+      report.bytesFreed += before - (swap.row?.length ?? 0)
       report.segmentsRewritten += swap.inputs.count
     }
     report.droppedEntries += outcome.tally.droppedEntries

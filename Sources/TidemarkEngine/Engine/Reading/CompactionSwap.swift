@@ -1,10 +1,10 @@
-/// New segments, written and synced, that one update of MANIFEST is to put in the place of others.
+/// A new segment, written and synced, that one update of MANIFEST is to put in the place of others.
 struct CompactionSwap: Sendable {
   var inputs: [Segment]
-  /// What MANIFEST is to list of the new segments; empty if no entry stays.
-  var rows: [Manifest.Segment]
-  /// Superseded bytes of each of `rows`, as counted by the rewrite.
-  var superseded: [SpaceUsage.Row]
+  /// What MANIFEST is to list of the new segment; nil if no entry stays.
+  var row: Manifest.Segment?
+  /// Its superseded bytes, as counted by the rewrite.
+  var superseded: SpaceUsage.Row
   /// Superseded bytes of cached data in `inputs` when the rewrite began; later ones are added.
   var cachedBefore: Int
   /// The highest tombstone that was dropped. Sorted runs of the index that end before it must go:

@@ -214,23 +214,23 @@ extension Reader {
     }
   }
 
-  /// Puts rewritten segments in the place of others; MANIFEST lists them by now. Readers that hold
+  /// Puts a rewritten segment in the place of others; MANIFEST lists it by now. Readers that hold
   /// an old segment fail where its file is gone, and look again: see ``isCurrent(_:)``.
-  func replace(_ swap: CompactionSwap, by outputs: [Segment]) {
+  func replace(_ swap: CompactionSwap, by output: Segment?) {
     reading.withLock { read in
       let inputs = Set(swap.inputs.map(\.id))
       let place = read.segments.firstIndex { inputs.contains($0.id) } ?? 0
       read.segments.removeAll { inputs.contains($0.id) }
-      read.segments.insert(contentsOf: outputs, at: place)
+      if let output { read.segments.insert(output, at: place) }
       // Cached bytes that were superseded during the rewrite, which may have counted them or not:
       // counted twice they cause one more compaction, not counted they would never be dropped.
       let late = max(0, read.usage.cached(in: swap.inputs) - swap.cachedBefore)
       for id in inputs { read.usage.rows[id] = nil }
       read.notes.remove(inputs)
       read.replacements += 1
-      for (row, superseded) in zip(swap.rows, swap.superseded) {
-        read.usage.rows[row.id] = SpaceUsage.Row(
-          superseded: superseded.superseded + late, cached: superseded.cached + late)
+      if let output {
+        read.usage.rows[output.id] = SpaceUsage.Row(
+          superseded: swap.superseded.superseded + late, cached: swap.superseded.cached + late)
       }
     }
     caches.removeSequences()

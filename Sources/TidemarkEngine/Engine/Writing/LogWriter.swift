@@ -131,13 +131,12 @@ package final class LogWriter: StateOwner, LogTail {
     }
   }
 
-  /// Removes files that a failed compaction or run has left, unless MANIFEST may list them: after a
+  /// Removes a file that a failed compaction or run has left, unless MANIFEST may list it: after a
   /// poison it may, since an update of it may have stopped midway.
-  /// - Parameter isListed: whether MANIFEST lists them.
-  func discard(_ files: [String], unless isListed: (Manifest) -> Bool = { _ in false }) {
+  /// - Parameter isListed: whether MANIFEST lists it.
+  func discard(_ file: String, unless isListed: (Manifest) -> Bool) {
     writing.withLock { state in
-      guard state.poison == nil, !isListed(state.manifest) else { return }
-      for file in files { discard(file) }
+      if state.poison == nil, !isListed(state.manifest) { discard(file) }
     }
   }
 
