@@ -4,8 +4,6 @@ struct OpenViews {
   /// How many views pin each sequence.
   private var counts: [UInt64: Int] = [:]
 
-  var isEmpty: Bool { counts.isEmpty }
-  var least: UInt64? { counts.keys.min() }
   var sequences: [UInt64] { counts.keys.sorted() }
   mutating func pin(_ sequence: UInt64) { counts[sequence, default: 0] += 1 }
 

@@ -27,7 +27,10 @@ struct ReadState: ~Copyable, @unchecked Sendable {
   var manifest: Manifest
   /// Superseded bytes by segment.
   var usage: SpaceUsage
-  var notes = SegmentNotes()
+  /// The ids of sealed segments that a compaction would not make smaller, and has left as they are.
+  var leftAlone: Set<UInt64> = []
+  /// By sealed segment, the entries that name attachments; no row where nobody has looked yet.
+  var attachments: [UInt64: [AttachmentUse]] = [:]
   var nextRun = NextRun()
   var views = OpenViews()
   /// Compactions keep deletes above this sequence, for those who follow the log; `.max` keeps none.
@@ -87,7 +90,7 @@ extension ReadState {
     nextRun.logWasReread()
     segments = opened.segments
     // Another process may have given the ids to other segments.
-    notes = SegmentNotes()
+    (leftAlone, attachments) = ([], [:])
     visible = opened.lastSequence
     durable = opened.durable
     manifest = opened.manifest

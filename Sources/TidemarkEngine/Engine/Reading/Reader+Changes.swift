@@ -175,18 +175,18 @@ extension Reader {
   /// Remembers that rewriting these segments would not make them smaller.
   func leaveAlone(_ segments: [Segment]) {
     let ids = segments.map(\.id)
-    reading.withLock { $0.notes.leaveAlone(ids) }
+    reading.withLock { $0.leftAlone.formUnion(ids) }
   }
 
   /// The entries of a sealed segment that name attachments; nil if nobody has looked yet.
   func attachments(in segment: Segment) -> [AttachmentUse]? {
-    reading.withLock { $0.notes.attachments[segment.id] }
+    reading.withLock { $0.attachments[segment.id] }
   }
 
   func noteAttachments(_ uses: [AttachmentUse], in segment: Segment) {
     reading.withLock { read in
       guard read.segments.contains(where: { $0 === segment }) else { return }
-      read.notes.noteAttachments(uses, in: segment.id)
+      read.attachments[segment.id] = uses
     }
   }
 
@@ -225,8 +225,8 @@ extension Reader {
       // Cached bytes that were superseded during the rewrite, which may have counted them or not:
       // counted twice they cause one more compaction, not counted they would never be dropped.
       let late = max(0, read.usage.cached(in: swap.inputs) - swap.cachedBefore)
-      for id in inputs { read.usage.rows[id] = nil }
-      read.notes.remove(inputs)
+      for id in inputs { (read.usage.rows[id], read.attachments[id]) = (nil, nil) }
+      read.leftAlone.subtract(inputs)
       read.replacements += 1
       if let output {
         read.usage.rows[output.id] = SpaceUsage.Row(

@@ -151,7 +151,7 @@ struct LogSnapshot: Sendable {
     manifest = read.manifest
     segments = read.segments
     usage = read.usage
-    leftAlone = read.notes.leftAlone
+    leftAlone = read.leftAlone
     visible = read.visible
     durable = read.durable
     pins = read.views.sequences
