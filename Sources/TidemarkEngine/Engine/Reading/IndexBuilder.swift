@@ -90,8 +90,12 @@ struct IndexBuilder {
     into built: inout Built, active: [DecodedFront]?, salvage: Bool
   ) throws(IndexOrStoreError) {
     let covered = built.index.runs.sequence
-    var replayer = IndexReplayer(
-      index: built.index, usage: built.usage, segments: segments, after: covered)
+    // Segments without a count stay so, unless all their entries are applied here.
+    let ids = Set(segments.map(\.id))
+    built.usage.rows = built.usage.rows.filter { ids.contains($0.key) }
+    for segment in segments where segment.firstSequence > covered {
+      built.usage.rows[segment.id] = built.usage.rows[segment.id] ?? SpaceUsage.Row()
+    }
     let unwalked = active == nil ? segments[...] : segments.dropLast()
     for segment in unwalked where segment.lastSequence > covered {
       do {
@@ -105,7 +109,7 @@ struct IndexBuilder {
           {
             continue
           }
-          try replayer.apply(try frames.front(record))
+          try apply(try frames.front(record), after: covered, to: &built)
         }
       } catch let error as TidemarkError {
         // The rest of the segment is left out too, so any entry up to its end may be missing.
@@ -116,37 +120,19 @@ struct IndexBuilder {
       } catch { throw .store(TidemarkError(.inputOutput, "the log cannot be read", cause: error)) }
     }
     do {
-      for front in active ?? [] { try replayer.apply(front) }
+      for front in active ?? [] { try apply(front, after: covered, to: &built) }
     } catch { throw .index(error) }
-    built.usage = replayer.usage
-  }
-}
-
-/// Applies entry headers of the log to an index, and counts what they supersede.
-struct IndexReplayer {
-  let index: Index
-  private(set) var usage: SpaceUsage
-  private let segments: [Segment]
-  private let after: UInt64
-
-  init(index: Index, usage: SpaceUsage, segments: [Segment], after: UInt64) {
-    self.index = index
-    self.segments = segments
-    self.after = after
-    // Segments without a count stay so, unless all their entries come by here.
-    let ids = Set(segments.map(\.id))
-    self.usage = usage
-    self.usage.rows = usage.rows.filter { ids.contains($0.key) }
-    for segment in segments where segment.firstSequence > after {
-      self.usage.rows[segment.id] = self.usage.rows[segment.id] ?? SpaceUsage.Row()
-    }
   }
 
-  /// Applies the entries of one frame that are not in the runs. Frames come so that the sequences
-  /// of each key ascend: the last entry that is applied is the newest.
-  mutating func apply(_ front: DecodedFront) throws(IndexError) {
+  /// Applies the entries of one frame that are not in the runs to the index, and counts what they
+  /// supersede. Frames come so that the sequences of each key ascend: the last entry that is
+  /// applied is the newest.
+  private func apply(
+    _ front: DecodedFront, after covered: UInt64, to built: inout Built
+  ) throws(IndexError) {
+    let index = built.index
     var sets: [Int: UInt32] = [:]
-    for entry in front.entries where entry.sequence > after && entry.kind != .record {
+    for entry in front.entries where entry.sequence > covered && entry.kind != .record {
       let key = front.key(of: entry)
       let hash = index.hash(key)
       var slot = Slot(
@@ -174,14 +160,14 @@ struct IndexReplayer {
       case .evict where front.isCached(entry):
         // Where the cached value hid the user's own, the slot says deleted: it goes on to hide it.
         slot.size = try index.lookup(key, hash: hash)?.size.afterEviction ?? .evicted
-        usage.noteEviction(ofKey: entry.keyLength, in: segments.covering(entry.sequence))
+        built.usage.noteEviction(ofKey: entry.keyLength, in: segments.covering(entry.sequence))
       case .delete, .evict:
         slot.size = .deleted
       case .record: continue
       }
       let previous = try index.upsert(key, hash: hash, slot)
       if let previous, !previous.isDeleted {
-        usage.supersede(previous, in: segments.covering(previous.sequence))
+        built.usage.supersede(previous, in: segments.covering(previous.sequence))
       }
     }
   }
