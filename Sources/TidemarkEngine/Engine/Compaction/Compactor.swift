@@ -344,28 +344,14 @@ package final class Compactor: StateOwner {
     return floor
   }
 
-  /// The last sequence committed more than `age` seconds ago. Commit times rise with sequences, but
-  /// a compacted segment is sorted by key, so that all of its entries are looked at.
+  /// The last sequence committed more than `age` seconds ago.
   private func lastSequence(olderThan age: UInt64) throws(TidemarkError) -> UInt64 {
     let now = environment.clock.now()
     let limit = Timestamp(seconds: now.seconds - Int64(clamping: age))
-    var reached: UInt64 = 0
-    for segment in reader.segments {
-      var isPast = false
-      for record in try segment.frames() {
-        let front = try segment.front(record, caches: store.caches)
-        for head in front.entries {
-          if HybridTime(head.commitTime).timestamp <= limit {
-            reached = max(reached, head.sequence)
-          } else {
-            isPast = true
-          }
-        }
-        if isPast, segment.kind == .appended { break }
-      }
-      if isPast { break }
-    }
-    return reached
+    guard let time = HybridTime.last(at: limit) else { return 0 }
+    let history = reader.history
+    let next = try history.firstSequence(committedAfter: time) ?? reader.lastSequence + 1
+    return try history.lastEntry(atOrBefore: next - 1)?.sequence ?? 0
   }
 
   /// The last sequence whose segment must lose superseded entries for the log to fit into `bytes`.
