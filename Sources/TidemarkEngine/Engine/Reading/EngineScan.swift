@@ -22,16 +22,12 @@ package struct ScanQuery: Sendable {
 }
 
 extension ScanQuery {
-  /// Whether the scan is of derived keys (rows of secondary indexes), which other scans leave out.
-  private var isOfDerived: Bool {
-    if case .including(let key) = from { DerivedKeys.contains(key.rawSpan) } else { false }
-  }
-
   /// How far a scan reads in one piece: to its end, or to derived keys, after which `beyond` comes.
   fileprivate func stretch(from start: KeyBound) -> (last: KeyBound, beyond: KeyBound?) {
     let last = descending ? from : upTo
-    guard !isOfDerived else { return (last, nil) }
-    // Derived keys lie from `first` on and before `behind`, the first possible key after them.
+    // A scan of derived keys (rows of secondary indexes) reads these, which others leave out.
+    if case .including(let key) = from, DerivedKeys.contains(key.rawSpan) { return (last, nil) }
+    // They lie from `first` on and before `behind`, the first possible key after them.
     guard case .excluding(let behind) = KeyBound.afterPrefix(DerivedKeys.prefix) else {
       return (last, nil)
     }
@@ -45,11 +41,6 @@ extension ScanQuery {
     guard lower.lies(before: first), upper.lies(behind: first) else { return (last, nil) }
     return (.excluding(first), upper.lies(behind: behind) ? .including(behind) : nil)
   }
-}
-
-extension ScanQuery {
-  /// Whether entries are chosen by their times.
-  var isTimed: Bool { since != nil || until != nil }
 }
 
 /// The last row that a scan has returned: an equal query can go on after it later.
@@ -91,16 +82,8 @@ package final class EngineScan {
   /// Where a scan goes on after a key: never before the query's own bound, wherever the key lies.
   private static func start(of query: ScanQuery, behind key: [UInt8]) -> KeyBound {
     let bound = query.descending ? query.upTo : query.from
-    let isOutside: Bool
-    switch bound {
-    case .start: isOutside = query.descending
-    case .end: isOutside = !query.descending
-    case .including(let edge), .excluding(let edge):
-      isOutside =
-        query.descending
-        ? edge.lexicographicallyPrecedes(key) : key.lexicographicallyPrecedes(edge)
-    }
-    return isOutside ? bound : .excluding(key)
+    let isBehind = bound.cut(isLower: !query.descending).precedes(key.rawSpan)
+    return isBehind == query.descending ? bound : .excluding(key)
   }
 
   /// The next rows, each with a key of its own.
@@ -168,7 +151,7 @@ package final class EngineScan {
           rows.append(key: i, sequence: slot.sequence, isTouch: slot.size.isTouched)
         }
       }
-      if query.isTimed { rows.filter(try areInTime(rows.sequences)) }
+      if query.since != nil || query.until != nil { rows.filter(try areInTime(rows.sequences)) }
       isAtEnd = wasLast
       resumption = beyond ?? keys.resumption
       if rows.isEmpty { continue }
@@ -237,13 +220,8 @@ package final class EngineScan {
     carries.reserveCapacity(page.count)
     for i in 0..<page.count {
       let set = page.slot(at: i).labelSet
-      if let answer = known[set] {
-        carries.append(answer)
-        continue
-      }
-      let answer = query.labels.matches(try table.labels(ofSet: set))
-      known[set] = answer
-      carries.append(answer)
+      if known[set] == nil { known[set] = query.labels.matches(try table.labels(ofSet: set)) }
+      carries.append(known[set] ?? false)
     }
     return carries
   }
