@@ -65,7 +65,7 @@ struct KeyExplanation {
     }
     if olderVersions > 0 {
       reasons.append(
-        status.retention == .everything
+        status.manifest.retention == .everything
           ? "older versions are kept since the retention keeps everything; "
             + "compact --drop-history drops them"
           : "older versions are kept until a compaction finds them outside the retention")

@@ -32,13 +32,9 @@ extension Engine {
     let listed = read.manifest.keyIDs
     let unlisted = Set(others.compactMap(\.self)).subtracting(listed)
     return EngineStatus(
-      storeID: read.manifest.storeID, replicaID: read.manifest.replicaID,
-      keys: index.liveKeys, sequence: read.visible, durableSequence: read.durable,
-      durableFile: file, durableOffset: offset, bytes: bytes, segments: rows,
-      images: read.manifest.images, historyFrom: read.manifest.historyFrom,
-      droppedThrough: read.manifest.droppedThrough, epochs: read.manifest.epochs,
-      retention: read.manifest.retention, damage: read.manifest.damage,
-      isClosedCleanly: read.manifest.isClosedCleanly, pins: read.pins,
+      manifest: read.manifest, keys: index.liveKeys, sequence: read.visible,
+      durableSequence: read.durable, durableFile: file, durableOffset: offset, bytes: bytes,
+      segments: rows, pins: read.pins,
       memoryBytes: index.bytes + reader.objects.bytes
         + (store.caches.isShared ? 0 : store.caches.bytes)
         + read.segments.reduce(0) { $0 + $1.memoryBytes },

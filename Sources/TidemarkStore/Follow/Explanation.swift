@@ -86,7 +86,7 @@ extension Explanation.Version {
       // States from this sequence to just before the successor's show the version. New views below
       // `historyFrom` are refused: only a view that is open already can still show it there.
       let pin = status.pins.first { entry.sequence <= $0 && $0 < successor }
-      reason = successor <= status.historyFrom ? .awaitsCompaction : .retention
+      reason = successor <= status.manifest.historyFrom ? .awaitsCompaction : .retention
       if let pin { reason = .view(pin) }
     }
     let origin = try entry.attributes().origin

@@ -176,21 +176,22 @@ extension Store {
 
 extension Store.Status {
   init(_ status: EngineStatus, backgroundError: TidemarkError?) {
+    let manifest = status.manifest
     let files = Dictionary(
       status.segments.map { ($0.id, $0.file) }, uniquingKeysWith: { first, _ in first })
     self.init(
-      storeID: status.storeID, replicaID: status.replicaID, keys: status.keys,
-      sequence: status.sequence, epoch: status.epochs.last?.epoch ?? 0,
+      storeID: manifest.storeID, replicaID: manifest.replicaID, keys: status.keys,
+      sequence: status.sequence, epoch: manifest.epochs.last?.epoch ?? 0,
       durable: DurablePlace(
         file: status.durableFile, offset: status.durableOffset, sequence: status.durableSequence),
       bytes: Bytes(
         log: status.bytes.log, live: status.bytes.live, history: status.bytes.history,
         dead: status.bytes.dead, pinned: status.bytes.pinned, index: status.bytes.index,
         ballast: status.bytes.ballast),
-      segments: status.segments.map { Segment($0) }, images: status.images.map { Image($0) },
-      historyFrom: status.historyFrom, droppedThrough: status.droppedThrough,
-      retention: status.retention, pins: status.pins,
-      damage: status.damage.map { Damage($0, file: files[$0.segmentID]) },
+      segments: status.segments.map { Segment($0) }, images: manifest.images.map { Image($0) },
+      historyFrom: manifest.historyFrom, droppedThrough: manifest.droppedThrough,
+      retention: manifest.retention, pins: status.pins,
+      damage: manifest.damage.map { Damage($0, file: files[$0.segmentID]) },
       memoryBytes: status.memoryBytes, cacheBytes: status.cacheBytes, cacheHits: status.cacheHits,
       cacheMisses: status.cacheMisses,
       encryption: status.keyIDs.isEmpty
@@ -199,7 +200,7 @@ extension Store.Status {
         isAutomatic: status.compaction.isAutomatic, isRunning: status.compaction.isRunning,
         runs: status.compaction.runs, bytesFreed: status.compaction.bytesFreed,
         neededBytes: status.compaction.neededBytes),
-      isClosedCleanly: status.isClosedCleanly, isPoisoned: status.isPoisoned,
+      isClosedCleanly: manifest.isClosedCleanly, isPoisoned: status.isPoisoned,
       backgroundError: backgroundError)
   }
 }

@@ -43,8 +43,7 @@ package struct EngineStatus: Sendable {
     package var supersededShare: Double
   }
 
-  package var storeID: [UInt8]
-  package var replicaID: [UInt8]
+  package var manifest: Manifest
   package var keys: Int
   /// The highest sequence that readers see.
   package var sequence: UInt64
@@ -54,16 +53,7 @@ package struct EngineStatus: Sendable {
   package var durableOffset: Int
   package var bytes: Bytes
   package var segments: [Segment]
-  package var images: [Manifest.Image]
-  /// The oldest state that a view can show; 1 when all history is kept.
-  package var historyFrom: UInt64
-  /// The highest tombstone that compaction dropped.
-  package var droppedThrough: UInt64
-  /// Epochs (a random number is drawn at the first write of each opening) by first sequence.
-  package var epochs: [Manifest.Epoch]
-  package var retention: Retention
-  package var damage: [Manifest.Damage]
-  package var isClosedCleanly: Bool
+  package var images: [Manifest.Image] { manifest.images }
   /// Sequences at which views are open.
   package var pins: [UInt64]
   package var memoryBytes: Int
