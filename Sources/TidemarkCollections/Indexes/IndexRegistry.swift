@@ -52,10 +52,10 @@ package final class IndexRegistry: StoreParticipant {
       by: Derivation(
         concerns: { [self] key in
           // Not the parameter, which this would hold for as long as the engine holds this.
-          let version = self.engine.derivationVersion
+          let version = self.engine.derivation?.version
           // Where the catalogs cannot be read, the error is for the batch to tell.
           guard let members = try? members() else { return true }
-          if members.all.isEmpty { self.engine.noteNothingFollows(at: version) }
+          if let version, members.all.isEmpty { self.engine.derivation?.noteIdle(at: version) }
           return members.indexes(of: key) != nil
         },
         prepare: { [self] batch throws(TidemarkError) in
@@ -142,7 +142,7 @@ package final class IndexRegistry: StoreParticipant {
       state.members = IndexMembers(there + new)
       state.takeovers = takeovers
     }
-    engine.noteDerivationChange()
+    engine.derivation?.noteChange()
     for member in kept where member.now.evaluation != nil {
       // The member keeps the error, for who waits for its indexes: writers can go on.
       do { try build(member, usesThread: usesThreads) } catch {
@@ -188,7 +188,7 @@ package final class IndexRegistry: StoreParticipant {
       guard !members.contains(where: { $0 === indexes }) else { return }
       state.members = IndexMembers(members + [indexes])
     }
-    engine.noteDerivationChange()
+    engine.derivation?.noteChange()
   }
 }
 

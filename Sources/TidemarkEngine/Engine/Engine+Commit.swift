@@ -106,18 +106,9 @@ extension Engine {
   /// Sets what derives entries from others (rows of indexes), once.
   package func derive(by derivation: Derivation) { _ = writer.derivation.set(derivation) }
 
-  /// Says that from now on other entries are derived: what batches have prepared is out of date.
-  package func noteDerivationChange() { writer.derivation.object?.noteChange() }
-
-  /// Another number after each `noteDerivationChange`.
-  package var derivationVersion: UInt64 { writer.derivationVersion }
-
-  /// Says that nothing is derived from any entry until the next change, so that puts need not ask.
-  /// - Parameter version: ``derivationVersion`` before that was found out.
-  package func noteNothingFollows(at version: UInt64) {
-    writer.derivation.object?.noteIdle(at: version)
-  }
+  /// What was set by ``derive(by:)``.
+  package var derivation: Derivation? { writer.derivation.object }
 
   /// How often another process has had the store.
-  package var takeovers: UInt64 { writer.derivation.object?.takeovers ?? 0 }
+  package var takeovers: UInt64 { derivation?.takeovers ?? 0 }
 }

@@ -25,14 +25,15 @@ package final class Derivation: Sendable {
     noteChange()
   }
 
+  /// Says that nothing follows from any entry until the next change, so that puts need not ask.
   /// - Parameter version: the one before it was found out that there are no indexes.
-  func noteIdle(at version: UInt64) { idleVersion.set(version) }
+  package func noteIdle(at version: UInt64) { idleVersion.set(version) }
 
   /// How often another process has had the store.
   package var takeovers: UInt64 { takenOver.value }
 
   /// Counts the changes of indexes.
-  var version: UInt64 { generation.value }
+  package var version: UInt64 { generation.value }
 
   package init(
     concerns: @escaping @Sendable (RawSpan) -> Bool,
