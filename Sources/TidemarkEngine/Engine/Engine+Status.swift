@@ -25,7 +25,7 @@ extension Engine {
           supersededShare: share))
     }
     bytes.index = read.manifest.images.reduce(0) { $0 + $1.length }
-    bytes.ballast = writer.ballast.bytes
+    bytes.ballast = writer.ballast.file.bytes
     let (file, offset) = try durablePlace(read)
     let cache = reader.hotCache.statistics
     let others = try otherKeysBesideLog()

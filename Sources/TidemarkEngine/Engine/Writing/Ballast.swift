@@ -34,7 +34,8 @@ struct Ballast: Sendable {
   func provide(_ wanted: Int, isProven: Bool) {
     let present = bytes
     if isProven || present == 0, present >= wanted, present / 2 <= wanted { return }
-    guard let file = openOrCreate() else { return }
+    let opened = try? fileSystem.open(path, .readWrite)
+    guard let file = opened ?? (try? fileSystem.open(path, .create)) else { return }
     defer { file.close() }
     let kept = isProven ? min(present, wanted) : 0
     do { try file.truncate(to: kept) } catch { return }
@@ -56,11 +57,6 @@ struct Ballast: Sendable {
     defer { file.close() }
     do { try file.truncate(to: max(0, present - count)) } catch { return false }
     return true
-  }
-
-  private func openOrCreate() -> (any File)? {
-    if let file = try? fileSystem.open(path, .readWrite) { return file }
-    return try? fileSystem.open(path, .create)
   }
 }
 
@@ -88,14 +84,7 @@ final class BallastKeeper: StateOwner {
 
   init(_ store: StoreContext) { self.store = store }
 
-  private var ballast: Ballast { Ballast(fileSystem: fileSystem, storePath: path) }
-
-  /// Bytes that are set aside now.
-  var bytes: Int { ballast.bytes }
-
-  /// Gives space back to the disk.
-  /// - Returns: whether there was any.
-  func release(_ bytes: Int = .max) -> Bool { ballast.release(bytes) }
+  var file: Ballast { Ballast(fileSystem: fileSystem, storePath: path) }
 
   /// Takes a step. When the disk is full it gives the ballast up and takes the step once more, so
   /// the step must be such that it can begin again.
@@ -106,7 +95,7 @@ final class BallastKeeper: StateOwner {
       use(1)
       defer { use(-1) }
       wait()
-      guard ballast.release() else { throw error }
+      guard file.release() else { throw error }
       return try step()
     }
   }
@@ -148,9 +137,9 @@ final class BallastKeeper: StateOwner {
     }
     guard let isProven else { return }
     if freeBytes ?? 0 < Ballast.plenty + wanted {
-      exclusively { if !isInUse.isSet { ballast.provide(wanted, isProven: isProven) } }
+      exclusively { if !isInUse.isSet { file.provide(wanted, isProven: isProven) } }
     } else {
-      ballast.provide(wanted, isProven: isProven)
+      file.provide(wanted, isProven: isProven)
     }
     monitor.withLock { $0.isBeingProvided = false }
     monitor.broadcast()

@@ -151,7 +151,7 @@ extension LogWriter {
     do { try manifests.reserve(for: manifest, current: current) } catch {
       // Only what both copies need is taken from the ballast (disk space held in reserve).
       let needed = 2 * manifest.encoded(sparing: 512).count
-      guard error.code == .noSpace, ballast.release(needed) else { throw error }
+      guard error.code == .noSpace, ballast.file.release(needed) else { throw error }
       try manifests.reserve(for: manifest, current: current)
     }
     do { try manifests.advance(&manifest) } catch {

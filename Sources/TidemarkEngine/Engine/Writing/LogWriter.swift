@@ -176,7 +176,7 @@ package final class LogWriter: StateOwner, LogTail {
 
   /// Gives some of the space back that is set aside for a full disk.
   /// - Returns: whether there was any.
-  package func releaseBallast(_ bytes: Int) -> Bool { ballast.release(bytes) }
+  package func releaseBallast(_ bytes: Int) -> Bool { ballast.file.release(bytes) }
 
   // MARK: Opening and closing
 
