@@ -96,7 +96,7 @@ struct BatchDraft {
   /// The feed's end as known when the batch was built, since a retry sends the same request.
   var knownHead: Position
   /// What the batch was built from. After a compaction the log may lack changes of it.
-  private let basis: (outbox: Outbox, room: SyncGate, generation: LogGeneration)
+  private let basis: (outbox: Outbox, room: SyncGate, generation: Int)
 
   init(_ session: SyncSession) throws(TidemarkError) {
     basis = (session.outbox, session.room, session.log.reader.generation)

@@ -31,19 +31,15 @@ extension StoreVerifier {
 extension Manifest {
   /// Rows for findings that MANIFEST does not list as found, as many as it has room for.
   func unrecorded(_ findings: [VerifyFinding]) -> [Damage] {
-    struct Place: Hashable {
-      var id: UInt64
-      var at: Int
+    let known = damage.filter { $0.state == .found }
+    return findings.filter { finding in
+      !known.contains { $0.segmentID == finding.segmentID && $0.offset == finding.offset }
+    }.prefix(max(0, Limits.damageRecords - damage.count)).map { finding in
+      let sequences = finding.sequences ?? 1...1
+      return Damage(
+        state: .found, segmentID: finding.segmentID, offset: finding.offset,
+        length: finding.length, firstSequence: sequences.lowerBound,
+        lastSequence: sequences.upperBound, reason: Array(finding.message.utf8.prefix(512)))
     }
-    let known = Set(
-      damage.filter { $0.state == .found }.map { Place(id: $0.segmentID, at: $0.offset) })
-    return findings.filter { !known.contains(Place(id: $0.segmentID, at: $0.offset)) }
-      .prefix(max(0, Limits.damageRecords - damage.count)).map { finding in
-        let sequences = finding.sequences ?? 1...1
-        return Damage(
-          state: .found, segmentID: finding.segmentID, offset: finding.offset,
-          length: finding.length, firstSequence: sequences.lowerBound,
-          lastSequence: sequences.upperBound, reason: Array(finding.message.utf8.prefix(512)))
-      }
   }
 }

@@ -32,6 +32,9 @@ extension Reader {
 
   /// The bounds without a check, also of a closed or suspended store.
   package var lastBounds: LogBounds { reading.withLock { $0.bounds } }
+
+  /// The same as long as no entry can have left the log, by a compaction or another process.
+  package var generation: Int { reading.withLock { $0.opening + $0.replacements } }
 }
 
 extension ReadState {
@@ -39,17 +42,5 @@ extension ReadState {
     LogBounds(
       historyFrom: manifest.historyFrom, droppedThrough: manifest.droppedThrough,
       epochs: manifest.epochs, visible: visible, durable: durable, opening: opening)
-  }
-}
-
-/// Equal as long as no entry can have left the log, by a compaction or another process.
-package struct LogGeneration: Sendable, Hashable {
-  var opening: Int
-  var replacements: Int
-}
-
-extension Reader {
-  package var generation: LogGeneration {
-    reading.withLock { LogGeneration(opening: $0.opening, replacements: $0.replacements) }
   }
 }

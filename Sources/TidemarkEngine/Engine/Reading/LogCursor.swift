@@ -69,20 +69,13 @@ package struct LogCursor {
         return LogEntry(segment: frame.segment, front: frame.front, head: head)
       }
     }
-    leaveFrame()
+    if frame != nil { (frame, heads, position) = (nil, [], 0) }
     return nil
   }
 
   /// Whether an entry is one of the user's: neither a record nor derived.
   static func isShown(_ head: EntryHead, _ front: DecodedFront) -> Bool {
     head.kind != .record && !DerivedKeys.contains(front.key(of: head))
-  }
-
-  private mutating func leaveFrame() {
-    guard frame != nil else { return }
-    frame = nil
-    heads = []
-    position = 0
   }
 
   private mutating func prefetch() {

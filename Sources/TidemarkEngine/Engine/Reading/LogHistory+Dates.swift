@@ -52,7 +52,7 @@ extension LogHistory {
         // A compaction has dropped more since the check above: look again.
         guard read.manifest.historyFrom == manifest.historyFrom else { return nil as EngineView? }
         // The pin keeps all later versions: of each key any may be the last that counts.
-        read.views.pin(from)
+        read.views[from, default: 0] += 1
         return EngineView(
           reader, sequence: read.visible, epoch: read.manifest.epoch(of: read.visible),
           pinned: from, ownTimeLimit: date)

@@ -32,7 +32,9 @@ struct ReadState: ~Copyable, @unchecked Sendable {
   /// By sealed segment, the entries that name attachments; no row where nobody has looked yet.
   var attachments: [UInt64: [AttachmentUse]] = [:]
   var nextRun = NextRun()
-  var views = OpenViews()
+  /// How many open views pin each sequence: compaction keeps the state at the least of them and all
+  /// that follows.
+  var views: [UInt64: Int] = [:]
   /// Compactions keep deletes above this sequence, for those who follow the log; `.max` keeps none.
   var deletesKeptAbove = UInt64.max
   var isClosed = false

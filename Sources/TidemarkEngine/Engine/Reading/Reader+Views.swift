@@ -18,7 +18,7 @@ extension Reader {
       }
       // In one hold: either a compaction's raise of `historyFrom` sees this pin, or this sees that.
       try read.manifest.checkKept(wanted)
-      read.views.pin(wanted)
+      read.views[wanted, default: 0] += 1
       return (wanted, read.manifest.epoch(of: wanted))
     }
     return EngineView(self, sequence: pinned, epoch: epoch)
@@ -44,7 +44,12 @@ extension Reader {
   }
 
   /// Called once for each view, when it is freed.
-  func unpin(_ sequence: UInt64) { reading.withLock { $0.views.unpin(sequence) } }
+  func unpin(_ sequence: UInt64) {
+    reading.withLock { read in
+      let count = read.views[sequence] ?? 0
+      read.views[sequence] = count > 1 ? count - 1 : nil
+    }
+  }
 
   /// The entry that the index or another entry's `previous` names.
   /// - Returns: nil when compaction dropped it.

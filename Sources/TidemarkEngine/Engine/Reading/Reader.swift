@@ -154,7 +154,7 @@ struct LogSnapshot: Sendable {
     leftAlone = read.leftAlone
     visible = read.visible
     durable = read.durable
-    pins = read.views.sequences
+    pins = read.views.keys.sorted()
     deletesKeptAbove = read.deletesKeptAbove
   }
 

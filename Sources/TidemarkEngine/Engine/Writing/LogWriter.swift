@@ -69,20 +69,16 @@ package final class LogWriter: StateOwner, LogTail {
   /// - Parameters:
   ///   - change: edits a copy and returns whether to write it; what it throws leaves MANIFEST be.
   ///   - then: called once both copies are on the disk, never when writing them failed.
-  /// - Returns: what `change` has returned.
-  @discardableResult
   func changeManifest(
     _ change: (inout Manifest) throws(TidemarkError) -> Bool,
     then: (Manifest) throws(TidemarkError) -> Void = { _ in }
-  ) throws(TidemarkError) -> Bool {
+  ) throws(TidemarkError) {
     try writing.withLock { (state: inout WriterState) throws(TidemarkError) in
       try state.checkWritable()
       var manifest = state.manifest
-      let isWanted = try change(&manifest)
-      guard isWanted else { return false }
+      guard try change(&manifest) else { return }
       try updateManifest(manifest, &state)
       try then(state.manifest)
-      return true
     }
   }
 
