@@ -1,8 +1,6 @@
 extension Engine {
   /// The write path: check, make space, stage (make visible), hand to the kernel, sync.
-  /// - Parameters:
-  ///   - batch: what to commit, all or nothing.
-  ///   - durability: nil takes the store's.
+  /// - Parameter durability: nil takes the store's.
   /// - Throws: `conflict`, `noSpace` and the like with nothing committed; `unknownOutcome` when
   ///   a write or sync failed midway.
   @discardableResult
@@ -17,9 +15,8 @@ extension Engine {
   }
 
   /// Commits without a sync: for `durable` the caller awaits `sync(through:of:)`, without a lock.
-  /// - Parameters:
-  ///   - waitsForRoom: whether to block while too much of the log is not synced; who must not
-  ///     block asks `goalForRoom` and waits in another way.
+  /// - Parameter waitsForRoom: whether to block while too much of the log is not synced; who must
+  ///   not block asks `goalForRoom` and waits in another way.
   package func stage(
     _ batch: OperationBatch, durability: Durability? = nil, waitsForRoom: Bool = true
   ) throws(TidemarkError) -> CommitResult {

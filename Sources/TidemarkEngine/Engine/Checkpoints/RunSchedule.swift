@@ -9,7 +9,6 @@ struct RunSchedule {
   var mayBeUneven = true
 
   /// Claims the turn to write a run; ``end()`` gives it back.
-  /// - Parameter logged: bytes of log that were written so far.
   /// - Returns: false when somebody else has the turn.
   mutating func begin(at logged: Int) -> Bool {
     guard claim() else { return false }

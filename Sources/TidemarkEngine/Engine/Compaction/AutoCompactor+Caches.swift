@@ -1,11 +1,6 @@
 /// Compaction of a log that holds little but *cached data*: entries of caches, which a server has
-/// too, so that they go as soon as something newer replaces or evicts them.
-///
-/// - Bound: the length from which on such a log is compacted, see ``CacheBound``.
-/// - Reserve: `Limits.cacheReserveBytes` of free disk space that puts leave for the next compaction
-///   on a disk hardly larger than its caches, while the log is too short for a ballast.
-/// - Ballast: a file that sets disk space aside. `ballast.give` takes a step and, if the disk is
-///   full, gives that space up and takes the step once more; see ``BallastKeeper``.
+/// too, so that they go as soon as something newer replaces or evicts them. The length from which
+/// on such a log is compacted is its bound, see ``CacheBound``.
 extension AutoCompactor {
   /// Sets how many bytes the caches of the store may keep.
   package func noteCacheBound(_ bytes: Int) {

@@ -33,9 +33,7 @@ struct CachedVersions {
   /// The newest cached version that was dropped.
   private(set) var droppedThrough: UInt64 = 0
 
-  /// - Parameters:
-  ///   - needed: a version stays unless an entry up to this sequence has replaced it.
-  ///   - range: the sequences of the group.
+  /// - Parameter range: the sequences of the group.
   init(_ reader: Reader, needed: UInt64, range: ClosedRange<UInt64>) {
     (self.reader, self.needed) = (reader, needed)
     last = range.upperBound
@@ -55,7 +53,6 @@ struct CachedVersions {
 
   /// Whether an entry is dropped.
   /// - Parameters:
-  ///   - head: the entry.
   ///   - slot: the key's in the index, which names its newest entry; nil where the index forgot it.
   ///   - isCached: whether the entry is marked as cached. Touches are not: their puts tell.
   mutating func drops(

@@ -53,11 +53,7 @@ struct CompactionFates {
   mutating func keepDeletes() { floor.deletes = 0 }
 
   /// Decides whether an entry stays. A key's versions come oldest first, best without other keys'.
-  /// - Parameters:
-  ///   - head: the entry.
-  ///   - key: its key.
-  ///   - isCached: whether the entry is marked as cached.
-  ///   - recordType: gives the type of a record of the engine's.
+  /// - Parameter recordType: gives the type of a record of the engine's.
   mutating func fate(
     of head: EntryHead, key: RawSpan, isCached: Bool,
     recordType: () throws(TidemarkError) -> RecordType
@@ -89,7 +85,6 @@ struct CompactionFates {
 
   private mutating func fate(of head: EntryHead, key: RawSpan) throws(TidemarkError) -> Fate {
     let removes = head.kind.removes
-    // A planted bug is a mistake built in only to see that the tests find it.
     if PlantedBug.isOn(.tombstoneDroppedEarly), removes { return .dropped }
     guard let losesOlder = try losesOlder(head, key: key) else {
       return removes ? .droppedTombstone : .dropped

@@ -38,8 +38,6 @@ struct CompactionPlan {
   private(set) var groups: [Group] = []
 
   /// - Parameters:
-  ///   - segments: all segments by first sequence.
-  ///   - rows: what MANIFEST says of them.
   ///   - includesActive: whether the active segment takes part; a compaction seals it beforehand, a
   ///     dry run cannot.
   ///   - mostBytes: a group has no more, unless it is a single segment.

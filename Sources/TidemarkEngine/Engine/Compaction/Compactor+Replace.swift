@@ -4,7 +4,6 @@ extension Compactor {
   /// removes unlisted ones. A reader that finds an input gone looks for the new segment.
   func replace(_ swap: CompactionSwap) throws(TidemarkError) {
     var goneImages: [Manifest.Image] = []
-    // A planted bug is a mistake built in only so that tests must find it.
     if PlantedBug.isOn(.inputsRemovedFirst) { for old in swap.inputs { discard(old.fileName) } }
     do throws(TidemarkError) {
       try writer.changeManifest({ (manifest) throws(TidemarkError) in

@@ -3,7 +3,6 @@
 /// Superseded entries may go up to a floor (``CompactionFloor``), but for those that replication
 /// with a peer still needs, its pin (``RetentionPin``). A group is neighbouring segments that one
 /// step of MANIFEST replaces by one. A purge drops only cached data, in short steps (`stepBytes`).
-/// Ballast is a file that sets disk space aside; `give` gives it up for a step that lacks space.
 package final class Compactor: StateOwner {
   package let store: StoreContext
   let reader: Reader

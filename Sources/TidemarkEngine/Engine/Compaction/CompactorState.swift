@@ -104,9 +104,7 @@ struct CompactorState {
   }
 
   /// Whether to look if a compaction pays: a segment was sealed, or much time has passed.
-  /// - Parameters:
-  ///   - last: the last sealed segment.
-  ///   - now: in monotonic nanoseconds.
+  /// - Parameter now: in monotonic nanoseconds.
   func isDue(at last: UInt64, _ now: UInt64) -> Bool {
     isIdle && (last != decidedAt || now >= decideAfter)
   }

@@ -29,10 +29,7 @@ struct PinnedVersions {
   private var tops: Set<UInt64> = []
   private var versions: NeededVersions
 
-  /// - Parameters:
-  ///   - floor: what is kept in any case.
-  ///   - pins: those of all peers.
-  ///   - groups: the sequences of the segments that are rewritten together, ascending.
+  /// - Parameter groups: the sequences of the segments that are rewritten together, ascending.
   init(
     _ reader: Reader, _ floor: CompactionFloor, _ pins: [RetentionPin.Named],
     groups: [ClosedRange<UInt64>]

@@ -1,9 +1,5 @@
 extension Engine {
   /// Opens a store.
-  /// - Parameters:
-  ///   - path: its directory.
-  ///   - configuration: how.
-  ///   - environment: on what.
   package static func open(
     _ path: String, configuration: EngineConfiguration,
     environment: EngineEnvironment = EngineEnvironment()

@@ -26,7 +26,6 @@ struct StoreRecovery {
         contexts: opener.contexts, keys: opener.keys)
     }
     lastSequence = manifest.lastSequence
-    // A planted bug is a mistake built in only so that tests must find it.
     if PlantedBug.isOn(.sequenceReused) { lastSequence = 0 }
     for row in manifest.segments where row.state == .sealed {
       lastSequence = max(lastSequence, row.lastSequence)
@@ -219,9 +218,7 @@ extension Manifest {
 
 extension FileSystem {
   /// Looks for entries of a store behind the end of its log in a file that MANIFEST does not list.
-  /// - Parameters:
-  ///   - last: the last sequence of the log.
-  ///   - least: frames that begin below this sequence do not count.
+  /// - Parameter least: frames that begin below this sequence do not count.
   /// - Returns: the sequence with which the first frame begins; nil when there is none.
   func firstSequence(
     in path: String, behind last: UInt64, from least: UInt64 = 1, of manifest: Manifest,

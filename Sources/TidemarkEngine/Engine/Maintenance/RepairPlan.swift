@@ -23,9 +23,7 @@ struct RepairPlan {
   /// Sequences that a compacted segment covers and neither holds nor has lost: they were dropped.
   private(set) var dropped = SequenceSet()
 
-  /// - Parameters:
-  ///   - sources: all segments that were found, with what is good and what is lost in them.
-  ///   - hasManifest: whether MANIFEST is readable, so that listed sources come before others.
+  /// - Parameter hasManifest: whether MANIFEST is readable: then listed sources come before others.
   init(_ sources: [RepairSource], hasManifest: Bool) {
     taken = Array(repeating: SequenceSet(), count: sources.count)
     // Who decides first: listed sources, sealed ones, then the highest id, since outputs are newer.

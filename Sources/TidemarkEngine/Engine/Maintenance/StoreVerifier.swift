@@ -12,8 +12,6 @@ package struct StoreVerifier {
 
   /// Verifies a store.
   /// - Parameters:
-  ///   - path: its directory.
-  ///   - environment: the disk that it is on.
   ///   - recordsDamage: whether damage to the log is recorded, unless the store's lock is taken.
   ///   - encryption: the keys of an encrypted store; without them only checksums are checked.
   /// - Throws: `storeMissing`, `notAStore`, `formatTooNew`, errors of the system; never damage.

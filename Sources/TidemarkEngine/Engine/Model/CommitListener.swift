@@ -12,7 +12,6 @@ package final class CommitListener: Sendable {
   private let commitEnded: @Sendable () -> Void
 
   /// - Parameters:
-  ///   - seed: seeds the hashes of keys.
   ///   - keyWritten: gets a key that a commit wrote, and its hash; must be short and not block.
   ///   - commitEnded: is called after the keys of a commit, if at least one was reported.
   package init(

@@ -175,11 +175,8 @@ package struct OperationBatch: Sendable {
 
   /// Adds a change.
   /// - Parameters:
-  ///   - kind: put, delete, touch and so on.
   ///   - key: 1 to 65,535 bytes.
-  ///   - value: for a put.
   ///   - labelSet: from `addLabelSet`.
-  ///   - attributes: nil for none.
   ///   - condition: from `addCondition`; -1 for none.
   ///   - isForced: whether a delete of an absent key makes an entry.
   package mutating func add(
@@ -196,9 +193,7 @@ package struct OperationBatch: Sendable {
   }
 
   /// Adds an eviction, which does nothing where the key has no cached value, or not the one meant.
-  /// - Parameters:
-  ///   - key: the key.
-  ///   - sequence: the entry that was meant; 0 for whichever is the newest.
+  /// - Parameter sequence: the entry that was meant; 0 for whichever is the newest.
   package mutating func addEviction(of key: RawSpan, at sequence: UInt64) throws(TidemarkError) {
     let condition = sequence > 0 ? addCondition(.isNewest(sequence)) : -1
     try add(.evict, key: key, attributes: Self.cached, condition: condition)
@@ -264,7 +259,6 @@ package struct OperationBatch: Sendable {
   package static let unnumberedGroup: UInt64 = 1 << 21
 
   /// Gives all changes that were added as an atomic group the same number.
-  /// - Parameter random: a random number.
   package mutating func numberGroup(_ random: UInt64) {
     let group = Self.unnumberedGroup | random & (1 << 28 - 1)
     for operation in operations where operation.attributesLength > 0 {

@@ -65,10 +65,7 @@ package final class EngineScan {
   private var sorted: [(row: ScanRow, time: Timestamp)]?
   private var nextSorted = 0
 
-  /// - Parameters:
-  ///   - query: what to scan for.
-  ///   - view: the state to scan.
-  ///   - after: where an earlier scan of the same query stopped.
+  /// - Parameter after: where an earlier scan of the same query stopped.
   package init(
     _ reader: Reader, _ query: ScanQuery, view: EngineView, after: ScanPosition = .start
   ) {
@@ -94,7 +91,6 @@ package final class EngineScan {
   }
 
   /// The next rows, as many as are worth reading together, with some megabytes of keys at most.
-  /// - Parameter limit: most rows.
   /// - Returns: none at the end.
   package func nextPage(upTo limit: Int) throws(TidemarkError) -> [ScanRow] {
     let most = min(limit, LogEntries.mostTogether)

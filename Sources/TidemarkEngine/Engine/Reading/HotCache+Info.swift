@@ -12,9 +12,7 @@ extension HotCache {
 
   /// Stores what is known of an entry behind its value, where that is short: long values take more
   /// time to read than their entries.
-  /// - Parameters:
-  ///   - note: a note that is stored, too.
-  ///   - epoch: what ``epoch(ofKey:)`` said before both were read.
+  /// - Parameter epoch: what ``epoch(ofKey:)`` said before both were read.
   package func keep(
     _ info: EntryInfo, behind value: [UInt8], forKey key: RawSpan, note: HotNote, epoch: UInt64
   ) {

@@ -21,8 +21,6 @@ package struct LogCursor {
   private var prefetchedThrough = 0
 
   /// - Parameters:
-  ///   - first: the first sequence wanted.
-  ///   - through: the last one wanted.
   ///   - includesRecords: also the engine's own entries: records, and derived rows of indexes.
   ///   - prefetches: whether the caller will ask for each entry ``Reader/isNewest(_:ofKey:)``.
   package init(

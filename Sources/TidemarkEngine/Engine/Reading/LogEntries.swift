@@ -96,9 +96,7 @@ package struct LogEntries: Sendable {
 
   /// Calls `body` with everything but the values of entries, in the order of the log. Touches come
   /// last: labels and the value's length come from the put that a touch renews.
-  /// - Parameters:
-  ///   - sequences: the entries'.
-  ///   - body: gets the index of a sequence, and the entry's key.
+  /// - Parameter body: gets the index of a sequence, and the entry's key.
   package func forEachInfo(
     at sequences: [UInt64], _ body: (Int, RawSpan, EntryInfo) throws(TidemarkError) -> Void
   ) throws(TidemarkError) {

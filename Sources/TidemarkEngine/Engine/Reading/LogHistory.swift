@@ -14,9 +14,7 @@ package struct LogHistory: Sendable {
 
   /// The commits that ended at or before a sequence, newest first, without those of records alone.
   /// The log is read backwards in growing windows, and each window forwards, as a cursor goes.
-  /// - Parameters:
-  ///   - last: the last sequence that counts; a commit that goes on after it is left out.
-  ///   - limit: most commits to return.
+  /// - Parameter last: the last sequence that counts; a commit that goes on after it is left out.
   package func commits(through last: UInt64, limit: Int) throws(TidemarkError) -> [LoggedCommit] {
     var found: [LoggedCommit] = []
     var end = last

@@ -19,7 +19,6 @@ struct NextRun {
   /// Decides what a run contains. If the run before could not be written, its delta is still
   /// frozen: then the new run is of that delta, and covers no later sequences.
   /// - Parameters:
-  ///   - id: of the run.
   ///   - historyFrom: the oldest state of a view; only views before the run ask for former labels.
   ///   - fresh: a run of the delta that was just frozen.
   mutating func begin(_ id: UInt64, historyFrom: UInt64, else fresh: ImageInfo) -> ImageInfo {

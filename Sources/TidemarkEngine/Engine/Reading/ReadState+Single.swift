@@ -48,9 +48,6 @@ extension ReadState {
 
   /// Makes an entry its key's newest, in the index, hot cache and counts of superseded bytes.
   /// - Parameters:
-  ///   - key: the key.
-  ///   - hash: its hash.
-  ///   - slot: the new entry's.
   ///   - needsKey: whether nothing is done if the key is absent or deleted.
   ///   - hotCache: forgets the key, under the same lock that makes the new entry visible.
   /// - Returns: the new entry's `previous` (the key's entry before it, maybe a tombstone); 0 for

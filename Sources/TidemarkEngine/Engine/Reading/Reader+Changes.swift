@@ -90,10 +90,7 @@ extension Reader {
 
   /// Begins a checkpoint of the index: freezes the memtable, of which a sorted run is to be written
   /// without locks. The writer's lock is held, so that `sequence` is the last entry.
-  /// - Parameters:
-  ///   - id: of the run.
-  ///   - sequence: the last entry that it covers.
-  ///   - count: decides how many of the newest runs are merged into it.
+  /// - Parameter count: decides how many of the newest runs are merged into it.
   func beginRun(
     _ id: UInt64, through sequence: UInt64, _ manifest: Manifest, _ fileKey: NewFileKey?,
     merging count: (Index) -> Int

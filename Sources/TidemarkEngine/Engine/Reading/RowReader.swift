@@ -80,7 +80,6 @@ package struct RowReader {
   package init(_ reader: Reader) { self.reader = reader }
 
   /// Where the value of the next prepared row lies.
-  /// - Parameter sequence: the row's.
   /// - Returns: nil if ``Reader/read(of:isTouch:_:)`` has to read it, or if it is another row.
   /// - Throws: `closed`, `suspended`.
   mutating func next(_ sequence: UInt64) throws(TidemarkError) -> Place? {
@@ -108,9 +107,7 @@ package struct RowReader {
   }
 
   /// Calls `body` with the value of an entry.
-  /// - Parameters:
-  ///   - sequence: the entry's.
-  ///   - isTouch: whether it is a touch, whose value lies at an older put.
+  /// - Parameter isTouch: whether it is a touch, whose value lies at an older put.
   /// - Throws: what ``Reader/read(of:isTouch:_:)`` throws.
   package mutating func read(
     _ sequence: UInt64, isTouch: Bool, _ body: (RawSpan) throws(TidemarkError) -> Void

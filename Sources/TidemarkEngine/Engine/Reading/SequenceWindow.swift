@@ -68,9 +68,8 @@ struct SequenceWindow {
   }
 
   /// Adds a copy of an entry header.
-  /// - Parameters:
-  ///   - sets: from the label sets of the frame, or of the window before, to those of this window.
-  ///   - labels: gives the entry's labels.
+  /// - Parameter sets: from the label sets of the frame, or of the window before, to those of this
+  ///   window.
   private mutating func add(
     _ head: EntryHead, key: RawSpan, attributes: RawSpan, _ sets: inout [Int: Int],
     _ labels: () -> [[UInt8]]

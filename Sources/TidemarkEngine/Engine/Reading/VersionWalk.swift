@@ -8,9 +8,7 @@ package struct VersionWalk {
   /// The sequence of the next version to look at; 0 at the end.
   private var upcoming: UInt64
 
-  /// - Parameters:
-  ///   - key: the key.
-  ///   - sequence: newer versions are passed over.
+  /// - Parameter sequence: newer versions are passed over.
   package init(
     _ reader: Reader, ofKey key: RawSpan, upTo sequence: UInt64 = .max
   ) throws(TidemarkError) {

@@ -137,7 +137,6 @@ package struct RecordTable: Sendable {
   }
 
   /// Writes a checkpoint that lists all records, so that the next table need not walk behind it.
-  /// - Parameter commit: commits the batch that it gets.
   /// - Returns: false when the list is too long for one record; then the table goes on without.
   @discardableResult
   package mutating func writeCheckpoint(

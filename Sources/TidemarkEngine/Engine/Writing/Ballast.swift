@@ -14,9 +14,7 @@ struct Ballast: Sendable {
   private var path: String { storePath + "/" + StoreLayout.ballast }
 
   /// How much is to be set aside for a log: 5 % of it, from 1 to 64 MiB.
-  /// - Parameters:
-  ///   - bytes: the length of the log.
-  ///   - least: a smaller log gets no ballast.
+  /// - Parameter least: a smaller log gets no ballast.
   static func wanted(forLog bytes: Int, from least: Int) -> Int {
     bytes < least ? 0 : min(max(bytes / 20, leastBytes), mostBytes)
   }
@@ -119,7 +117,6 @@ final class BallastKeeper: StateOwner {
   /// Sets as much space aside as a log calls for, unless nothing was written since the last time, a
   /// step uses the ballast, or another thread is at it. A full disk is no error.
   /// - Parameters:
-  ///   - log: bytes of the log.
   ///   - logged: bytes of log that were written so far.
   ///   - mayShrink: whether there may be more set aside than the log calls for.
   ///   - exclusively: calls its argument under the writer's lock: while the file is allocated anew,

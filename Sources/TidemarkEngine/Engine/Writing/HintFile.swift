@@ -21,9 +21,7 @@ package struct HintFile: Sendable {
   private let writer: LogWriter
   private let paths: [String]
 
-  /// - Parameters:
-  ///   - writer: the store's.
-  ///   - name: the file's, one for each hint of the store: letters, digits and hyphens.
+  /// - Parameter name: the file's, one for each hint of the store: letters, digits and hyphens.
   package init(_ writer: LogWriter, name: String) {
     self.writer = writer
     let directory = writer.path + "/" + StoreLayout.hintDirectory + "/"
