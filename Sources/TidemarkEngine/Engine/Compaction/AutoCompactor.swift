@@ -101,26 +101,24 @@ package final class AutoCompactor: StateOwner {
     }
     guard let bound else { return try compactor.compact(options) }
     // A step's output must fit into what is free: on a tight disk that is the reserve of puts.
-    options.automatic?.stepBytes = min(
+    let stepBytes = min(
       bound.stepBytes, keepsReserve ? Limits.cacheReserveBytes : freeBytes ?? .max)
     if isOver { options.automatic?.pace = nil }
     var report = CompactionReport()
-    do throws(TidemarkError) {
-      report = try compactor.compact(options)
-      // Set where a step found too little room and was passed over, though others succeeded.
-      guard compacting.withLock({ $0.neededBytes != nil }) else { return report }
-    } catch {
-      guard error.code == .noSpace else { throw error }
-    }
     // 0: one segment at a time, each tried if the disk may have room for it at best.
-    options.automatic?.stepBytes = 0
-    do throws(TidemarkError) {
-      let rest = try compactor.compact(options)
-      report.segmentsRewritten += rest.segmentsRewritten
-      report.bytesFreed += rest.bytesFreed
-    } catch {
-      // The steps before have gained something: that counts as success.
-      guard error.code == .noSpace, report.segmentsRewritten > 0 else { throw error }
+    for (attempt, bytes) in [stepBytes, 0].enumerated() {
+      options.automatic?.stepBytes = bytes
+      do throws(TidemarkError) {
+        let part = try compactor.compact(options)
+        report.segmentsRewritten += part.segmentsRewritten
+        report.bytesFreed += part.bytesFreed
+        // Set where a step found too little room and was passed over, though others succeeded.
+        if compacting.withLock({ $0.neededBytes == nil }) { break }
+      } catch {
+        // Where the steps before have gained something, that counts as success.
+        let isRest = attempt == 0 || report.segmentsRewritten > 0
+        guard error.code == .noSpace, isRest else { throw error }
+      }
     }
     return report
   }

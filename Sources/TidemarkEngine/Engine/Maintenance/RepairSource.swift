@@ -22,6 +22,10 @@ struct RepairSource: Sendable {
   private(set) var latestCommitTime: UInt64 = 0
   private(set) var notes: [String] = []
   private var isMissing = false
+  /// The entries that were met, in the order of the file, by whether their values are intact.
+  private var met: (good: [UInt64], lost: [UInt64]) = ([], [])
+  /// The last entry that ends a batch.
+  private var lastBatchEnd: UInt64 = 0
   private let storePath: String
 
   /// Opens a file of the log, finds out what it is and closes it again.
@@ -79,27 +83,20 @@ struct RepairSource: Sendable {
     return try SegmentSurvey(file, origin, joinsDamage: true)
   }
 
-  private struct Stock {
-    var good: [UInt64] = []
-    var lost: [UInt64] = []
-    /// The last entry that ends a batch.
-    var lastBatchEnd: UInt64 = 0
-  }
-
   /// Reads the whole segment and notes what is good and what is lost; called once.
   mutating func takeStock(_ fileSystem: any FileSystem) throws(TidemarkError) {
     guard !isMissing else { return }
     do throws(FileSystemError) {
       var survey = try survey(fileSystem)
       defer { survey.close() }
-      var stock = Stock()
       while let piece = try survey.next() {
         switch piece {
-        case .frame(let front, let expected): try take(front, expected, survey, &stock)
+        case .frame(let front, let expected): try take(front, expected, survey)
         case .damage(let damage): lose(damage)
         }
       }
-      try finish(stock, &survey)
+      try finish(&survey)
+      met = ([], [])
     } catch {
       guard error.isUnreadable else { throw TidemarkError(error, while: "reading the log") }
       frames = []
@@ -128,7 +125,7 @@ struct RepairSource: Sendable {
   }
 
   private mutating func take(
-    _ front: DecodedFront, _ expected: UInt64, _ survey: SegmentSurvey, _ stock: inout Stock
+    _ front: DecodedFront, _ expected: UInt64, _ survey: SegmentSurvey
   ) throws(FileSystemError) {
     guard let sequences = front.sequences else { return }
     guard !front.isOpaque else {
@@ -148,12 +145,12 @@ struct RepairSource: Sendable {
     var losses: [Int: RepairLoss] = [:]
     for entry in front.entries {
       latestCommitTime = max(latestCommitTime, entry.commitTime)
-      if entry.endsBatch { stock.lastBatchEnd = max(stock.lastBatchEnd, entry.sequence) }
+      if entry.endsBatch { lastBatchEnd = max(lastBatchEnd, entry.sequence) }
       guard let bad = values.firstBadBlock(of: entry, in: front) else {
-        stock.good.append(entry.sequence)
+        met.good.append(entry.sequence)
         continue
       }
-      stock.lost.append(entry.sequence)
+      met.lost.append(entry.sequence)
       losses[
         bad.offset, default: RepairLoss(file: name, offset: bad.offset, reason: bad.reason.reason)
       ].note(entry.sequence, key: [UInt8](copying: front.key(of: entry)))
@@ -161,9 +158,7 @@ struct RepairSource: Sendable {
     for (_, loss) in losses.sorted(by: { $0.key < $1.key }) { report(loss) }
   }
 
-  private mutating func finish(
-    _ stock: Stock, _ survey: inout SegmentSurvey
-  ) throws(FileSystemError) {
+  private mutating func finish(_ survey: inout SegmentSurvey) throws(FileSystemError) {
     var isTorn = !isComplete
     if let open = survey.open, !isComplete {
       // Behind the last good frame of a segment that was never sealed: a torn tail, unless the disk
@@ -183,18 +178,15 @@ struct RepairSource: Sendable {
     } else if let damage = survey.settle(next: nil) {
       lose(damage)
     }
-    present = SequenceSet(ascending: stock.good.sorted())
-    lost.formUnion(SequenceSet(ascending: stock.lost.sorted()))
+    present = SequenceSet(ascending: met.good.sorted())
+    lost.formUnion(SequenceSet(ascending: met.lost.sorted()))
     if let row = origin.row, row.state == .sealed, kind == .appended,
       survey.expected <= row.lastSequence
     {
       lose(survey.expected...row.lastSequence, at: origin.framesEnd, "segment was cut")
     }
-    if !isComplete { dropOpenBatch(stock.lastBatchEnd, isTorn: isTorn) }
-    if kind == .compacted {
-      let count = stock.good.count + stock.lost.count
-      accountForSorted(survey, count: count)
-    }
+    if !isComplete { dropOpenBatch(isTorn: isTorn) }
+    if kind == .compacted { accountForSorted(survey, count: met.good.count + met.lost.count) }
     if coverage == nil, let last = present.last {
       coverage = min(origin.firstSequence, last)...last
     }
@@ -202,9 +194,9 @@ struct RepairSource: Sendable {
 
   /// Leaves out the entries of a last batch that has no end: a batch counts as a whole, or not.
   /// - Parameter isTorn: whether nothing acknowledged stands behind them; else they are lost.
-  private mutating func dropOpenBatch(_ end: UInt64, isTorn: Bool) {
-    guard kind == .appended, let last = present.last, last > end else { return }
-    let open = (end + 1)...last
+  private mutating func dropOpenBatch(isTorn: Bool) {
+    guard kind == .appended, let last = present.last, last > lastBatchEnd else { return }
+    let open = (lastBatchEnd + 1)...last
     let dropped = present.intersection(SequenceSet(open))
     present = present.subtracting(dropped)
     guard isTorn else {

@@ -2,8 +2,6 @@
 /// In segments that were never compacted, neighbouring keys may lie in blocks far apart, and a scan
 /// would decode a block for each row. Read for many rows together, each block is decoded once.
 struct GatheredValues {
-  /// Rows are gathered where less than one in so many decoded bytes is handed out.
-  private static let wastedShare = 4
   private static let firstRows = 2_048
   private static let mostRows = 64 << 10
   private static let leastBytes = 4 << 20
@@ -19,12 +17,6 @@ struct GatheredValues {
   init(_ reader: Reader) {
     room = max(Self.leastBytes, min(Self.mostBytes, reader.configuration.cacheBytes / 2))
   }
-
-  /// Whether so much of the decoded blocks went unused that gathering pays.
-  /// - Parameters:
-  ///   - decoded: bytes of decoded blocks, but for those of compacted segments.
-  ///   - handedOut: bytes of all values, including those from caches and compacted segments.
-  static func pays(decoded: Int, handedOut: Int) -> Bool { decoded > wastedShare * handedOut }
 
   /// Reads the values of rows, as many as there is room for.
   mutating func read(_ rows: [(sequence: UInt64, isTouch: Bool)], by rowReader: inout RowReader) {

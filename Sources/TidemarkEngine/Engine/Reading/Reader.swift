@@ -99,11 +99,6 @@ package final class Reader: StateOwner {
   var manifest: Manifest { reading.withLock { $0.manifest } }
   var segments: [Segment] { reading.withLock { $0.segments } }
 
-  /// The segment that covers a sequence, whether or not the entry is kept in it.
-  func segment(covering sequence: UInt64) -> Segment? {
-    reading.withLock { $0.segment(covering: sequence) }
-  }
-
   /// Whether an entry was lost in damage that is on record.
   func isDamaged(_ sequence: UInt64) -> Bool {
     reading.withLock { $0.manifest.damage(at: sequence) != nil }

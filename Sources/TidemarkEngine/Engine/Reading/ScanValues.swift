@@ -5,6 +5,8 @@
 struct ScanValues {
   /// How many rows ("a window") are looked for in the hot cache together.
   private static let windowMost = 32
+  /// Rows are gathered where less than one in so many decoded bytes is handed out.
+  private static let wastedShare = 4
 
   /// Where the value of a row lies: in `bytes`, or in a block that `rows` keeps.
   enum Place {
@@ -39,7 +41,7 @@ struct ScanValues {
 
   /// Whether most of what is decoded is of no row, so that ``GatheredValues`` pays.
   var wastesDecoding: Bool {
-    GatheredValues.pays(decoded: rows.decodedBytes, handedOut: rows.wantedBytes + cachedBytes)
+    rows.decodedBytes > Self.wastedShare * (rows.wantedBytes + cachedBytes)
   }
 
   /// Forgets the rows of the page before.

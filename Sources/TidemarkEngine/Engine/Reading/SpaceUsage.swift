@@ -11,11 +11,6 @@ package struct SpaceUsage: Sendable, Hashable {
     /// The part that is cached values (copies of what a server has) and evictions (entries that
     /// give one up): a compaction drops these however long history is kept.
     package var cached = 0
-
-    package init(superseded: Int = 0, cached: Int = 0) {
-      self.superseded = superseded
-      self.cached = cached
-    }
   }
 
   /// By segment id. A segment without a row has not been counted yet, and until then nothing is

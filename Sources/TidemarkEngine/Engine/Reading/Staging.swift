@@ -105,10 +105,9 @@ struct Staging {
       }
       guard isCachedPut || operation.condition >= 0 else { continue }
       let key = batch.key(of: operation)
-      let slot: Slot?
-      do {
-        slot = try read.index.lookup(key, hash: read.index.hash(key))
-      } catch { throw .index(error) }
+      let slot = try inIndex { () throws(IndexError) in
+        try read.index.lookup(key, hash: read.index.hash(key))
+      }
       let isInBatch = isCachedPut && !owned.isEmpty && owned.contains([UInt8](copying: key))
       // The slot of an owned delete is not cached either, so that a tombstone is not hidden.
       if isCachedPut, isInBatch || slot.map({ !$0.size.isCached }) ?? false {

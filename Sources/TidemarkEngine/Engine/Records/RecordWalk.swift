@@ -68,7 +68,7 @@ struct RecordWalk {
   ) throws(TidemarkError) -> UInt64? {
     while true {
       // The last segment that begins at or below `end` may end before it: then `end` is in a gap.
-      guard let segment = reader.segment(covering: end),
+      guard let segment = reader.segments.covering(end),
         segment.isSealed, segment.lastSequence >= end
       else { return nil }
       do throws(TidemarkError) {

@@ -83,9 +83,7 @@ package final class LogWriter: StateOwner, LogTail {
   }
 
   /// Raises `historyFrom`, below which views are refused, before a compaction drops versions.
-  /// - Parameters:
-  ///   - floor: what the compaction keeps; lowered to what views need that were opened meanwhile.
-  ///   - time: the latest of the entries' own times up to the floor.
+  /// - Parameter floor: is lowered to what views need that were opened meanwhile.
   /// - Returns: false where the floor was lowered: then `time` is wrong, and MANIFEST stays.
   func raiseHistoryFrom(
     _ floor: inout CompactionFloor, time: Timestamp?
