@@ -15,11 +15,8 @@ struct CacheBound: Sendable, Hashable {
   var logBytes: Int { bytes + bytes / 8 + segmentBytes }
 
   /// - Returns: nil where more of the log stays than caches may keep: it holds other data.
-  /// - Parameters:
-  ///   - bytes: most bytes that the caches keep, as far as they have a bound.
-  ///   - raw: raw bytes of the log.
-  ///   - cached: how many of them are cached data that can go, counted by classes of size: there
-  ///     may be up to twice as much.
+  /// - Parameter cached: how many of the log's raw bytes are cached data that can go, counted by
+  ///   classes of size: there may be up to twice as much.
   init?(_ bytes: Int, raw: Int, cached: Int) {
     guard bytes > 0, raw - 2 * cached <= bytes + bytes / 8 else { return nil }
     self.bytes = bytes

@@ -245,7 +245,6 @@ package final class Compactor: StateOwner {
 
   /// Removes files of log and index that MANIFEST does not list, while nobody writes MANIFEST or a
   /// run of the index. No compaction may be writing a segment, which would be removed.
-  /// - Parameter others: files that go as well.
   func removeReplaced(and others: [String] = []) throws(TidemarkError) {
     try checkpointer.betweenRuns { () throws(TidemarkError) in
       try writer.changeManifest { (manifest) throws(TidemarkError) in

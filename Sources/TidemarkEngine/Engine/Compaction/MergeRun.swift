@@ -19,9 +19,7 @@ struct MergeRun: Sendable {
   fileprivate let codecs: FrameCodecs
 
   /// Writes the entries of a window in order. Where that fails the caller removes the file.
-  /// - Parameters:
-  ///   - path: where nothing is yet.
-  ///   - sealer: encrypts it; nil where the store is not encrypted.
+  /// - Parameter sealer: encrypts it; nil where the store is not encrypted.
   init(
     creating path: String, _ window: SortWindow, fileSystem: any FileSystem,
     contexts: ZstdContexts, sealer: BlockSealer?

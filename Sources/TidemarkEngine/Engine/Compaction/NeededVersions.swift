@@ -28,7 +28,6 @@ struct NeededVersions {
     self.floor = floor
   }
 
-  /// - Parameter newest: the sequence of the key's newest entry.
   mutating func of(_ key: RawSpan, newest: UInt64) throws(TidemarkError) -> Chain {
     // The walk ends at the newest version, and costs less than a look into `chains`.
     if newest <= floor.sequence, floor.versionsPerKey == nil { return try chain(newest) }

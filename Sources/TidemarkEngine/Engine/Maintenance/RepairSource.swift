@@ -29,9 +29,6 @@ struct RepairSource: Sendable {
   private let storePath: String
 
   /// Opens a file of the log, finds out what it is and closes it again.
-  /// - Parameters:
-  ///   - name: the file, relative to the store.
-  ///   - row: what MANIFEST says of it, if there is one that lists it.
   /// - Returns: nil when the file is missing or cannot be a segment.
   init?(
     _ name: String, row: Manifest.Segment?, storePath: String, fileSystem: any FileSystem,

@@ -16,7 +16,6 @@ package struct StoreRepair {
   /// - Parameters:
   ///   - path: the damaged store, which is only read.
   ///   - target: the new store: nothing, or an empty directory.
-  ///   - environment: the disk that both are on.
   ///   - encryption: the keys of an encrypted store; the new one is encrypted with them, too.
   /// - Throws: `storeMissing` and `notAStore`, `storeExists`, `locked` when somebody writes to
   ///   the source, `formatTooNew`, and what the system refuses.

@@ -175,10 +175,8 @@ package struct OperationBatch: Sendable {
 
   /// Adds a change.
   /// - Parameters:
-  ///   - key: 1 to 65,535 bytes.
   ///   - labelSet: from `addLabelSet`.
   ///   - condition: from `addCondition`; -1 for none.
-  ///   - isForced: whether a delete of an absent key makes an entry.
   package mutating func add(
     _ kind: EntryKind, key: RawSpan, value: RawSpan? = nil, labelSet: Int = -1,
     attributes: EntryAttributes? = nil, condition: Int = -1, isForced: Bool = false

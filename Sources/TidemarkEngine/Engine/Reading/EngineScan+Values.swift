@@ -7,7 +7,6 @@ extension EngineScan {
 
   /// Calls `body` with key and value of every row that is left. No lock is held during the call.
   /// - Parameters:
-  ///   - limit: most rows; nil for all.
   ///   - values: whether to read values; without, `body` gets empty ones.
   ///   - body: returns whether to go on. Its spans are good for the call only.
   package func forEach(limit: Int?, values: Bool, _ body: Body) throws(TidemarkError) {
@@ -147,7 +146,6 @@ package struct PageSizes {
   /// How many rows have been read.
   package private(set) var taken = 0
 
-  /// - Parameter limit: most rows in all; nil for no limit.
   package init(limit: Int?) {
     left = max(0, limit ?? .max)
     size = limit == nil ? Self.first : Self.most

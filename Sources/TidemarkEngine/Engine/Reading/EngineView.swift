@@ -34,7 +34,6 @@ package final class EngineView: Sendable {
   }
 
   /// The newest entry of a key that counts in the view.
-  /// - Parameter newest: the key's newest sequence.
   /// - Returns: nil when the key had no entry yet.
   func version(newest: UInt64) throws(TidemarkError) -> LogEntry? {
     var candidate = newest

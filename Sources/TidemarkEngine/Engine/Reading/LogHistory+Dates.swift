@@ -120,9 +120,7 @@ extension LogHistory {
   }
 
   /// The versions of a key that are kept, newest first, deletes among them.
-  /// - Parameters:
-  ///   - sequence: newer versions are passed over.
-  ///   - limit: so many at most; older ones are not looked at.
+  /// - Parameter limit: so many at most; older ones are not looked at.
   package func versions(
     ofKey key: RawSpan, upTo sequence: UInt64 = .max, limit: Int = .max
   ) throws(TidemarkError) -> [LogEntry] {

@@ -11,7 +11,6 @@ extension Reader {
   }
 
   /// Makes a put or delete without labels and attributes visible.
-  /// - Parameter appender: gets the entry as a frame of its own; nil leaves it in a staged frame.
   func stage(
     _ entry: SingleEntry, _ key: RawSpan, _ value: RawSpan?, into appender: SegmentAppender?
   ) -> ReadState.SingleOutcome {
@@ -22,7 +21,6 @@ extension Reader {
   var stagedFrames: [FrameBuilder] { reading.withLock { $0.staged } }
 
   /// Forgets the staged frames: they are in the file now, where readers find them by the segment.
-  /// - Parameter keepsFrameMemory: whether single puts go on, which use a frame's memory again.
   func noteWritten(keepsFrameMemory: Bool) {
     // Freed after the lock, so that readers do not wait for the memory of a large batch.
     var written: [FrameBuilder] = []
@@ -68,7 +66,6 @@ extension Reader {
   }
 
   /// Rebuilds the index; the caller does as for ``rebuildIndex(after:)``.
-  /// - Parameter ignoresRuns: whether to use the log alone, since a run is damaged.
   func rebuildIndex(ignoresRuns: Bool) throws(TidemarkError) {
     try reading.withLock { (read: inout ReadState) throws(TidemarkError) in
       let builder = IndexBuilder(

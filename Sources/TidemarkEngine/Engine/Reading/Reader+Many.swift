@@ -31,9 +31,7 @@ extension Reader {
   ///
   /// The sorted runs of the index, which never change and may have to be read, are searched without
   /// a lock; then, under the readers' lock, the memtables, which are newer than any run.
-  /// - Parameters:
-  ///   - prefix: what the keys begin with.
-  ///   - ends: the rest of each key; in ascending order they are found faster.
+  /// - Parameter ends: the rest of each key; in ascending order they are found faster.
   package func newestEntries(
     ofKeysWith prefix: [UInt8], _ ends: [[UInt8]]
   ) throws(TidemarkError) -> [KeyedEntry] {

@@ -8,7 +8,6 @@ package struct VersionWalk {
   /// The sequence of the next version to look at; 0 at the end.
   private var upcoming: UInt64
 
-  /// - Parameter sequence: newer versions are passed over.
   package init(
     _ reader: Reader, ofKey key: RawSpan, upTo sequence: UInt64 = .max
   ) throws(TidemarkError) {

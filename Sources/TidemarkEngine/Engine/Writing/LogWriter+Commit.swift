@@ -33,7 +33,6 @@ extension LogWriter {
   /// Commits a batch but for the sync: for `durable` the caller then calls `sync(through:of:)`.
   /// *Staging* gives the batch sequences, makes it visible to readers as a whole and puts it into
   /// frames in memory. The durability only decides when the caller is answered.
-  /// - Parameter waitsForRoom: whether to block while too much of the log is not synced.
   func stage(
     _ batch: OperationBatch, _ durability: Durability, waitsForRoom: Bool
   ) throws(TidemarkError) -> CommitResult {

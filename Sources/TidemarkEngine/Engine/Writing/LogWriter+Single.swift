@@ -2,7 +2,6 @@ extension LogWriter {
   /// The fast path of a commit: a *single*, one put or delete without labels, attributes and
   /// conditions. It does all but the sync: for `durable` the caller then calls `sync(through:of:)`.
   /// The caller's bytes are copied once, into a frame of their own or the last staged one.
-  /// - Parameter waitsForRoom: whether to block while too much of the log is not synced.
   /// - Returns: nil when nothing was done and the entry must be committed as a batch: it is too
   ///   long for a frame of its own, index rows are derived from it, it is not `async` and `async`
   ///   writes are staged before it, the disk is full or hardly larger than its caches, the log is
