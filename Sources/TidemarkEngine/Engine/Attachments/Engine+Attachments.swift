@@ -3,7 +3,6 @@
 extension Engine {
   /// Begins a new attachment. Sweeps first where caches have brought much since the last sweep: the
   /// next one in the background may come too late.
-  /// - Parameter makeRoom: see ``AttachmentFiles/create(makingRoom:)``.
   package func newAttachment(
     makingRoom makeRoom: @escaping @Sendable (Int) -> Bool = { _ in false }
   ) throws(TidemarkError) -> AttachmentFileWriter {

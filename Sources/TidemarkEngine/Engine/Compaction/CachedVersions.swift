@@ -33,7 +33,6 @@ struct CachedVersions {
   /// The newest cached version that was dropped.
   private(set) var droppedThrough: UInt64 = 0
 
-  /// - Parameter range: the sequences of the group.
   init(_ reader: Reader, needed: UInt64, range: ClosedRange<UInt64>) {
     (self.reader, self.needed) = (reader, needed)
     last = range.upperBound

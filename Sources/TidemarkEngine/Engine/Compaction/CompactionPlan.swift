@@ -80,9 +80,7 @@ struct CompactionPlan {
     guard let last, last > first else { return true }
     return last - first < UInt64(UInt32.max)
   }
-}
 
-extension CompactionPlan {
   /// The groups that a *purge*, a compaction that drops cached data only, rewrites, each in a step
   /// of its own. From the segment `first` on, those with at least half the average share of cached
   /// bytes that can go. And anywhere, groups of many short segments, which purges leave behind.

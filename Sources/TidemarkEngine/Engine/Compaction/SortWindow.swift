@@ -6,7 +6,6 @@ struct SortWindow: Sendable {
   /// Where each entry begins in `bytes`.
   private var offsets: [UInt32] = []
 
-  /// - Parameter bytes: how many it is to hold, about.
   init(roomFor bytes: Int) { self.bytes.reserveCapacity(bytes) }
 
   var isEmpty: Bool { offsets.isEmpty }

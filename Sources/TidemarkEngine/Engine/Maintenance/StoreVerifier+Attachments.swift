@@ -1,9 +1,7 @@
 extension StoreVerifier {
   /// Reads all attachments (files beside the log, named after the hash of their content), and
   /// reports those that are named by an entry and missing.
-  /// - Parameters:
-  ///   - named: what entries of the user's own data name; attachments of cached data may be gone.
-  ///   - manifest: tells which encryption key new files have.
+  /// - Parameter named: what entries of the user's own data name; those of cached data may be gone.
   mutating func checkAttachments(
     _ named: Set<AttachmentID>, _ manifest: Manifest
   ) throws(TidemarkError) {

@@ -57,14 +57,6 @@ extension TidemarkError {
       sequences: 1...max(1, below - 1))
   }
 
-  /// The entry was lost before its sync, and another entry may have its sequence now.
-  static func lostBeforeSync(_ sequence: UInt64) -> TidemarkError {
-    TidemarkError(
-      .unknownOutcome,
-      "the store was suspended before the entry was on the disk, and resumed without it",
-      sequences: sequence...sequence)
-  }
-
   /// The message of the innermost error, which is the system's if there is one.
   private static func words(for cause: any Error) -> String {
     switch cause {

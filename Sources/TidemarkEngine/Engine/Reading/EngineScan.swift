@@ -19,9 +19,7 @@ package struct ScanQuery: Sendable {
     from = prefix.isEmpty ? .start : .including(prefix)
     upTo = prefix.isEmpty ? .end : .afterPrefix(prefix)
   }
-}
 
-extension ScanQuery {
   /// How far a scan reads in one piece: to its end, or to derived keys, after which `beyond` comes.
   fileprivate func stretch(from start: KeyBound) -> (last: KeyBound, beyond: KeyBound?) {
     let last = descending ? from : upTo
@@ -280,25 +278,18 @@ package final class EngineScan {
     // In order of sequence all times are 0, so sequences decide.
     rows.sort { ($0.time, $0.row.sequence) < ($1.time, $1.row.sequence) }
     if query.descending { rows.reverse() }
-    let (last, descending) = (position, query.descending)
-    let start = rows.firstIndex { Self.lies($0, behind: last, descending: descending) }
+    let last: (Timestamp, UInt64)
+    switch position {
+    case .start, .key: return rows
+    case .sequence(let sequence): last = (Timestamp(seconds: 0), sequence)
+    case .time(let time, let sequence): last = (time, sequence)
+    }
+    let descending = query.descending
+    let start = rows.firstIndex { (row, time) in
+      descending ? (time, row.sequence) < last : (time, row.sequence) > last
+    }
     nextSorted = start ?? rows.count
     return rows
-  }
-
-  /// Whether a sorted scan that has come to `position` has a row still to return.
-  private static func lies(
-    _ row: (row: ScanRow, time: Timestamp), behind position: ScanPosition, descending: Bool
-  ) -> Bool {
-    switch position {
-    case .start, .key: true
-    case .sequence(let sequence):
-      descending ? row.row.sequence < sequence : row.row.sequence > sequence
-    case .time(let time, let sequence):
-      descending
-        ? (row.time, row.row.sequence) < (time, sequence)
-        : (row.time, row.row.sequence) > (time, sequence)
-    }
   }
 }
 

@@ -2,7 +2,7 @@
 /// and writes a sorted run ("image") of it. A part of ``ReadState``, under the readers' lock.
 struct NextRun {
   /// The run that the frozen delta is to become; nil while no delta is frozen.
-  private(set) var frozen: ImageInfo?
+  var frozen: ImageInfo?
   /// Counts up when the index is rebuilt: a run begun before must not be published.
   private(set) var generation = 0
   /// Tombstones up to here are left out of a run of the whole index, but for `keptDeletes`:
@@ -30,9 +30,6 @@ struct NextRun {
     frozen = info
     return info
   }
-
-  /// The run is published, and its delta is gone.
-  mutating func end() { frozen = nil }
 
   mutating func indexWasRebuilt() {
     frozen = nil

@@ -59,9 +59,7 @@ struct ReadState: ~Copyable, @unchecked Sendable {
 
   /// The segment that covers a sequence, whether or not the entry is kept in it.
   func segment(covering sequence: UInt64) -> Segment? { segments.covering(sequence) }
-}
 
-extension ReadState {
   func checkReadable() throws(TidemarkError) {
     if isClosed { throw TidemarkError(.closed, "the store is closed") }
     if isSuspended { throw .suspended }

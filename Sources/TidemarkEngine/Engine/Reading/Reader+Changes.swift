@@ -129,7 +129,7 @@ extension Reader {
     try reading.withLock { (read: inout ReadState) throws(TidemarkError) in
       do throws(IndexError) {
         let discarded = try read.index.publish(run, taking: job.taken)
-        read.nextRun.end()
+        read.nextRun.frozen = nil
         return discarded
       } catch { throw TidemarkError(error) }
     }

@@ -71,6 +71,5 @@ package struct ScanPage {
   var sequences: [UInt64] { rows.map(\.sequence) }
 
   /// Drops the rows that are not wanted.
-  /// - Parameter isWanted: of each row.
   mutating func filter(_ isWanted: [Bool]) { rows = zip(rows, isWanted).filter(\.1).map(\.0) }
 }

@@ -44,9 +44,7 @@ package struct ProjectionPin: Sendable, Hashable {
     writer.u64(epoch)
     writer.u64(time)
   }
-}
 
-extension ProjectionPin {
   /// The projections of a store and how far they have read; nil for a pin that cannot be decoded.
   package static func all(
     in reader: Reader

@@ -103,9 +103,7 @@ package struct RetentionPin: Sendable, Hashable {
     renewed = try reader.varint()
     guard reader.remaining == 0 else { throw FormatError("bytes behind a pin") }
   }
-}
 
-extension RetentionPin {
   /// A peer's name and its pin. The pin is nil if it cannot be read, or a later version of the
   /// library wrote it; then compaction keeps all history for that peer.
   typealias Named = (name: [UInt8], pin: RetentionPin?)

@@ -107,7 +107,6 @@ final class BallastKeeper: StateOwner {
   }
 
   /// Whether ``provide(forLog:logged:mayShrink:exclusively:)`` is to be called.
-  /// - Parameter logged: bytes of log that were written so far.
   func isDue(at logged: Int) -> Bool {
     monitor.withLock { state in
       state.mayLack || logged - state.loggedBefore >= configuration.ballastFromLogBytes
@@ -117,7 +116,6 @@ final class BallastKeeper: StateOwner {
   /// Sets as much space aside as a log calls for, unless nothing was written since the last time, a
   /// step uses the ballast, or another thread is at it. A full disk is no error.
   /// - Parameters:
-  ///   - logged: bytes of log that were written so far.
   ///   - mayShrink: whether there may be more set aside than the log calls for.
   ///   - exclusively: calls its argument under the writer's lock: while the file is allocated anew,
   ///     a write could take the space that is free for a moment.

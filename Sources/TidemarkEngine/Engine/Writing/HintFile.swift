@@ -33,11 +33,7 @@ package struct HintFile: Sendable {
   /// The content that was written last; nil where there is none that can be read.
   package func read() -> [UInt8]? { newest()?.content }
 
-  private struct Copy {
-    var number: Int
-    var generation: UInt64
-    var content: [UInt8]
-  }
+  private typealias Copy = (number: Int, generation: UInt64, content: [UInt8])
 
   private func newest() -> Copy? {
     paths.indices.compactMap { try? readCopy($0) }.max { $0.generation < $1.generation }
@@ -64,14 +60,14 @@ package struct HintFile: Sendable {
       // An encrypted store trusts no plain file: anybody may have made it.
       guard try writer.keys.current() == nil else { throw FormatError("not encrypted") }
       let content = Array(bytes[Self.headerBytes...])
-      return Copy(number: number, generation: generation, content: content)
+      return (number, generation, content)
     }
     let fileID = try bytes.rawSpan.u64(at: 32)
     let seal = try FileSeal(bytes.rawSpan, at: Self.headerBytes)
     let sealer = try seal.sealer(key: writer.keys.key(seal.keyID), fileID: fileID)
     let start = Self.headerBytes + FileSeal.byteCount
     let content = try sealer.open(bytes.rawSpan.extracting(start..<length), Self.nonce)
-    return Copy(number: number, generation: generation, content: content)
+    return (number, generation, content)
   }
 
   /// Writes the content over the older copy, without a sync; nothing if it is above `mostBytes`.

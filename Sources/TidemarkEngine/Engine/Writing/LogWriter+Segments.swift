@@ -87,7 +87,11 @@ extension LogWriter {
     } catch { throw TidemarkError(error, while: "beginning a segment of the log") }
     let old = state.appender
     do throws(TidemarkError) {
-      try syncLogDirectory()
+      if !PlantedBug.isOn(.logDirectoryNotSynced) {
+        do { try fileSystem.syncDirectory(path + "/" + StoreLayout.logDirectory) } catch {
+          throw TidemarkError(error, while: "beginning a segment of the log")
+        }
+      }
       let sealed = try sealActive(&state, in: &manifest)
       manifest.segments.append(row)
       try updateManifest(manifest, &state)
@@ -101,13 +105,6 @@ extension LogWriter {
     reader.add(appender.segment)
     // Sealing has synced the old segment, which holds everything written so far.
     if old != nil { advanceDurable(to: state.written, &state) }
-  }
-
-  private func syncLogDirectory() throws(TidemarkError) {
-    if PlantedBug.isOn(.logDirectoryNotSynced) { return }  // A bug that tests switch on.
-    do { try environment.fileSystem.syncDirectory(path + "/" + StoreLayout.logDirectory) } catch {
-      throw TidemarkError(error, while: "beginning a segment of the log")
-    }
   }
 
   /// Seals the active segment and says so in a manifest that the caller writes next; a segment

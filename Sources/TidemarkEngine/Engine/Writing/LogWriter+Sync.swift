@@ -14,7 +14,10 @@ extension LogWriter {
         epoch = expected
         // After a suspension the sequence may be gone, or given out again in another epoch.
         guard sequence <= state.sequence, state.manifest.epoch(of: sequence) == expected else {
-          throw .lostBeforeSync(sequence)
+          throw TidemarkError(
+            .unknownOutcome,
+            "the store was suspended before the entry was on the disk, and resumed without it",
+            sequences: sequence...sequence)
         }
         if state.durable >= sequence { return .done }
         // A failure of any writer leaves the outcome of everything unsynced unknown.

@@ -127,7 +127,6 @@ package final class LogWriter: StateOwner, LogTail {
 
   /// Removes a file that a failed compaction or run has left, unless MANIFEST may list it: after a
   /// poison it may, since an update of it may have stopped midway.
-  /// - Parameter isListed: whether MANIFEST lists it.
   func discard(_ file: String, unless isListed: (Manifest) -> Bool) {
     writing.withLock { state in
       if state.poison == nil, !isListed(state.manifest) { discard(file) }
