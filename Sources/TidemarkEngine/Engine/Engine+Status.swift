@@ -10,7 +10,7 @@ extension Engine {
     var rows: [EngineStatus.Segment] = []
     for segment in read.segments {
       let length = segment.usedLength()
-      let usage = read.usage(of: segment) ?? SpaceUsage.Row()
+      let usage = read.usage.rows[segment.id] ?? SpaceUsage.Row()
       let superseded = usage.superseded
       let share = read.supersededShare(of: segment, active: active)
       // The share of superseded bytes that stays: with all history kept, all but cached data.

@@ -115,7 +115,7 @@ extension AutoCompactor {
 extension LogSnapshot {
   /// The id of the first sealed segment with cached data that can go; one not yet counted may have.
   var firstWithCached: UInt64? {
-    segments.first { $0.isSealed && usage(of: $0)?.cached ?? 1 > 0 }?.id
+    segments.first { $0.isSealed && usage.rows[$0.id]?.cached ?? 1 > 0 }?.id
   }
 }
 

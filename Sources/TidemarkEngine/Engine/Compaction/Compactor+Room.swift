@@ -1,10 +1,10 @@
-/// Entries are taken to compress to a sixteenth at best.
-private let mostCompression = 16
-
-/// Bytes of a segment file that are no entries: its header, locator and footer.
-private let overheadBytes = 2 * FormatConstants.segmentHeaderBytes
-
 extension Compactor {
+  /// Entries are taken to compress to a sixteenth at best.
+  private static let mostCompression = 16
+
+  /// Bytes of a segment file that are no entries: its header, locator and footer.
+  private static let overheadBytes = 2 * FormatConstants.segmentHeaderBytes
+
   /// Bytes of disk space that the rewrite of a group of segments takes until their files are
   /// removed. With fewer than `least` free it is of no use, with `most` it can hardly fail: two
   /// bounds, since how well entries compress shows only when they are written.
@@ -15,10 +15,10 @@ extension Compactor {
     let usage = reader.snapshot.usage.rows
     var room: Room = (0, 0)
     var appended = (least: 0, most: 0, memory: 0)
-    var bounded = overheadBytes
+    var bounded = Self.overheadBytes
     for (segment, row) in zip(group.segments, group.rows) {
       let length = segment.usedLength()
-      let smallest = min(length, row.rawBytes / mostCompression)
+      let smallest = min(length, row.rawBytes / Self.mostCompression)
       // A segment without a count may go whole.
       let gone = usage[row.id].map { floor.drops ? $0.superseded : $0.cached } ?? row.rawBytes
       let share = Double(min(gone, row.rawBytes)) / Double(max(1, row.rawBytes))

@@ -58,7 +58,7 @@ extension Compactor {
   /// run of the index, and a compaction may have written segments after it.
   func countMissingUsage() throws(TidemarkError) {
     let log = reader.snapshot
-    for segment in log.segments where log.usage(of: segment) == nil {
+    for segment in log.segments where log.usage.rows[segment.id] == nil {
       let row: SpaceUsage.Row
       do throws(TidemarkError) { row = try usage(of: segment) } catch {
         // A compaction has replaced the segment meanwhile; the new one has a count from it.
@@ -90,7 +90,7 @@ extension LogSnapshot {
   /// - Parameter active: the segment that this process appends to. An active segment of another
   ///   process is measured by its length on the disk.
   func supersededShare(of segment: Segment, active: (id: UInt64, rawBytes: Int)?) -> Double {
-    let superseded = usage(of: segment)?.superseded ?? 0
+    let superseded = usage.rows[segment.id]?.superseded ?? 0
     let sealed = manifest.segments.first { $0.id == segment.id && $0.state == .sealed }
     let activeBytes = active?.id == segment.id ? active?.rawBytes : nil
     let raw = sealed?.rawBytes ?? activeBytes ?? segment.usedLength()
@@ -105,7 +105,7 @@ extension LogSnapshot {
       let row = manifest.segments.first(where: { $0.id == segment.id }),
       row.keyID == manifest.keyID
     else { return false }
-    let counted = usage(of: segment)
+    let counted = usage.rows[segment.id]
     return (floor.drops ? counted?.superseded : counted?.cached ?? 0) == 0
   }
 }

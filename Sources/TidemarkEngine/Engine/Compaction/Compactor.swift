@@ -359,7 +359,7 @@ package final class Compactor: StateOwner {
     var excess = log.usedBytes - Int(clamping: bytes)
     var reached: UInt64 = 0
     for segment in log.segments where excess > 0 {
-      excess -= log.usage(of: segment)?.superseded ?? 0
+      excess -= log.usage.rows[segment.id]?.superseded ?? 0
       reached = segment.lastSequence
     }
     return reached

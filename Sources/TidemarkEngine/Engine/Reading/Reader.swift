@@ -164,7 +164,4 @@ struct LogSnapshot: Sendable {
     if PlantedBug.isOn(.viewsForgotten) { return durable }
     return min(pins.first ?? .max, durable)
   }
-
-  /// The superseded bytes of a segment; nil if they were not counted yet.
-  func usage(of segment: Segment) -> SpaceUsage.Row? { usage.rows[segment.id] }
 }
