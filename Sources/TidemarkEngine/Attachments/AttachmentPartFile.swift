@@ -91,6 +91,8 @@ package final class AttachmentPartFile: Sendable {
   package var mayBeWhole: Bool { state.withLock { $0.isOver || $0.stored == $0.header.pieces } }
   /// Whether the file was removed, or has become an attachment.
   package var isOver: Bool { state.withLock { $0.isOver } }
+  /// The user's key that its file is encrypted with.
+  var keyID: Encryption.KeyID? { state.withLock { $0.header.seal?.keyID } }
   /// When a part came last, in milliseconds since 1970.
   package var touched: UInt64 { state.withLock { $0.header.touched } }
   /// Lowers `touched` to now: the clock may have been ahead when the last part came.
