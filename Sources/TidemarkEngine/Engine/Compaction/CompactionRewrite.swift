@@ -75,7 +75,7 @@ struct CompactionRewrite {
   ) throws(TidemarkError) {
     (self.compactor, self.group, self.pinned) = (compactor, group, pinned)
     (self.options, self.allowsSmallBlocks) = (options, allowsSmallBlocks)
-    samples = ValueSamples(rawBytes: group.rawBytes)
+    samples = ValueSamples(compactor.reader, rawBytes: group.rawBytes)
     var row = Manifest.Segment(
       id: compactor.writer.newSegmentID(), state: .active, kind: .compacted,
       salt: UInt32(truncatingIfNeeded: compactor.environment.random.next()),
@@ -209,7 +209,9 @@ struct CompactionRewrite {
         guard head.hasValue else { continue }
         let start = window.bytes.count
         try frames.appendValue(of: head, in: front, to: &window.bytes)
-        samples.note(window.bytes.rawSpan.extracting(droppingFirst: start))
+        samples.note(
+          window.bytes.rawSpan.extracting(droppingFirst: start), of: head.sequence,
+          key: front.key(of: head))
       }
     }
   }

@@ -1,6 +1,10 @@
 /// Samples of the values that a compaction rewrites, spread over all of them: a zstd dictionary is
 /// trained on the samples before the first value is written.
+///
+/// Only the newest values of keys are samples. A dictionary holds pieces of what it was trained on:
+/// a value that was deleted must not live on in it.
 struct ValueSamples {
+  private let reader: Reader
   private(set) var values: [UInt8] = []
   /// Where each value stands in `values`.
   private(set) var places: [Range<Int>] = []
@@ -11,18 +15,25 @@ struct ValueSamples {
   /// How many values `note` was given.
   private var met = 0
 
-  /// - Parameter rawBytes: of everything that is rewritten.
-  init(rawBytes: Int) { step = max(1, rawBytes / Limits.dictionarySampleBytes) }
+  /// - Parameters:
+  ///   - reader: tells which values are the newest of their keys.
+  ///   - rawBytes: of everything that is rewritten.
+  init(_ reader: Reader, rawBytes: Int) {
+    self.reader = reader
+    step = max(1, rawBytes / Limits.dictionarySampleBytes)
+  }
 
   /// Takes every `step`-th value; is given all values that are sorted in memory.
-  mutating func note(_ value: RawSpan) {
+  mutating func note(_ value: RawSpan, of sequence: UInt64, key: RawSpan) {
     total += value.byteCount
     met += 1
     guard (met - 1) % step == 0 else { return }
-    add(value)
+    add(value, of: sequence, key: key)
   }
 
-  private mutating func add(_ value: RawSpan) {
+  private mutating func add(_ value: RawSpan, of sequence: UInt64, key: RawSpan) {
+    // Where that cannot be told, in a store with damage, the value is no sample.
+    guard (try? reader.isNewest(sequence, ofKey: key)) == true else { return }
     // Samples may be longer than values are on average: at most twice the bytes aimed at are kept.
     let room = 2 * Limits.dictionarySampleBytes - values.count
     let length = min(value.byteCount, room)
@@ -58,7 +69,7 @@ struct ValueSamples {
         guard head.hasValue else { continue }
         var value: [UInt8] = []
         try frames.appendValue(of: head, in: front, to: &value)
-        add(value.rawSpan)
+        add(value.rawSpan, of: head.sequence, key: front.key(of: head))
       }
       next -= front.entries.count
     }

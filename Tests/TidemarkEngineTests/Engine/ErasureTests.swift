@@ -1,0 +1,76 @@
+import Testing
+import TidemarkTestKit
+
+@testable import TidemarkEngine
+
+/// What remains of values in the files once their keys were deleted and the history was dropped.
+@Suite("Erasure") struct ErasureTests {
+  private var store: TestStore
+
+  init() {
+    store = TestStore()
+    store.configuration.dictionaryFromBytes = 16 << 10
+  }
+
+  private static let pieceBytes = 8
+
+  /// The pieces of secrets that some bytes contain.
+  private func count(_ pieces: Set<[UInt8]>, in bytes: [UInt8]) -> Int {
+    guard bytes.count >= Self.pieceBytes else { return 0 }
+    return (0...(bytes.count - Self.pieceBytes)).count {
+      pieces.contains(Array(bytes[$0..<($0 + Self.pieceBytes)]))
+    }
+  }
+
+  /// The values in a store's log, one behind the other, as they are once decompressed.
+  private func values(_ engine: Engine) throws -> [UInt8] {
+    var values: [UInt8] = []
+    for segment in engine.reader.reading.withLock({ $0.segments }) {
+      var frames = try FrameReader(segment)
+      for record in try segment.frames() {
+        let front = try frames.front(record)
+        for head in front.entries where head.hasValue {
+          try frames.appendValue(of: head, in: front, to: &values)
+        }
+      }
+    }
+    return values
+  }
+
+  @Test(
+    "no piece of a deleted value is in any file, nor in the dictionary of those that stay",
+    arguments: [true, false])
+  func deleted(wasCompacted: Bool) throws {
+    var chance = SeededGenerator(seed: 11)
+    var pieces: Set<[UInt8]> = []
+    let engine = try store.open(seed: 11)
+    for number in 0..<3_000 {
+      let text = "{\"title\":\"a note of the day \(number)\",\"done\":\(number % 2 == 0)}"
+      try engine.put("note/\(number)", text)
+      guard number % 3 == 0 else { continue }
+      let secret = (0..<24).map { _ in UInt8(97 + chance.int(below: 26)) }
+      for start in 0...(secret.count - Self.pieceBytes) {
+        pieces.insert(Array(secret[start..<(start + Self.pieceBytes)]))
+      }
+      // In three values each, so that a dictionary would learn it.
+      for copy in 0..<3 {
+        let text = String(decoding: secret, as: UTF8.self)
+        try engine.put(
+          "plain/\(number)/\(copy)", "{\"title\":\"a note of the day\",\"secret\":\"\(text)\"}")
+      }
+    }
+    if wasCompacted { try engine.compact() }
+    #expect(count(pieces, in: try values(engine)) > 0)
+    for number in stride(from: 0, to: 3_000, by: 3) {
+      for copy in 0..<3 { try engine.delete("plain/\(number)/\(copy)") }
+    }
+    try engine.compact(CompactionOptions(dropHistory: true))
+    let compacted = engine.reader.reading.withLock { $0.segments.filter(\.isSealed) }
+    #expect(compacted.map(\.kind) == [.compacted])
+    #expect(count(pieces, in: try values(engine)) == 0)
+    try engine.close()
+    for path in store.disk.files() {
+      #expect(count(pieces, in: store.disk.contents(of: path) ?? []) == 0, "\(path)")
+    }
+  }
+}
