@@ -36,9 +36,12 @@ package final class Index {
   package func hash(_ key: RawSpan) -> UInt64 { KeyHash.hash(key, seed: seed) }
 
   /// The newest slot of a key, which may say that the key is deleted; nil if no layer has the key.
-  package func lookup(_ key: RawSpan, hash: UInt64) throws(IndexError) -> Slot? {
+  /// - Parameter maySearch: whether a get asks, see `Image.lookup`.
+  package func lookup(
+    _ key: RawSpan, hash: UInt64, maySearch: Bool = false
+  ) throws(IndexError) -> Slot? {
     if let slot = lookupDeltas(key, hash: hash) { return slot }
-    return try runs.lookup(key, hash: hash)
+    return try runs.lookup(key, hash: hash, maySearch: maySearch)
   }
 
   /// Asks the processor for the memory that look-ups of some keys need, so that all wait at once.

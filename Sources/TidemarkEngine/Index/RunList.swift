@@ -20,8 +20,13 @@ package struct RunList: Sendable {
   package var memoryBytes: Int { runs.reduce(0) { $0 + $1.memoryBytes } }
 
   /// The newest slot of a key, which may say that it is deleted; nil if no run has the key.
-  package func lookup(_ key: RawSpan, hash: UInt64) throws(IndexError) -> Slot? {
-    for run in runs { if let found = try run.lookup(key, hash: hash) { return found.slot } }
+  /// - Parameter maySearch: whether a get asks, see `Image.lookup`.
+  package func lookup(
+    _ key: RawSpan, hash: UInt64, maySearch: Bool = false
+  ) throws(IndexError) -> Slot? {
+    for run in runs {
+      if let found = try run.lookup(key, hash: hash, maySearch: maySearch) { return found.slot }
+    }
     return nil
   }
 

@@ -1,6 +1,6 @@
 /// The locator of a sealed segment: the index at its end that leads from a sequence to a slot (the
 /// entry's place in file order), and from a slot to the frame, the block and the place of its
-/// value. Read by chunk on first touch; looking up what was read before takes no lock.
+/// value. Read by chunks on first touch; looking up what was read before takes no lock.
 package final class SealedLocator: Sendable {
   package let footer: SegmentFooter
   private let file: any File

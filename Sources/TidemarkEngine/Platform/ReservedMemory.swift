@@ -1,8 +1,9 @@
 internal import Synchronization
 
-// SAFETY: the mapping lives as long as the object. A chunk is written only inside `load`, once and
-// under a lock; its flag is set with release order after the last write and read with acquire
-// order before the first read, so whoever sees the flag sees the bytes, which never change again.
+// SAFETY: the mapping lives as long as the object. A chunk is written only inside `load`, under a
+// lock, until its flag is set; that has release order, after the last write, and is read with
+// acquire order before the first read, so whoever sees the flag sees the bytes, which never change
+// again.
 // Ranges are checked against the length.
 
 /// Address space for the content of a file, which is loaded in chunks and then read in place.
@@ -18,8 +19,9 @@ package final class ReservedMemory: @unchecked Sendable {
   private let base: UnsafeMutableRawPointer
   private let flags: UnsafeMutablePointer<Atomic<UInt8>>
   private let loadedCount = Atomic<Int>(0)
-  /// Held while a chunk is filled, so that each is filled once.
-  private let loading = Lock(())
+  /// Held while chunks are filled, so that each is filled once. Whether filling several at a time
+  /// has failed: then they come one by one, and the others do not ask for a bad sector again.
+  private let loading = Lock(false)
 
   /// Reserves address space, also for 0 bytes.
   /// - Parameter chunkShift: the logarithm of the chunk size; a chunk is at least a page.
@@ -60,12 +62,13 @@ package final class ReservedMemory: @unchecked Sendable {
     _ chunk: Int, in part: Range<Int>,
     _ body: (_ chunks: Range<Int>, _ bytes: inout MutableRawSpan) throws(E) -> Void
   ) throws(E) {
-    try loading.withLock { (_) throws(E) in
+    try loading.withLock { (hasFailed) throws(E) in
       // Another thread may have filled it meanwhile: bytes that others may read never change.
       if isLoaded(chunk) { return }
-      let chunks = missing(around: chunk, in: part)
+      let chunks = hasFailed ? chunk..<(chunk + 1) : missing(around: chunk, in: part)
       do throws(E) { try fill(chunks, body) } catch {
         guard chunks.count > 1 else { throw error }
+        hasFailed = true
         try fill(chunk..<(chunk + 1), body)
       }
     }
@@ -83,14 +86,14 @@ package final class ReservedMemory: @unchecked Sendable {
   }
 
   private static let mostChunksAtATime = 16
-  /// After so many chunks two come at a time.
-  private static let chunksOneByOne = 32
 
-  /// The missing chunks next to one, which is missing, of its group of a power of two.
+  /// The missing chunks next to one, which is missing, of its group of a power of two. Two come at
+  /// a time once 32 chunks were loaded and a 64th of all, four once there are twice as many.
   private func missing(around chunk: Int, in part: Range<Int>) -> Range<Int> {
     let loaded = loadedCount.load(ordering: .relaxed)
+    let oneByOne = max(32, byteCount >> shift / 64)
     var size = 1
-    while size < Self.mostChunksAtATime, size * Self.chunksOneByOne <= loaded { size *= 2 }
+    while size < Self.mostChunksAtATime, size * oneByOne <= loaded { size *= 2 }
     let start = chunk & ~(size - 1)
     let group = (start..<(start + size)).clamped(to: part)
     var (first, end) = (chunk, chunk + 1)

@@ -109,9 +109,9 @@ extension Reader {
   func slot(ofKey key: RawSpan, hash: UInt64) throws(TidemarkError) -> Slot? {
     try withIndex { (read) throws(IndexOrStoreError) in
       let slot: Slot?
-      do throws(IndexError) { slot = try read.index.lookup(key, hash: hash) } catch {
-        throw .index(error)
-      }
+      do throws(IndexError) {
+        slot = try read.index.lookup(key, hash: hash, maySearch: true)
+      } catch { throw .index(error) }
       // Damage may hide an entry of any key below `staleBelow`: a newer one, or its only one.
       if read.staleBelow > 0, slot?.sequence ?? 0 < read.staleBelow {
         throw .store(TidemarkError.possiblyStale(read.staleBelow))

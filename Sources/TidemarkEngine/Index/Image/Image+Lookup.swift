@@ -13,11 +13,16 @@ extension Image {
   /// Finds a key; nil if the run does not have it.
   ///
   /// Hashes lead all over a run: where their table is not in memory, each costs a read of the disk.
-  /// A binary search does without, since its samples are few. So the first look-ups search, until
-  /// what the table saves of their time has paid for reading it.
-  /// - Parameter hash: the key's hash under the seed in the header.
-  package func lookup(_ key: RawSpan, hash: UInt64) throws(IndexError) -> Found? {
-    if !hasReadHash(hash), searches.value < searchesBeforeHash {
+  /// A binary search does without, since its samples are few, but reads the block of the key even
+  /// if the run does not have it. So the first gets search, until what the table saves of their
+  /// time has paid for reading it; puts, whose keys are often new, ask the table at once.
+  /// - Parameters:
+  ///   - hash: the key's hash under the seed in the header.
+  ///   - maySearch: whether a get asks.
+  package func lookup(
+    _ key: RawSpan, hash: UInt64, maySearch: Bool = false
+  ) throws(IndexError) -> Found? {
+    if maySearch, !hasReadHash(hash), searches.value < searchesBeforeHash {
       searches.raise()
       guard let number = try blockNumber(holding: key) else { return nil }
       return try find(key, inBlock: number)
