@@ -35,14 +35,15 @@ extension Engine {
     return result
   }
 
-  /// Commits a put or delete of bytes alone, faster than a batch.
-  /// - Returns: nil where it takes a batch: see ``LogWriter/stage(_:key:value:_:waitsForRoom:)``.
+  /// Commits a put, with its labels, or a delete, faster than a batch.
+  /// - Returns: nil where it takes a batch: see
+  ///   ``LogWriter/stage(_:key:value:labels:_:waitsForRoom:)``.
   package func stageSingle(
-    _ kind: EntryKind, key: RawSpan, value: RawSpan? = nil, durability: Durability? = nil,
-    waitsForRoom: Bool = true
+    _ kind: EntryKind, key: RawSpan, value: RawSpan? = nil, labels: [[UInt8]] = [],
+    durability: Durability? = nil, waitsForRoom: Bool = true
   ) throws(TidemarkError) -> CommitResult? {
     let result = try writer.stage(
-      kind, key: key, value: value, durability ?? configuration.durability,
+      kind, key: key, value: value, labels: labels, durability ?? configuration.durability,
       waitsForRoom: waitsForRoom)
     guard let result else { return nil }
     listener.object?.note(key)

@@ -2,11 +2,11 @@
 /// alone gets into the log. The segment's appender has one and fills it again and again: `fill`,
 /// `finish`, `write`, under the writer's lock.
 ///
-/// The bytes are those that ``FrameBuilder`` makes of the same entry, which has no labels and no
-/// attributes, and a value that fits into one block. A frame is its header, then the front (a table
-/// of blocks, and the head: all of an entry but its value), then the block with the value.
+/// The bytes are those that ``FrameBuilder`` makes of the same entry, which has no attributes and a
+/// value that fits into one block. A frame is its header, then the front (a table of blocks, and
+/// the head: all of an entry but its value), then the block with the value.
 package struct SingleFrame {
-  /// The longest key and value together: more would be compressed, which this frame never is.
+  /// The longest key, labels and value together: a longer frame would be compressed.
   package static let keyAndValueBytesMost = Limits.compressFromBytes - 1024
 
   /// Mostly longer than the frame, whose bytes are the first `length`.
@@ -35,24 +35,34 @@ package struct SingleFrame {
   var value: ArraySlice<UInt8> { memory[frontEnd..<(frontEnd + valueLength)] }
 
   /// Whether a frame of this kind may hold an entry.
+  /// - Parameter keyBytes: those of the key and of its labels.
   package static func fits(keyBytes: Int, valueBytes: Int) -> Bool {
     valueBytes <= Limits.blockBytes && keyBytes + valueBytes <= keyAndValueBytesMost
+  }
+
+  /// At least as many bytes as a set of labels takes in a frame.
+  static func bytes(ofLabels labels: [[UInt8]]) -> Int {
+    labels.isEmpty ? 0 : labels.reduce(2) { $0 + $1.count + 2 }
   }
 
   /// Puts the front and the value in place: all that does not depend on where the frame will stand.
   /// - Parameters:
   ///   - kind: a put or a delete.
   ///   - previous: the key's sequence before; 0 for none.
+  ///   - labels: sorted and without repetition.
   package mutating func fill(
     _ kind: EntryKind, sequence: UInt64, previous: UInt64, commitTime: UInt64, key: RawSpan,
-    value: RawSpan?
+    labels: [[UInt8]], value: RawSpan?
   ) {
     valueLength = value?.byteCount ?? 0
     // In the 96 fit the block's row and checksum, the head's numbers, and the padding.
-    let most = FormatConstants.frameHeaderBytes + 96 + key.byteCount + valueLength
+    let most =
+      FormatConstants.frameHeaderBytes + 96 + key.byteCount + Self.bytes(ofLabels: labels)
+      + valueLength
     if memory.count < most { memory = [UInt8](repeating: 0, count: max(1024, 2 * most)) }
     var columns: HeadColumns = .commitTimes
     if kind != .put { columns.insert(.kinds) }
+    if !labels.isEmpty { columns.insert(.labelSets) }
     if value != nil { columns.insert(.valueLengths) }
     if previous != 0 { columns.insert(.previous) }
     block = valueLength > 0 ? BlockEntry(rawLength: valueLength) : nil
@@ -65,17 +75,31 @@ package struct SingleFrame {
       let keyLength = UInt64(key.byteCount)
       let lengthBytes = keyLength < 0x80 ? 1 : keyLength < 0x4000 ? 2 : 3
       var end = memory.put(varint: UInt64(key.byteCount + lengthBytes) << 2, at: start + 2)
+      // The text of the sets of labels: their number, then of each its labels.
+      if !labels.isEmpty {
+        let bytes = labels.reduce(2) { $0 + $1.count + ($1.count < 0x80 ? 1 : 2) }
+        end = memory.put(varint: UInt64(bytes) << 2, at: end)
+      }
       func column(_ number: UInt64) {
         memory.put(UInt8(0), at: end)
         end = memory.put(varint: number, at: end + 1)
       }
       if kind != .put { column(UInt64(kind.rawValue)) }
+      if !labels.isEmpty { column(0) }
       if columns.contains(.valueLengths) { column(UInt64(valueBytes)) }
       if previous != 0 { column(sequence - previous) }
       column(commitTime)
       end = memory.put(varint: keyLength, at: end)
       memory.store(copying: key, at: end)
-      return end + key.byteCount
+      end += key.byteCount
+      guard !labels.isEmpty else { return end }
+      end = memory.put(varint: UInt64(labels.count), at: memory.put(varint: 1, at: end))
+      for label in labels {
+        end = memory.put(varint: UInt64(label.count), at: end)
+        memory.store(copying: label.rawSpan, at: end)
+        end += label.count
+      }
+      return end
     }
     frontEnd = end
     if let value { memory.withMutableRawSpan { $0.store(copying: value, at: end) } }

@@ -30,6 +30,7 @@ package final class LabelTable {
   /// The id of a set of labels; 0 is the empty set.
   /// - Parameter labels: each of 1 to 255 bytes, at most 64; order and repetition do not matter.
   package func intern(_ labels: [[UInt8]]) throws(IndexError) -> UInt32 {
+    if labels.count == 1, let label = labels.first { return try intern(label.rawSpan) }
     beginSet()
     for label in labels { try addLabel(label.rawSpan) }
     return try finishSet()

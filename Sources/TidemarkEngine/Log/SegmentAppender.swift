@@ -147,10 +147,11 @@ package final class SegmentAppender {
   /// - Returns: the value in the frame, to be let go once it is written.
   func fillSingle(
     _ kind: EntryKind, sequence: UInt64, previous: UInt64, commitTime: UInt64,
-    durableThrough: UInt64, key: RawSpan, value: RawSpan?
+    durableThrough: UInt64, key: RawSpan, labels: [[UInt8]], value: RawSpan?
   ) -> ArraySlice<UInt8> {
     single.fill(
-      kind, sequence: sequence, previous: previous, commitTime: commitTime, key: key, value: value)
+      kind, sequence: sequence, previous: previous, commitTime: commitTime, key: key,
+      labels: labels, value: value)
     single.finish(offset: length, salt: row.salt, durableThrough: durableThrough)
     return single.value
   }

@@ -134,8 +134,9 @@ extension Store {
   ) throws(TidemarkError) -> Receipt {
     try ReservedKeys.refuse(key)
     // An open question to a cache's source must hear of the write, so it goes by way of the caches.
-    if labels.isEmpty, condition == nil, options.isEmpty, !caches.hasQuestion(about: key),
-      let result = try engine.stageSingle(.put, key: key, value: value, durability: durability)
+    if condition == nil, options.isEmpty, !caches.hasQuestion(about: key),
+      let result = try engine.stageSingle(
+        .put, key: key, value: value, labels: labels.map(\.bytes), durability: durability)
     {
       return try receiptBlocking(of: result, durability)
     }
@@ -161,10 +162,11 @@ extension Store {
     return try !commitBlocking(batch, durability).sequences.isEmpty
   }
 
-  /// Stages a put or delete of key and value alone for a task, unless it has to wait before.
+  /// Stages a put with its labels, or a delete, for a task, unless it has to wait before.
   /// - Returns: nil when nothing was done and the caller must commit a batch.
   func stageSingle(
-    _ kind: EntryKind, _ key: some BytesConvertible, _ value: RawSpan?, _ durability: Durability?
+    _ kind: EntryKind, _ key: some BytesConvertible, _ value: RawSpan?,
+    labels: [EntryLabel] = [], _ durability: Durability?
   ) throws(TidemarkError) -> CommitResult? {
     try TidemarkError.checkCancellation()
     // With too much of the log unsynced the task has to wait, which `commit` does without a thread.
@@ -175,7 +177,8 @@ extension Store {
       guard !caches.hasQuestion(about: key) else { return nil }
       // With the commit thread a task must not block; without it, it blocks here as in `receipt`.
       return try engine.stageSingle(
-        kind, key: key, value: value, durability: durability, waitsForRoom: commits == nil)
+        kind, key: key, value: value, labels: labels.map(\.bytes), durability: durability,
+        waitsForRoom: commits == nil)
     }
   }
 }

@@ -22,10 +22,10 @@ extension Store {
     options: PutOptions = PutOptions(), if condition: WriteCondition? = nil,
     durability: Durability? = nil
   ) async throws(TidemarkError) -> Receipt {
-    if labels.isEmpty, condition == nil, options.isEmpty {
-      // The fast path: key and value alone are staged without a batch, unless they need one.
+    if condition == nil, options.isEmpty {
+      // The fast path: key, value and labels are staged without a batch, unless they need one.
       let result = try value.withBytes { (value) throws(TidemarkError) in
-        try stageSingle(.put, key, value, durability)
+        try stageSingle(.put, key, value, labels: labels, durability)
       }
       if let result { return try await receipt(of: result, durability) }
     }
@@ -54,8 +54,8 @@ extension Store {
     durability: Durability? = nil
   ) async throws(TidemarkError) -> Receipt {
     // The fast path, as above.
-    if labels.isEmpty, condition == nil, options.isEmpty,
-      let result = try stageSingle(.put, key, value, durability)
+    if condition == nil, options.isEmpty,
+      let result = try stageSingle(.put, key, value, labels: labels, durability)
     {
       return try await receipt(of: result, durability)
     }

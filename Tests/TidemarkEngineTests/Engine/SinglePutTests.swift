@@ -16,6 +16,16 @@ import TidemarkTestKit
     return (key, (0..<length).map { UInt8(truncatingIfNeeded: $0 &* 7) })
   }
 
+  /// Makes up labels in order; the longest ones are rare.
+  private func drawLabels(_ random: inout SeededGenerator) -> [[UInt8]] {
+    let count = [0, 0, 1, 1, 2, 9].randomElement(using: &random) ?? 0
+    let longest = Int.random(in: 0..<9, using: &random) == 0 ? Limits.labelBytes : 12
+    return (0..<count).map { number in
+      let length = Int.random(in: 1...longest, using: &random)
+      return (0..<length).map { $0 == 0 ? UInt8(number) : UInt8.random(in: 0..<9, using: &random) }
+    }
+  }
+
   @Test("a single frame has the bytes that a builder makes of the same entry", arguments: 1...3)
   func sameFrame(seed: UInt64) throws {
     var random = SeededGenerator(seed: seed)
@@ -26,23 +36,25 @@ import TidemarkTestKit
       guard SingleFrame.fits(keyBytes: key.count, valueBytes: value?.count ?? 0) else { continue }
       let time = UInt64.random(in: 0 ..< .max, using: &random)
       let previous = UInt64.random(in: 0..<sequence, using: &random)
+      let labels = value == nil ? [] : drawLabels(&random)
       let offset = Int.random(in: 0..<(1 << 26), using: &random) * 8
       let salt = UInt32.random(in: 0 ... .max, using: &random)
       var entry = FrameBuilder.Entry(
         kind: value == nil ? .delete : .put, endsBatch: true, sequence: sequence, commitTime: time)
       entry.previous = previous
+      entry.labelSetID = labels.isEmpty ? 0 : 7
       var builder = FrameBuilder()
       let none: [UInt8] = []
       builder.add(
         entry, key: key.rawSpan, value: value?.rawSpan, attributes: none.rawSpan
-      ) { _ in [] }
+      ) { _ in labels }
       var expected: [UInt8] = []
       let built = try builder.finish(
         appendingTo: &expected, offset: offset, salt: salt, durableThrough: 3, level: nil,
         codecs: codecs)
       single.fill(
         entry.kind, sequence: sequence, previous: previous, commitTime: time, key: key.rawSpan,
-        value: value?.rawSpan)
+        labels: labels, value: value?.rawSpan)
       single.finish(offset: offset, salt: salt, durableThrough: 3)
       #expect([UInt8](copying: single.bytes) == expected, "seed \(seed), entry \(sequence)")
       #expect(single.header == built.header, "seed \(seed), entry \(sequence)")
@@ -53,7 +65,8 @@ import TidemarkTestKit
 
   /// The contents of a store's files after the same writes, one by one or through batches.
   private func files(
-    _ writes: [(key: [UInt8], value: [UInt8]?, durability: Durability)], throughBatches: Bool
+    _ writes: [(key: [UInt8], value: [UInt8]?, labels: [[UInt8]], durability: Durability)],
+    throughBatches: Bool
   ) throws -> (files: [String: [UInt8]], sequences: [Range<UInt64>], taken: Int) {
     var store = TestStore()
     store.configuration.segmentBytes = 512 << 10
@@ -66,14 +79,14 @@ import TidemarkTestKit
       if !throughBatches {
         result = try engine.stageSingle(
           write.value == nil ? .delete : .put, key: write.key.rawSpan,
-          value: write.value?.rawSpan, durability: write.durability)
+          value: write.value?.rawSpan, labels: write.labels, durability: write.durability)
         if result != nil { taken += 1 }
       }
       if result == nil {
         var batch = OperationBatch()
         try batch.add(
           write.value == nil ? .delete : .put, key: write.key.rawSpan,
-          value: write.value?.rawSpan)
+          value: write.value?.rawSpan, labelSet: try batch.addLabelSet(write.labels))
         result = try engine.stage(batch, durability: write.durability)
       }
       let done = try #require(result)
@@ -98,12 +111,13 @@ import TidemarkTestKit
   @Test("puts of one key leave the log that batches of one leave", arguments: [1, 2] as [UInt64])
   func sameLog(seed: UInt64) throws {
     var random = SeededGenerator(seed: seed)
-    var writes: [(key: [UInt8], value: [UInt8]?, durability: Durability)] = []
+    var writes: [(key: [UInt8], value: [UInt8]?, labels: [[UInt8]], durability: Durability)] = []
     for _ in 0..<250 {
       let (key, value) = draw(&random)
       let durability = [Durability.buffered, .buffered, .durable, .async]
         .randomElement(using: &random)
-      writes.append((key, value, durability ?? .buffered))
+      let labels = value == nil ? [] : drawLabels(&random).reversed() + [[0], [0]]
+      writes.append((key, value, labels, durability ?? .buffered))
     }
     let singly = try files(writes, throughBatches: false)
     let batched = try files(writes, throughBatches: true)

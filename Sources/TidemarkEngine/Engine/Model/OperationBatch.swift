@@ -124,6 +124,12 @@ package struct OperationBatch: Sendable {
   /// - Returns: the index to pass to `add`; -1 for no labels.
   package mutating func addLabelSet(_ labels: [[UInt8]]) throws(TidemarkError) -> Int {
     guard !labels.isEmpty else { return -1 }
+    return self.labels.add(try Self.sorted(labels))
+  }
+
+  /// Labels as entries have them, in the order of bytes and without repetition.
+  /// - Throws: `invalidArgument` for too many, or for one of a wrong length.
+  static func sorted(_ labels: [[UInt8]]) throws(TidemarkError) -> [[UInt8]] {
     var sorted = labels
     if !zip(labels, labels.dropFirst()).allSatisfy({ $0.lexicographicallyPrecedes($1) }) {
       sorted = Set(labels).sorted { $0.lexicographicallyPrecedes($1) }
@@ -138,7 +144,7 @@ package struct OperationBatch: Sendable {
         .invalidArgument,
         "a label of \(label.count) bytes; labels have 1 to \(Limits.labelBytes) bytes")
     }
-    return self.labels.add(sorted)
+    return sorted
   }
 
   /// Adds a set of one label, fast where a batch repeats few labels.

@@ -3,6 +3,8 @@ struct SingleEntry {
   var kind: EntryKind
   var sequence: UInt64
   var commitTime: HybridTime
+  /// Sorted and without repetition.
+  var labels: [[UInt8]]
   /// The durable sequence at this moment, which the frame's header tells recovery.
   var durableThrough: UInt64
 }
@@ -29,6 +31,7 @@ extension ReadState {
     if entry.kind == .delete { slot.size = .deleted }
     let link: UInt64?
     do throws(IndexError) {
+      if !entry.labels.isEmpty { slot.labelSet = try index.labelTable.intern(entry.labels) }
       link = try replace(key, hash: hash, by: slot, needsKey: entry.kind == .delete, hotCache)
     } catch { return .failed }
     guard let link else { return .notFound }
@@ -36,11 +39,11 @@ extension ReadState {
       let value = appender.fillSingle(
         entry.kind, sequence: entry.sequence, previous: link,
         commitTime: entry.commitTime.rawValue, durableThrough: entry.durableThrough, key: key,
-        value: value)
+        labels: entry.labels, value: value)
       // Until the frame is written readers find the value here.
       singleInFlight = (entry.sequence, value)
     } else {
-      addToStaged(entry, link, key, value)
+      addToStaged(entry, link, slot.labelSet, key, value)
     }
     visible = entry.sequence
     return .staged
@@ -67,7 +70,7 @@ extension ReadState {
   }
 
   private mutating func addToStaged(
-    _ single: SingleEntry, _ link: UInt64, _ key: RawSpan, _ value: RawSpan?
+    _ single: SingleEntry, _ link: UInt64, _ labelSet: UInt32, _ key: RawSpan, _ value: RawSpan?
   ) {
     // Sequences of a frame are dense.
     let last = staged.count - 1
@@ -79,9 +82,10 @@ extension ReadState {
       kind: single.kind, endsBatch: true, sequence: single.sequence,
       commitTime: single.commitTime.rawValue)
     entry.previous = link
+    entry.labelSetID = labelSet
     let none: [UInt8] = []
     staged[staged.count - 1].add(entry, key: key, value: value, attributes: none.rawSpan) { _ in
-      []
+      single.labels
     }
   }
 }

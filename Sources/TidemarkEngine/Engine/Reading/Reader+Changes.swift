@@ -10,7 +10,7 @@ extension Reader {
     }
   }
 
-  /// Makes a put or delete without labels and attributes visible.
+  /// Makes a put or delete without attributes visible.
   func stage(
     _ entry: SingleEntry, _ key: RawSpan, _ value: RawSpan?, into appender: SegmentAppender?
   ) -> ReadState.SingleOutcome {
