@@ -122,9 +122,9 @@ extension Store {
   }
 }
 
-// The fast path: a put or delete of one key that says nothing besides key and value is staged
-// without a batch, and past the caches, by `engine.stageSingle`. That returns nil, having done
-// nothing, where a batch is needed: for instance for long values, and on a full disk.
+// The fast path: a put or delete of one key without options and conditions is staged without a
+// batch, and past the caches, by `engine.stageSingle`. That returns nil, having done nothing, where
+// a batch is needed: for instance for long values, and on a full disk.
 extension Store {
   /// Writes a value on the calling thread; not generic, so that it is compiled only once.
   @usableFromInline
