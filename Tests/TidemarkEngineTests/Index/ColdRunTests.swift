@@ -7,31 +7,9 @@ import TidemarkTestKit
 @Suite("Look-ups in a run of which nothing was read") struct ColdRunTests {
   private static let count = 60_000
 
-  private static func key(_ number: Int) -> [UInt8] { [UInt8]("key/\(1_000_000 + number)".utf8) }
-
-  /// A run of every other key, opened on a disk on which some pages of its file cannot be read.
-  private func run(failing pages: [Int] = []) throws -> Image {
-    let index = Index(seed: 7)
-    for number in stride(from: 0, to: 2 * Self.count, by: 2) {
-      let key = Self.key(number)
-      try index.upsert(
-        key.rawSpan, hash: index.hash(key.rawSpan),
-        Slot(sequence: UInt64(number + 1), labelSet: 0, size: SizeClass(bytes: 9)))
-    }
-    index.freeze()
-    let disk = MemoryFileSystem()
-    try disk.createDirectory("/store")
-    let info = ImageInfo(
-      storeID: [UInt8](repeating: 1, count: 16), imageID: 2, sequence: UInt64(2 * Self.count))
-    try ImageWriter.write(
-      index.mergeInput(taking: 0), to: try disk.open("/store/run", .create), info: info)
-    return try Image(
-      file: FailingPages(disk, file: "run", pages: pages).open("/store/run", .readWrite))
-  }
-
   private func slot(_ number: Int, in run: Image) throws -> Slot? {
-    let key = Self.key(number)
-    let hash = KeyHash.hash(key.rawSpan, seed: 7)
+    let key = SampleRun.key(number)
+    let hash = KeyHash.hash(key.rawSpan, seed: SampleRun.seed)
     return try run.lookup(key.rawSpan, hash: hash, maySearch: true)?.slot
   }
 
@@ -42,7 +20,7 @@ import TidemarkTestKit
 
   @Test("a run answers by search first, and by its table once enough was asked")
   func searchThenTable() throws {
-    let run = try run()
+    let run = try SampleRun.open(count: Self.count)
     var random = SeededGenerator(seed: 5)
     var asked = 0
     while !hasReadTable(run), asked < 100_000 {
@@ -59,9 +37,9 @@ import TidemarkTestKit
 
   @Test("keys before the first one and behind the last one are absent")
   func outside() throws {
-    let run = try run()
+    let run = try SampleRun.open(count: Self.count)
     for key in [[0], [UInt8]("key/".utf8), [255], [UInt8](repeating: 255, count: 500)] {
-      let hash = KeyHash.hash(key.rawSpan, seed: 7)
+      let hash = KeyHash.hash(key.rawSpan, seed: SampleRun.seed)
       #expect(try run.lookup(key.rawSpan, hash: hash, maySearch: true) == nil)
       #expect(try run.lookup(key.rawSpan, hash: hash) == nil)
     }
@@ -71,7 +49,7 @@ import TidemarkTestKit
   @Test("a page that cannot be read costs only what stands in its chunk")
   func failingPage() throws {
     let bad = ImageLayout.fileOffset(ofChunk: 9, tagBytes: 0) + 5000
-    let run = try run(failing: [bad])
+    let run = try SampleRun.open(count: Self.count, failing: [bad])
     var failed: [Int] = []
     for number in stride(from: 0, to: 2 * Self.count, by: 2) {
       do { #expect(try slot(number, in: run)?.sequence == UInt64(number) + 1) } catch {

@@ -6,29 +6,15 @@ import Testing
 struct NearbyKeysTests {
   private static let count = 40_000
 
-  private static func key(_ number: Int) -> [UInt8] { [UInt8]("key/\(1_000_000 + number)".utf8) }
-
   /// A run that has just been opened, of every other key.
   private func run() throws -> (index: Index, image: Image) {
-    let index = Index(seed: 7)
-    for number in stride(from: 0, to: 2 * Self.count, by: 2) {
-      let key = Self.key(number)
-      try index.upsert(
-        key.rawSpan, hash: index.hash(key.rawSpan),
-        Slot(sequence: UInt64(number + 1), labelSet: 0, size: SizeClass(bytes: 9)))
-    }
-    index.freeze()
-    let file = try MemoryFileSystem().open("/run", .create)
-    let info = ImageInfo(
-      storeID: [UInt8](repeating: 1, count: 16), imageID: 2, sequence: UInt64(2 * Self.count))
-    try ImageWriter.write(index.mergeInput(taking: 0), to: file, info: info)
-    let image = try Image(file: file)
-    return (Index(runs: RunList([image]), seed: 7), image)
+    let image = try SampleRun.open(count: Self.count)
+    return (Index(runs: RunList([image]), seed: SampleRun.seed), image)
   }
 
   private func page(_ numbers: [Int]) -> (keys: KeyPage, all: [[UInt8]]) {
     var keys = KeyPage()
-    let all = numbers.map(Self.key)
+    let all = numbers.map(SampleRun.key)
     for key in all { keys.append(key.rawSpan, Slot(sequence: 0, labelSet: 0, size: .deleted)) }
     return (keys, all)
   }
@@ -56,8 +42,9 @@ struct NearbyKeysTests {
     let (index, _) = try run()
     var nearby = NearbyKeys(index.runs)
     let all: [[UInt8]] = [
-      [0], Self.key(10), Self.key(8), Self.key(8), Self.key(9), [UInt8]("key/".utf8),
-      Self.key(79_998), [UInt8](repeating: 255, count: 300), Self.key(0), [255], [0],
+      [0], SampleRun.key(10), SampleRun.key(8), SampleRun.key(8), SampleRun.key(9),
+      [UInt8]("key/".utf8),
+      SampleRun.key(79_998), [UInt8](repeating: 255, count: 300), SampleRun.key(0), [255], [0],
     ]
     let wanted: [UInt64?] = [nil, 11, 9, 9, nil, nil, 79_999, nil, 1, nil, nil]
     for size in 1...all.count {
