@@ -32,7 +32,8 @@ struct NearbyKeys {
     guard Self.isAscending(keys) else {
       runs.prefetch(hashes, keys: true)
       for number in 0..<keys.count {
-        slots.append(try runs.lookup(keys.key(at: number), hash: hashes[number]))
+        slots.append(
+          try runs.lookup(keys.key(at: number), hash: hashes[number], maySearch: true))
       }
       return slots
     }

@@ -73,4 +73,26 @@ import TidemarkTestKit
       #expect(count(pieces, in: store.disk.contents(of: path) ?? []) == 0, "\(path)")
     }
   }
+
+  /// Whether a compaction that drops the history trains a dictionary.
+  private func trainsDictionary(_ engine: Engine) throws -> Bool {
+    try engine.compact(CompactionOptions(dropHistory: true))
+    let segment = engine.reader.reading.withLock { $0.segments.first { $0.kind == .compacted } }
+    return try #require(segment).codecs().dictionary != nil
+  }
+
+  @Test("values train a dictionary though most others are gone, or a touch has renewed them")
+  func touchedAndFew() throws {
+    let engine = try store.open(seed: 12)
+    for version in 0..<6 {
+      for number in 0..<1_000 {
+        try engine.put(
+          "note/\(number)", "{\"title\":\"note \(number)\",\"version\":\(version),\"done\":false}")
+      }
+    }
+    #expect(try trainsDictionary(engine))
+    for number in 0..<1_000 { try engine.touch("note/\(number)") }
+    #expect(try trainsDictionary(engine))
+    try engine.close()
+  }
 }

@@ -209,7 +209,7 @@ struct CompactionRewrite {
         guard head.hasValue else { continue }
         let start = window.bytes.count
         try frames.appendValue(of: head, in: front, to: &window.bytes)
-        samples.note(
+        try samples.note(
           window.bytes.rawSpan.extracting(droppingFirst: start), of: head.sequence,
           key: front.key(of: head))
       }

@@ -1,8 +1,8 @@
 /// Samples of the values that a compaction rewrites, spread over all of them: a zstd dictionary is
 /// trained on the samples before the first value is written.
 ///
-/// Only the newest values of keys are samples. A dictionary holds pieces of what it was trained on:
-/// a value that was deleted must not live on in it.
+/// Only values that their keys have are samples. A dictionary holds pieces of what it was trained
+/// on: a value that was deleted must not live on in it.
 struct ValueSamples {
   private let reader: Reader
   private(set) var values: [UInt8] = []
@@ -12,8 +12,8 @@ struct ValueSamples {
   private(set) var total = 0
   /// One value in so many is a sample, so that all samples have about `dictionarySampleBytes`.
   private let step: Int
-  /// How many values `note` was given.
-  private var met = 0
+  /// How many values `note` was given since the last sample.
+  private var met: Int
 
   /// - Parameters:
   ///   - reader: tells which values are the newest of their keys.
@@ -21,19 +21,29 @@ struct ValueSamples {
   init(_ reader: Reader, rawBytes: Int) {
     self.reader = reader
     step = max(1, rawBytes / Limits.dictionarySampleBytes)
+    met = step - 1
   }
 
-  /// Takes every `step`-th value; is given all values that are sorted in memory.
-  mutating func note(_ value: RawSpan, of sequence: UInt64, key: RawSpan) {
+  /// Takes a value `step` values behind the last sample, or the next one that its key has; is given
+  /// all values that are sorted in memory.
+  mutating func note(
+    _ value: RawSpan, of sequence: UInt64, key: RawSpan
+  ) throws(TidemarkError) {
     total += value.byteCount
     met += 1
-    guard (met - 1) % step == 0 else { return }
-    add(value, of: sequence, key: key)
+    guard met >= step, try isCurrent(sequence, key) else { return }
+    met = 0
+    add(value)
   }
 
-  private mutating func add(_ value: RawSpan, of sequence: UInt64, key: RawSpan) {
-    // Where that cannot be told, in a store with damage, the value is no sample.
-    guard (try? reader.isNewest(sequence, ofKey: key)) == true else { return }
+  /// Whether an entry has its key's value: it is the newest, or a touch that renews it is.
+  private func isCurrent(_ sequence: UInt64, _ key: RawSpan) throws(TidemarkError) -> Bool {
+    guard let slot = try reader.slot(ofKey: key), !slot.isDeleted else { return false }
+    guard slot.size.isTouched else { return slot.sequence == sequence }
+    return try reader.entryIfKept(at: slot.sequence)?.head.valueSequence == sequence
+  }
+
+  private mutating func add(_ value: RawSpan) {
     // Samples may be longer than values are on average: at most twice the bytes aimed at are kept.
     let room = 2 * Limits.dictionarySampleBytes - values.count
     let length = min(value.byteCount, room)
@@ -65,11 +75,12 @@ struct ValueSamples {
       let front = try frames.front(record)
       while next < front.entries.count {
         let head = front.entries[next]
-        next += step
-        guard head.hasValue else { continue }
+        next += 1
+        guard head.hasValue, try isCurrent(head.sequence, front.key(of: head)) else { continue }
+        next += step - 1
         var value: [UInt8] = []
         try frames.appendValue(of: head, in: front, to: &value)
-        add(value.rawSpan, of: head.sequence, key: front.key(of: head))
+        add(value.rawSpan)
       }
       next -= front.entries.count
     }

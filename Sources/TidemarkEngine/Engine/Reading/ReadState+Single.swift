@@ -14,7 +14,7 @@ extension ReadState {
     case staged
     /// The key to be deleted is absent; no sequence was used.
     case notFound
-    /// The index is damaged or full; neither it nor the frame was changed.
+    /// The index is damaged or full; no key and no frame was changed.
     case failed
   }
 

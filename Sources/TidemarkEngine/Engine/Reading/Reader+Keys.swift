@@ -4,7 +4,7 @@ extension Reader {
   /// The sequence of the newest entry of a key; 0 if the key is absent or deleted.
   package func newestEntry(ofKey key: RawSpan) throws(TidemarkError) -> UInt64 {
     let slot = try withIndexAsItIs { (index) throws(IndexError) in
-      try index.lookup(key, hash: index.hash(key))
+      try index.lookup(key, hash: index.hash(key), maySearch: true)
     }
     return slot.flatMap { $0.isDeleted ? nil : $0.sequence } ?? 0
   }

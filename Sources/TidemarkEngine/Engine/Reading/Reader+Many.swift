@@ -83,7 +83,7 @@ extension Reader {
           slot = slots[number]
         } else if slot == nil {
           do throws(IndexError) {
-            slot = try read.index.runs.lookup(key, hash: hashes[number])
+            slot = try read.index.runs.lookup(key, hash: hashes[number], maySearch: true)
           } catch { throw .index(error) }
         }
         if read.staleBelow > 0, slot?.sequence ?? 0 < read.staleBelow {

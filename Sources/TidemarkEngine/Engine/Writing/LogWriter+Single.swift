@@ -51,7 +51,7 @@ extension LogWriter {
       kind: kind, sequence: next, commitTime: commitTime, labels: labels,
       durableThrough: state.durable)
     // The reader changes its index and fills the frame in one hold of its lock: the frame names the
-    // key's previous sequence, which the index tells. `failed` has changed neither.
+    // key's previous sequence, which the index tells. `failed` has changed no key.
     switch reader.stage(entry, key, value, into: durability == .async ? nil : appender) {
     case .notFound: return CommitResult(of: next..<next, in: state, at: commitTime)
     case .failed: return nil
