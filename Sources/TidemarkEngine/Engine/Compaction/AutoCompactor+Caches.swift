@@ -104,11 +104,9 @@ extension AutoCompactor {
     // An eviction stays in the log while the index has it: the new run leaves it out.
     try compactor.checkpointer.writeWholeRun()
     try compactor.countMissingUsage()
-    if let first = reader.snapshot.firstWithCached {
-      var options = CompactionOptions(shouldStop: { [writer] in writer.isShut })
-      options.automatic = CompactionOptions.Automatic(first: first, pace: nil)
-      try compactor.compact(options)
-    }
+    var options = CompactionOptions(shouldStop: { [writer] in writer.isShut })
+    options.automatic = CompactionOptions.Automatic(first: nil, pace: nil)
+    try compactor.compact(options)
   }
 }
 

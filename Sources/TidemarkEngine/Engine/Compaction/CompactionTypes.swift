@@ -32,8 +32,10 @@ package struct CompactionOptions: Sendable {
 
   /// How a store compacts by itself.
   struct Automatic: Sendable {
-    /// The id of the first segment that takes part; all later ones that are sealed do, too.
-    var first: UInt64
+    /// The id of the first segment that takes part; all later ones that are sealed do, too. Nil for
+    /// the first with cached data that can go when the compaction begins, after it has waited for
+    /// another one, which may have replaced segments.
+    var first: UInt64?
     /// Keeps it slow; nil for no limit.
     var pace: CompactionPace?
     /// Non-nil: only cached data is dropped, in steps that rewrite so many bytes at most each, or a

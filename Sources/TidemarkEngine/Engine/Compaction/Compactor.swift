@@ -169,11 +169,12 @@ package final class Compactor: StateOwner {
     }
     let limit = floor
     floor = CompactionFloor(sequence: 0, cached: limit.cached)
+    guard let first = automatic.first ?? log.firstWithCached else { return [] }
     // A purge sees all segments, since it merges the short ones that earlier purges left.
     if let step = automatic.stepBytes {
-      return CompactionPlan.purge(log, from: automatic.first, stepBytes: step)
+      return CompactionPlan.purge(log, from: first, stepBytes: step)
     }
-    let segments = log.segments.drop { $0.id != automatic.first }
+    let segments = log.segments.drop { $0.id != first }
     if segments.count == log.segments.count { floor = limit }
     return CompactionPlan(Array(segments), rows: rows).groups
   }
