@@ -195,9 +195,9 @@ package final class AttachmentPartFile: Sendable {
     }
   }
 
-  /// Syncs the file when many bytes have come, or all: then it compares the hash before and syncs
-  /// the file's name. After a failed sync nobody knows what is on the disk, so the file is removed,
-  /// and the upload begins anew.
+  /// Syncs the partial upload's file once 64 MiB have come since the last sync. When the upload is
+  /// complete its hash is compared first, and the directory is synced, too. After a failed sync the
+  /// content of the disk is unknown, so the file is removed and the upload starts over.
   private func syncIfDue(_ file: any File, _ state: inout State) throws {
     let isComplete = state.isToBeCompleted
     guard isComplete || state.unsynced >= Self.bytesUntilSync else { return }

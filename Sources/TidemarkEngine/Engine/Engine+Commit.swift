@@ -35,7 +35,7 @@ extension Engine {
     return result
   }
 
-  /// Commits a put, with its labels, or a delete, faster than a batch.
+  /// Commits one put (value and labels) or one delete without building a batch, which is faster.
   /// - Returns: nil where it takes a batch: see
   ///   ``LogWriter/stage(_:key:value:labels:_:waitsForRoom:)``.
   package func stageSingle(

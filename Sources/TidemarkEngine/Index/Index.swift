@@ -36,7 +36,7 @@ package final class Index {
   package func hash(_ key: RawSpan) -> UInt64 { KeyHash.hash(key, seed: seed) }
 
   /// The newest slot of a key, which may say that the key is deleted; nil if no layer has the key.
-  /// - Parameter maySearch: whether a get asks, see `Image.lookup`.
+  /// - Parameter maySearch: whether the caller is a get, see `Image.lookup`.
   package func lookup(
     _ key: RawSpan, hash: UInt64, maySearch: Bool = false
   ) throws(IndexError) -> Slot? {

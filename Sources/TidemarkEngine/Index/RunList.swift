@@ -20,7 +20,7 @@ package struct RunList: Sendable {
   package var memoryBytes: Int { runs.reduce(0) { $0 + $1.memoryBytes } }
 
   /// The newest slot of a key, which may say that it is deleted; nil if no run has the key.
-  /// - Parameter maySearch: whether a get asks, see `Image.lookup`.
+  /// - Parameter maySearch: whether the caller is a get, see `Image.lookup`.
   package func lookup(
     _ key: RawSpan, hash: UInt64, maySearch: Bool = false
   ) throws(IndexError) -> Slot? {

@@ -87,7 +87,7 @@ final class ClosableFileSystem: FileSystem {
     throw FileSystemError(.open, path: path, number: ErrorNumber.suspended)
   }
 
-  /// The file system beneath, for a call that is let through.
+  /// The wrapped file system, to which an operation is forwarded.
   /// - Throws: `ErrorNumber.suspended` while this one is closed.
   private func opened(
     for operation: FileSystemError.Operation, _ path: String

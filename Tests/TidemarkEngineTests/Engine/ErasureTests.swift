@@ -3,7 +3,7 @@ import TidemarkTestKit
 
 @testable import TidemarkEngine
 
-/// What remains of values in the files once their keys were deleted and the history was dropped.
+/// After a key was deleted and the history dropped, no part of its value may be in a file.
 @Suite("Erasure") struct ErasureTests {
   private var store: TestStore
 
@@ -38,7 +38,7 @@ import TidemarkTestKit
   }
 
   @Test(
-    "no piece of a deleted value is in any file, nor in the dictionary of those that stay",
+    "a deleted value is in no file and no zstd dictionary once the history was dropped",
     arguments: [true, false])
   func deleted(wasCompacted: Bool) throws {
     var chance = SeededGenerator(seed: 11)
@@ -81,7 +81,7 @@ import TidemarkTestKit
     return try #require(segment).codecs().dictionary != nil
   }
 
-  @Test("values train a dictionary though most others are gone, or a touch has renewed them")
+  @Test("a dictionary is trained even if most versions are superseded or all keys were touched")
   func touchedAndFew() throws {
     let engine = try store.open(seed: 12)
     for version in 0..<6 {

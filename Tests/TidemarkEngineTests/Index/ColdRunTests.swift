@@ -3,7 +3,7 @@ import TidemarkTestKit
 
 @testable import TidemarkEngine
 
-/// Look-ups in a sorted run that was just opened: what they read of its file.
+/// Which parts of a sorted run's file the first look-ups after an opening read.
 @Suite("Look-ups in a run of which nothing was read") struct ColdRunTests {
   private static let count = 60_000
 
@@ -18,7 +18,7 @@ import TidemarkTestKit
     (0..<128).count { run.hasReadHash(UInt64($0) << 57) } > 64
   }
 
-  @Test("a run answers by search first, and by its table once enough was asked")
+  @Test("gets use binary search at first, and the hash table after many of them")
   func searchThenTable() throws {
     let run = try SampleRun.open(count: Self.count)
     var random = SeededGenerator(seed: 5)
@@ -46,7 +46,7 @@ import TidemarkTestKit
     #expect(!hasReadTable(run))
   }
 
-  @Test("a page that cannot be read costs only what stands in its chunk")
+  @Test("an unreadable page makes only look-ups of the keys in its chunk fail")
   func failingPage() throws {
     let bad = ImageLayout.fileOffset(ofChunk: 9, tagBytes: 0) + 5000
     let run = try SampleRun.open(count: Self.count, failing: [bad])

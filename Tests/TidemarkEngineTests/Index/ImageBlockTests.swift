@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Blocks of an index image")
 struct ImageBlockTests {
-  /// A block with two keys, `a` and `ab`, of sequences that differ by 3.
+  /// An encoded block with the keys `a`, of the least sequence, and `ab`, three sequences later.
   private func block(
     least: UInt64 = 7, sequenceBits: Int = 2, labelSetBits: Int = 1, columns: [UInt8] = [12, 2]
   ) -> [UInt8] {
@@ -19,7 +19,7 @@ struct ImageBlockTests {
     return [try block.slot(0), try block.slot(1)]
   }
 
-  @Test("an index block has bit-packed sequences and label sets, then size classes and keys")
+  @Test("a block of two keys decodes to their sequences, label sets, size classes and order")
   func packed() throws {
     let bytes = block()
     #expect(
@@ -32,7 +32,7 @@ struct ImageBlockTests {
     #expect(try coded.position(of: [0x62].rawSpan) == nil)
   }
 
-  @Test("columns that are too wide, or longer than their block, are refused")
+  @Test("an index block whose columns are too wide or exceed its length is refused")
   func hostile() {
     let wrong = [
       block(sequenceBits: 49), block(sequenceBits: 255), block(labelSetBits: 33),
@@ -42,7 +42,7 @@ struct ImageBlockTests {
     for bytes in wrong { #expect(throws: FormatError.self) { try slots(bytes) } }
   }
 
-  @Test("a sequence of more than 48 bits is refused")
+  @Test("an index block whose sequence exceeds 48 bits is refused as malformed")
   func overflow() {
     #expect(throws: FormatError.self) { try slots(block(least: Slot.maxSequence - 2)) }
     #expect((try? slots(block(least: Slot.maxSequence - 3)))?[1].sequence == Slot.maxSequence)

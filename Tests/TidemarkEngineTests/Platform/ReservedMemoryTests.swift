@@ -34,7 +34,7 @@ import TidemarkTestKit
     return loads
   }
 
-  @Test("chunks come one by one at first, then more and more at a time, and each comes once")
+  @Test("chunks are read one by one at first, later in groups of up to 16, and none twice")
   func groups() throws {
     var generator = SeededGenerator(seed: 4)
     let loads = try loads(of: Array(0..<Self.chunks).shuffled(using: &generator))
@@ -45,7 +45,7 @@ import TidemarkTestKit
     #expect(loads.reduce(0) { $0 + $1.count } == Self.chunks)
   }
 
-  @Test("a chunk that cannot be read keeps no other from being read, and is asked for seldom")
+  @Test("an unreadable chunk fails alone, and its group is read only once")
   func failing() throws {
     let loads = try loads(of: Array(0..<Self.chunks), failing: 205)
     #expect(loads.count { $0.contains(205) } == 2)

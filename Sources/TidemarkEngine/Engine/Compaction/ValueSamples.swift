@@ -1,8 +1,8 @@
 /// Samples of the values that a compaction rewrites, spread over all of them: a zstd dictionary is
 /// trained on the samples before the first value is written.
 ///
-/// Only values that their keys have are samples. A dictionary holds pieces of what it was trained
-/// on: a value that was deleted must not live on in it.
+/// Only the current values of keys are samples. A dictionary holds pieces of what it was trained
+/// on, and a value that was deleted or overwritten must not live on in it.
 struct ValueSamples {
   private let reader: Reader
   private(set) var values: [UInt8] = []

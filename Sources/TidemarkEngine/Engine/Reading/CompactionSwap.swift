@@ -3,7 +3,7 @@ struct CompactionSwap: Sendable {
   var inputs: [Segment]
   /// What MANIFEST is to list of the new segment; nil if no entry stays.
   var row: Manifest.Segment?
-  /// Its superseded bytes, as counted by the rewrite.
+  /// Bytes of superseded versions in the new segment, as the compaction counted them.
   var superseded: SpaceUsage.Row
   /// Superseded bytes of cached data in `inputs` when the rewrite began; later ones are added.
   var cachedBefore: Int

@@ -27,9 +27,11 @@ struct ReadState: ~Copyable, @unchecked Sendable {
   var manifest: Manifest
   /// Superseded bytes by segment.
   var usage: SpaceUsage
-  /// The ids of sealed segments that a compaction would not make smaller, and has left as they are.
+  /// The ids of sealed segments that a compaction has tried to rewrite in vain: the output was no
+  /// smaller, so later compactions pass them over.
   var leftAlone: Set<UInt64> = []
-  /// By sealed segment, the entries that name attachments; no row where nobody has looked yet.
+  /// The entries that reference attachments, by id of their sealed segment; segments that have not
+  /// been searched for such entries yet are missing.
   var attachments: [UInt64: [AttachmentUse]] = [:]
   var nextRun = NextRun()
   /// How many open views pin each sequence: compaction keeps the state at the least of them and all

@@ -12,13 +12,14 @@ extension Image {
 
   /// Finds a key; nil if the run does not have it.
   ///
-  /// Hashes lead all over a run: where their table is not in memory, each costs a read of the disk.
-  /// A binary search does without, since its samples are few, but reads the block of the key even
-  /// if the run does not have it. So the first gets search, until what the table saves of their
-  /// time has paid for reading it; puts, whose keys are often new, ask the table at once.
+  /// A look-up by the hash table reads a random bucket, which costs a read of the disk unless the
+  /// bucket is in memory. A binary search over the samples reads no bucket, but always a block of
+  /// keys, which the table spares a key that the run does not have. So gets search at first, until
+  /// the time that the table would save them has paid for reading it; puts, whose keys are often
+  /// new, use the table at once.
   /// - Parameters:
   ///   - hash: the key's hash under the seed in the header.
-  ///   - maySearch: whether a get asks.
+  ///   - maySearch: whether the caller is a get.
   package func lookup(
     _ key: RawSpan, hash: UInt64, maySearch: Bool = false
   ) throws(IndexError) -> Found? {

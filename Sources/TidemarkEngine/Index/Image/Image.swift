@@ -145,8 +145,11 @@ package final class Image: Sendable {
 
 /// Reads chunks of an image: data, then a tag if it is encrypted, then a checksum of both.
 enum ImageChunk {
-  /// Fills `bytes`, which has the length of the chunks' data, and checks it.
-  /// - Parameter sealer: decrypts the chunks of an encrypted image, which are damaged without it.
+  /// Reads consecutive chunks of an index image from its file, compares their checksums, and
+  /// decrypts them.
+  /// - Parameters:
+  ///   - sealer: decrypts the chunks of an encrypted image, which count as damaged without it.
+  ///   - bytes: gets the data of the chunks, and has just as many bytes.
   static func read(
     _ chunks: Range<Int>, of header: ImageHeader, from file: any File, _ sealer: BlockSealer?,
     into bytes: inout MutableRawSpan
@@ -183,7 +186,8 @@ enum ImageChunk {
     for chunk in chunks {
       let number = chunk - chunks.lowerBound
       let start = number * stride
-      // The last chunk of an image is shorter. Whether all bytes came shows at the checksum.
+      // Only the last chunk of an image may be shorter than 16 KiB. If the file ended too early,
+      // the checksum lies beyond `stored`, and reading it fails.
       let data = min(ImageLayout.chunkBytes, count - number << ImageLayout.chunkShift)
       let end = start + data + header.tagBytes
       let seed = ImageLayout.checksumSeed(imageID: header.imageID, chunk: chunk)
