@@ -68,6 +68,7 @@ public final class Replicator: Sendable {
   /// The number by which the host tells this replicator from earlier ones of the same name.
   let owner: Int
   let state = Lock(State())
+  let statusFeed = StatusFeed()
   /// Raised by everything that ends waiting for news: writes, pokes, and answers to long polls.
   let news = Signal()
   /// Raised by ``poke()``.
@@ -81,9 +82,6 @@ public final class Replicator: Sendable {
 
     var driver = Driver.nobody
     var task: Task<Void, Never>?
-    var status = SyncStatus()
-    var observers: [Int: AsyncStream<SyncStatus>.Continuation] = [:]
-    var nextObserver = 0
     /// When the status's pending entries were counted, in monotonic nanoseconds.
     var counted: UInt64 = 0
     /// The log's last entry at that time; nil before the first count.
@@ -124,9 +122,7 @@ public final class Replicator: Sendable {
   }
 
   deinit {
-    for observer in state.withLock({ Array($0.observers.values) }) {
-      observer.finish()
-    }
+    statusFeed.end()
     host.release(owner)
   }
 
@@ -147,39 +143,18 @@ public final class Replicator: Sendable {
   /// in flight.
   public var status: SyncStatus {
     countHere()
-    return state.withLock { $0.status }
+    return statusFeed.current
   }
 
   /// The present ``status``, and the status after every change. A slow reader misses intermediate
-  /// ones, never the last.
+  /// ones, never the last. The stream ends with the replicator.
   public func statuses() -> AsyncStream<SyncStatus> {
-    let (stream, continuation) = AsyncStream.makeStream(
-      of: SyncStatus.self, bufferingPolicy: .bufferingNewest(Self.bufferedStatuses))
     countHere()
-    let id = state.withLock { state in
-      state.nextObserver += 1
-      state.observers[state.nextObserver] = continuation
-      continuation.yield(state.status)
-      return state.nextObserver
-    }
-    continuation.onTermination = { [weak self] _ in
-      _ = self?.state.withLock { $0.observers.removeValue(forKey: id) }
-    }
-    return stream
+    return statusFeed.stream()
   }
 
-  private static let bufferedStatuses = 16
-
-  /// Changes the status and yields it to all observers.
-  func change(_ body: (inout SyncStatus) -> Void) {
-    state.withLock { state in
-      let before = state.status
-      body(&state.status)
-      guard state.status != before else { return }
-      // Under the lock, so that all observers get the same order; `yield` does not block.
-      for observer in state.observers.values { observer.yield(state.status) }
-    }
-  }
+  /// Changes the status.
+  func change(_ body: (inout SyncStatus) -> Void) { statusFeed.change(body) }
 }
 
 extension Store {
@@ -220,10 +195,9 @@ extension Replicator {
   /// - Parameter always: even less than a second after the last count.
   func countPending(always: Bool) async {
     let now = store.engine.environment.clock.monotonicNanoseconds()
+    guard statusFeed.hasReaders else { return }
     let isDue = state.withLock { state in
-      guard !state.observers.isEmpty, always || now &- state.counted >= 1_000_000_000 else {
-        return false
-      }
+      guard always || now &- state.counted >= 1_000_000_000 else { return false }
       state.counted = now
       return true
     }
@@ -235,11 +209,11 @@ extension Replicator {
   /// Counts on the calling thread, unless a request is in flight.
   private func countHere() {
     let through = store.lastSequence
-    let isDue = state.withLock { state in
-      state.countedThrough == nil
-        || ![.connecting, .pushing, .pulling].contains(state.status.phase)
-    }
-    guard isDue, let pending = try? host.performHere({ try $0.pendingSummary() }) else { return }
+    let isFirst = state.withLock { $0.countedThrough == nil }
+    let isCalling = [.connecting, .pushing, .pulling].contains(statusFeed.current.phase)
+    guard isFirst || !isCalling,
+      let pending = try? host.performHere({ try $0.pendingSummary() })
+    else { return }
     note(pending, through: through)
   }
 
