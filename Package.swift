@@ -34,9 +34,17 @@ let relaxed: [SwiftSetting] =
     .treatAllWarnings(as: .error),
   ] + (optimizes ? [.define("TIDEMARK_OPTIMIZED")] : [])
 
+// Apple's SDKs have no zstd, Linux distributions do. Only the default depends on the machine that
+// builds: each can build either way.
+#if canImport(Darwin)
+  let defaultTraits: Set<String> = ["BundledZstd"]
+#else
+  let defaultTraits: Set<String> = []
+#endif
+
 let package = Package(
   name: "tidemark",
-  platforms: [.macOS(.v15), .iOS(.v18), .tvOS(.v18), .watchOS(.v11), .visionOS(.v2)],
+  platforms: [.macOS(.v15), .iOS(.v18), .tvOS(.v18), .visionOS(.v2)],
   products: [
     .library(name: "Tidemark", targets: ["Tidemark"]),
     .library(name: "TidemarkFoundation", targets: ["TidemarkFoundation"]),
@@ -52,9 +60,16 @@ let package = Package(
     .executable(name: "logtool-http", targets: ["logtool-http"]),
   ],
   traits: [
+    .default(enabledTraits: defaultTraits),
+    .trait(
+      name: "BundledZstd",
+      description: "Builds zstd from its own package; else the system's zstd is linked."),
     .trait(
       name: "Encryption",
-      description: "Encryption at rest, by swift-crypto; without it no key can be given."),
+      description: """
+        Encryption at rest by swift-crypto, for systems without CryptoKit; without it no key can \
+        be given there.
+        """),
     .trait(
       name: "AsyncHTTPClient",
       description: "Replication over HTTP by async-http-client, beside URLSession."),
@@ -63,15 +78,14 @@ let package = Package(
       description: "Sync servers over PostgreSQL, by libpq; without it TidemarkPostgres is empty."),
   ],
   dependencies: [
+    .package(url: "https://github.com/facebook/zstd", from: "1.5.4"),
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
     .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
     .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
   ],
   targets: [
-    .systemLibrary(
-      name: "CZstd",
-      pkgConfig: "libzstd",
-      providers: [.apt(["libzstd-dev"]), .brew(["zstd"])]),
+    // The system's zstd. No pkgConfig: its flags would link it beside the bundled one, too.
+    .systemLibrary(name: "CZstd", providers: [.apt(["libzstd-dev"])]),
     .target(name: "CTidemark"),
     // Empty but on Linux, where it needs libcurl, as Foundation does there.
     .target(
@@ -81,6 +95,7 @@ let package = Package(
       name: "TidemarkEngine",
       dependencies: [
         "CZstd", "CTidemark",
+        .product(name: "libzstd", package: "zstd", condition: .when(traits: ["BundledZstd"])),
         .product(
           name: "Crypto", package: "swift-crypto", condition: .when(traits: ["Encryption"])),
       ],
@@ -169,7 +184,11 @@ let package = Package(
       name: "logtool-http", dependencies: ["LogtoolKit", "TidemarkHTTP"],
       path: "Tools/logtool-http", swiftSettings: strict),
     .testTarget(
-      name: "TidemarkEngineTests", dependencies: ["CZstd", "TidemarkEngine", "TidemarkTestKit"],
+      name: "TidemarkEngineTests",
+      dependencies: [
+        "CZstd", "TidemarkEngine", "TidemarkTestKit",
+        .product(name: "libzstd", package: "zstd", condition: .when(traits: ["BundledZstd"])),
+      ],
       swiftSettings: relaxed),
     // Counts what a test's own thread asks of the memory, where the C library lets it.
     .target(name: "CAllocationCount", path: "Tests/CAllocationCount"),

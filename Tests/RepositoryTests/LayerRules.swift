@@ -7,9 +7,12 @@ enum LayerRules {
     "Platform": 0, "Format": 1, "Index": 2, "Cache": 2, "Attachments": 2, "Log": 3, "Engine": 4,
   ]
 
-  private static let everywhere: Set<String> = ["CZstd", "CTidemark"]
+  private static let everywhere: Set<String> = ["CZstd", "CTidemark", "libzstd"]
   /// Modules that one file has for all others.
-  private static let inOneFile = ["Crypto": engine + "Platform/BlockSealer.swift"]
+  private static let inOneFile = [
+    "Crypto": engine + "Platform/BlockSealer.swift",
+    "CryptoKit": engine + "Platform/BlockSealer.swift",
+  ]
   private static let inPlatform: Set<String> = ["Glibc", "Musl", "Darwin", "Synchronization"]
 
   /// Modules whose files may import all of Foundation.

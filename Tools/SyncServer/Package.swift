@@ -23,7 +23,7 @@ let package = Package(
   dependencies: [
     .package(
       name: "tidemark", path: "../..",
-      traits: [.trait(name: "PostgreSQL", condition: .when(traits: ["PostgreSQL"]))]),
+      traits: [.defaults, .trait(name: "PostgreSQL", condition: .when(traits: ["PostgreSQL"]))]),
     .package(
       url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.1", traits: []),
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),

@@ -87,7 +87,7 @@ def _test(trial, name, url, **more):
     filters = [word for suite in _SUITES for word in ("--filter", suite)]
     # The build that Tools/test makes as well.
     command = [
-        "swift", "test", "--package-path", _ROOT, "--traits", "Encryption,PostgreSQL",
+        "swift", "test", "--package-path", _ROOT, "--traits", "default,Encryption,PostgreSQL",
         "--scratch-path", os.path.join(_ROOT, ".build-tests"), *filters]
     ended = subprocess.run(
         command, env={

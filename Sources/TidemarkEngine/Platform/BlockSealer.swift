@@ -1,4 +1,6 @@
-#if Encryption
+#if canImport(CryptoKit)
+  internal import CryptoKit
+#elseif Encryption
   internal import Crypto
 #endif
 
@@ -7,8 +9,8 @@
 
 /// Encrypts and authenticates pieces of one file, each with a nonce of its own.
 ///
-/// AES-256-GCM, by swift-crypto where the trait `Encryption` is on; without it nothing can be
-/// sealed or opened. The caller makes sure that no two pieces under one key get the same nonce.
+/// AES-256-GCM, by CryptoKit on Apple's systems, elsewhere by swift-crypto where the trait
+/// `Encryption` is on; without it nothing can be sealed or opened. The caller makes sure that no two pieces under one key get the same nonce.
 @safe
 package final class BlockSealer: Sendable {
   /// The bytes that sealing adds to a piece's length: the tag behind it.
@@ -38,12 +40,12 @@ package final class BlockSealer: Sendable {
   /// The file's number, which is authenticated with every piece.
   package let fileID: UInt64
 
-  #if Encryption
+  #if canImport(CryptoKit) || Encryption
     private let key: SymmetricKey
   #endif
 
   package static var isAvailable: Bool {
-    #if Encryption
+    #if canImport(CryptoKit) || Encryption
       true
     #else
       false
@@ -55,7 +57,7 @@ package final class BlockSealer: Sendable {
   ///   - fileID: the number of the file that the key is for.
   package init(key: [UInt8], fileID: UInt64) {
     self.fileID = fileID
-    #if Encryption
+    #if canImport(CryptoKit) || Encryption
       self.key = SymmetricKey(data: key)
     #endif
   }
@@ -89,7 +91,7 @@ package final class BlockSealer: Sendable {
     return writer.bytes
   }
 
-  #if Encryption
+  #if canImport(CryptoKit) || Encryption
     /// Encrypts a piece with exactly this associated data; ``seal`` adds the file's number to it.
     /// - Returns: the encrypted piece and its tag.
     package func sealed(

@@ -4,7 +4,8 @@
 /// encrypted with a key of its own. The file's header holds that file key, encrypted with the key
 /// that is given here, and names the latter by its ``KeyID``, which tells nothing about its bytes.
 ///
-/// Needs a build with the package's trait `Encryption`; see ``isAvailable``.
+/// Elsewhere than on Apple's systems it needs a build with the package's trait `Encryption`; see
+/// ``isAvailable``.
 public struct Encryption: Sendable {
   /// Bytes of a key.
   public static let keyBytes = 32

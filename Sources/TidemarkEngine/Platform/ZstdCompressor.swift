@@ -1,4 +1,8 @@
-internal import CZstd
+#if BundledZstd
+  internal import libzstd
+#else
+  internal import CZstd
+#endif
 
 // SAFETY: the context is this object's alone and freed with it; every buffer is passed with its
 // own length, and only what zstd says it wrote counts as written. The dictionary that a context

@@ -1,4 +1,9 @@
-internal import CZstd
+#if BundledZstd
+  internal import libzstd
+  internal import libzstd.dictbuilder
+#else
+  internal import CZstd
+#endif
 
 // SAFETY: the C objects are created once, only read afterwards, which zstd allows from many
 // threads, and freed when the last reference goes. Sizes passed to C are those of the buffers.

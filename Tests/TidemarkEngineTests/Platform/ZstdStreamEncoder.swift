@@ -1,4 +1,8 @@
-import CZstd
+#if BundledZstd
+  import libzstd
+#else
+  import CZstd
+#endif
 import TidemarkEngine
 
 /// Compresses a zstd file piece by piece, for tests of the decoder: the library itself compresses

@@ -367,15 +367,12 @@ extension EngineConfiguration {
   static func campaign(encrypted: Bool) throws -> EngineConfiguration {
     var configuration = EngineConfiguration.campaign
     guard encrypted else { return configuration }
-    #if Encryption
-      let key = (0..<32).map { UInt8(truncatingIfNeeded: 31 + $0 &* 7) }
-      configuration.encryption = .key { id in
-        id.map { $0 == Encryption.id(ofKey: key) } ?? true ? key : nil
-      }
-      return configuration
-    #else
-      throw ScriptViolation("this build cannot encrypt")
-    #endif
+    guard Encryption.isAvailable else { throw ScriptViolation("this build cannot encrypt") }
+    let key = (0..<32).map { UInt8(truncatingIfNeeded: 31 + $0 &* 7) }
+    configuration.encryption = .key { id in
+      id.map { $0 == Encryption.id(ofKey: key) } ?? true ? key : nil
+    }
+    return configuration
   }
 }
 
