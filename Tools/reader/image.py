@@ -22,6 +22,11 @@ def _packed(fields, count, width):
     return [bits >> width * index & (1 << width) - 1 for index in range(count)]
 
 
+def is_derived(key):
+    """Whether a key's entries are derived from those of others: no export has them."""
+    return key.startswith(b"\0tidemark/#")
+
+
 class ImageKey:
     """A key of an image."""
 
@@ -35,7 +40,7 @@ class ImageKey:
     @property
     def is_counted(self):
         """Whether the key is there, and not one that is derived from other entries."""
-        return self.is_live and not self.key.startswith(b"\0tidemark/#")
+        return self.is_live and not is_derived(self.key)
 
 
 class Image:

@@ -6,6 +6,7 @@ import uuid
 
 from . import heads, ndjson
 from .faults import Damage, HistoryGone, Usage
+from .image import is_derived
 from .manifest import newest, read_copies
 from .segment import ActiveWalk, ContentCache, Segment
 from .zstd import decompressor
@@ -99,7 +100,9 @@ class Store:
             self.check_view(sequence)
         found = {}
         for entry in self.entries():
-            if entry.kind == heads.RECORD or sequence is not None and entry.sequence > sequence:
+            if entry.kind == heads.RECORD or is_derived(entry.key):
+                continue
+            if sequence is not None and entry.sequence > sequence:
                 continue
             other = found.get(entry.key)
             if other is None or other.sequence < entry.sequence:
@@ -149,7 +152,7 @@ class Store:
             if segment.row.is_compacted:
                 entries = sorted(entries, key=lambda entry: entry.sequence)
             for entry in entries:
-                if entry.kind != heads.RECORD:
+                if entry.kind != heads.RECORD and not is_derived(entry.key):
                     value = entry.frame.value(entry) if entry.kind == heads.PUT else b""
                     yield ndjson.history_line(
                         entry, value, self._attributes(entry), self.manifest.replica)
