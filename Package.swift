@@ -38,8 +38,11 @@ let relaxed: [SwiftSetting] =
 // builds: each can build either way.
 #if canImport(Darwin)
   let defaultTraits: Set<String> = ["BundledZstd"]
+  // In the C target: with a resource a Swift target would import all of Foundation.
+  let cTidemark = Target.target(name: "CTidemark", resources: [.copy("PrivacyInfo.xcprivacy")])
 #else
   let defaultTraits: Set<String> = []
+  let cTidemark = Target.target(name: "CTidemark", exclude: ["PrivacyInfo.xcprivacy"])
 #endif
 
 let package = Package(
@@ -86,7 +89,7 @@ let package = Package(
   targets: [
     // The system's zstd. No pkgConfig: its flags would link it beside the bundled one, too.
     .systemLibrary(name: "CZstd", providers: [.apt(["libzstd-dev"])]),
-    .target(name: "CTidemark"),
+    cTidemark,
     // Empty but on Linux, where it needs libcurl, as Foundation does there.
     .target(
       name: "CTidemarkHTTP",

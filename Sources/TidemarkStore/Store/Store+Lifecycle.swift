@@ -70,4 +70,8 @@ extension Store {
 
   /// Whether the store is suspended.
   public var isSuspended: Bool { engine.reader.isSuspended }
+
+  /// Gives back the memory of what was read and kept within ``Configuration/cacheBytes``, for an
+  /// app that the system warns of too little memory. What is read next comes from the disk.
+  public func releaseMemory() { engine.reader.removeCached() }
 }

@@ -16,6 +16,27 @@ struct ReadTests {
     #expect(try store.withValue(forKey: "b") { $0.byteCount } == nil)
   }
 
+  @Test("the memory of what was read can be given back, and all reads as before")
+  func releaseMemory() async throws {
+    for number in 0..<500 { try await store.put("\(number)", String(repeating: "a", count: 900)) }
+    try await store.compact()
+    func readAll() throws {
+      for number in 0..<500 {
+        #expect(try store.text(forKey: "\(number)") == String(repeating: "a", count: 900))
+      }
+    }
+    let unused = try store.status.cacheBytes
+    try readAll()
+    let used = try store.status
+    #expect(used.cacheBytes > unused + 400_000)
+    store.releaseMemory()
+    let released = try store.status
+    #expect(released.cacheBytes <= unused + (used.cacheBytes - unused) / 10)
+    #expect(released.memoryBytes < used.memoryBytes)
+    try readAll()
+    #expect(try store.status.cacheBytes > released.cacheBytes)
+  }
+
   @Test("an error that the closure throws comes out as it is")
   func closureError() async throws {
     struct Stop: Error {}

@@ -252,10 +252,15 @@ extension Reader {
   /// Frees index and caches, after ``letGo(isSuspended:)``.
   func removeAll() {
     let discarded = reading.withLock { $0.index.removeAll() }
+    removeCached()
+    _ = discarded
+  }
+
+  /// Frees what was kept of what was read.
+  package func removeCached() {
     hotCache.removeAll()
     objects.removeAll()
     caches.removeAll()
-    _ = discarded
   }
 
   /// Replaces the state by what a resumption, or a reader beside another process, has opened again.
