@@ -1,7 +1,7 @@
-#if canImport(FoundationEssentials)
-  public import FoundationEssentials
-#else
+#if canImport(Darwin)
   public import Foundation
+#else
+  public import FoundationEssentials
 #endif
 public import Tidemark
 

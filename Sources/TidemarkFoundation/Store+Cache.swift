@@ -1,7 +1,7 @@
-#if canImport(FoundationEssentials)
-  internal import FoundationEssentials
-#else
+#if canImport(Darwin)
   internal import Foundation
+#else
+  internal import FoundationEssentials
 #endif
 public import Tidemark
 

@@ -1,7 +1,7 @@
-#if canImport(FoundationEssentials)
-  public import FoundationEssentials
-#else
+#if canImport(Darwin)
   public import Foundation
+#else
+  public import FoundationEssentials
 #endif
 public import Tidemark
 
@@ -14,14 +14,14 @@ extension Store {
   public static func open(
     at url: URL, configuration: Configuration = Configuration()
   ) async throws(TidemarkError) -> Store {
-    try await open(at: path(of: url), configuration: configuration)
+    try await open(at: path(of: url), configuration: configuration.countingPurgeableSpace)
   }
 
   /// Opens the store in a directory; blocks the thread that calls it.
   public static func openBlocking(
     at url: URL, configuration: Configuration = Configuration()
   ) throws(TidemarkError) -> Store {
-    try openBlocking(at: path(of: url), configuration: configuration)
+    try openBlocking(at: path(of: url), configuration: configuration.countingPurgeableSpace)
   }
 
   /// Copies the store to another directory while it is being written.

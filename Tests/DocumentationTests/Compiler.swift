@@ -4,7 +4,7 @@ import Foundation
 enum Compiler {
   /// Where the tests and the modules were built.
   private static var products: URL {
-    #if os(macOS)
+    #if canImport(Darwin)
       for bundle in Bundle.allBundles where bundle.bundlePath.hasSuffix(".xctest") {
         return bundle.bundleURL.deletingLastPathComponent()
       }
@@ -41,15 +41,19 @@ enum Compiler {
       "-module-cache-path", products.appending(path: "ModuleCache").path,
       "-I", products.appending(path: "Modules").path,
     ]
+    // The last one is there with the trait BundledZstd.
     let maps =
-      [Article.root.appending(path: "Sources/CZstd/module.modulemap")]
+      [
+        Article.root.appending(path: "Sources/CZstd/module.modulemap"),
+        products.appending(path: "../../checkouts/zstd/lib/module.modulemap"),
+      ]
       + ["CTidemark", "CTidemarkHTTP"].map {
         products.appending(path: "\($0).build/module.modulemap")
       }
     for map in maps where FileManager.default.fileExists(atPath: map.path) {
       arguments += ["-Xcc", "-fmodule-map-file=\(map.path)"]
     }
-    #if os(macOS)
+    #if canImport(Darwin)
       // Testing is no part of the SDK there.
       let platform = try run(["xcrun", "--show-sdk-platform-path"]).output
         .trimmingCharacters(in: .whitespacesAndNewlines)

@@ -140,7 +140,7 @@ struct ProcessTests {
   }
 
   private static var isLinux: Bool {
-    #if os(Linux)
+    #if !canImport(Darwin)
       true
     #else
       false

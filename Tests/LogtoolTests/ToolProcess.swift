@@ -5,7 +5,7 @@ import Testing
 final class ToolProcess {
   /// Where the tests and the tool were built.
   private static var products: URL {
-    #if os(macOS)
+    #if canImport(Darwin)
       for bundle in Bundle.allBundles where bundle.bundlePath.hasSuffix(".xctest") {
         return bundle.bundleURL.deletingLastPathComponent()
       }

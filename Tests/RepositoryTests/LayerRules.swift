@@ -13,7 +13,9 @@ enum LayerRules {
     "Crypto": engine + "Platform/BlockSealer.swift",
     "CryptoKit": engine + "Platform/BlockSealer.swift",
   ]
-  private static let inPlatform: Set<String> = ["Glibc", "Musl", "Darwin", "Synchronization"]
+  private static let inPlatform: Set<String> = [
+    "Glibc", "Musl", "Darwin", "Android", "Synchronization",
+  ]
 
   /// Modules whose files may import all of Foundation.
   private static let foundationModules: Set<String> = [
@@ -173,7 +175,7 @@ enum LayerRules {
     "Date", "Task", "Thread", "DispatchQueue", "SystemRandomNumberGenerator", "ContinuousClock",
     "SuspendingClock",
   ]
-  private static let modules: Set<String> = ["Glibc", "Musl", "Darwin"]
+  private static let modules: Set<String> = ["Glibc", "Musl", "Darwin", "Android"]
   private static let chance: Set<String> = ["random", "randomElement", "shuffle", "shuffled"]
   private static let calls: Set<String> = [
     "open", "openat", "read", "pread", "write", "pwrite", "fsync", "fdatasync", "fcntl", "close",

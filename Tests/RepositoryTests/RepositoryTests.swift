@@ -41,6 +41,12 @@ struct RepositoryTests {
   @Test("the engine reaches disk, time, chance and threads through Platform only")
   func sideDoors() { #expect(LayerRules.sideDoors(sources) == []) }
 
+  @Test("conditions ask for Darwin first, so that Tools/check-apple compiles its branches")
+  func platforms() {
+    #expect(PlatformRules.conditions(all) == [])
+    #expect(PlatformRules.libraries(all) == [])
+  }
+
   @Test("no file has more than 400 lines")
   func fileLength() { #expect(StyleRules.longFiles(all) == []) }
 

@@ -86,6 +86,29 @@ struct RuleTests {
         == [])
   }
 
+  @Test("a condition that check-apple would answer as Linux does is seen, and a missing C library")
+  func platforms() {
+    func conditions(_ text: String) -> Int {
+      PlatformRules.conditions([SourceFile("Tests/A.swift", text)]).count
+    }
+    #expect(conditions("#if os(Linux)\na\n#endif") == 1)
+    #expect(conditions("  #if os(macOS)\na\n#endif") == 1)
+    #expect(conditions("#if canImport(Glibc)\na\n#elseif canImport(Darwin)\nb\n#endif") == 1)
+    #expect(conditions("#if canImport(Glibc) && !canImport(Darwin)\na\n#endif") == 1)
+    #expect(conditions("#if canImport(FoundationNetworking)\na\n#endif") == 1)
+    #expect(
+      conditions("#if A\n#if canImport(Darwin)\n#endif\n#elseif canImport(Musl)\n#endif") == 1)
+    #expect(conditions("#if canImport(Darwin)\na\n#elseif canImport(Glibc)\nb\n#endif") == 0)
+    #expect(conditions("#if !canImport(Darwin) && canImport(Glibc)\na\n#endif") == 0)
+    #expect(conditions("#if canImport(Network)\na\n#endif\n// #if os(Linux)\n") == 0)
+    func libraries(_ text: String) -> Int {
+      PlatformRules.libraries([SourceFile("Tests/A.swift", text)]).count
+    }
+    #expect(libraries("import Glibc\nimport Darwin\nimport Musl") == 1)
+    #expect(libraries("import Glibc\nimport Darwin\nimport Musl\nimport Android") == 0)
+    #expect(libraries("import Foundation") == 0)
+  }
+
   @Test("a name from a higher layer is seen, from a lower one not")
   func layers() {
     let files = [

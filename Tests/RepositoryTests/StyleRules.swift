@@ -93,7 +93,7 @@ enum StyleRules {
 
   /// Files with unsafe constructs or calls into C.
   static func unsafeFiles(_ files: [SourceFile]) -> [SourceFile] {
-    let modules: Set = ["Glibc", "Musl", "Darwin"]
+    let modules: Set = ["Glibc", "Musl", "Darwin", "Android"]
     return files.filter { file in
       let isUnsafe = file.tokens.contains {
         $0.text == "unsafe" || $0.text.hasPrefix("Unsafe")

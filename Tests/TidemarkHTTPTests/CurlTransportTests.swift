@@ -1,4 +1,4 @@
-#if os(Linux)
+#if !canImport(Darwin) && (canImport(Glibc) || canImport(Musl))
   import Testing
 
   @testable import TidemarkHTTP

@@ -4,7 +4,7 @@ import Tidemark
 
 @testable import TidemarkHTTPCache
 
-#if canImport(FoundationNetworking)
+#if !canImport(Darwin)
   import FoundationNetworking
 #endif
 

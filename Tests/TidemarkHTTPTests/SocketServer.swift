@@ -1,11 +1,26 @@
 import Foundation
 import TidemarkEngine
 
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Darwin)
+#if canImport(Darwin)
   import Darwin
+#elseif canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#elseif canImport(Android)
+  import Android
 #endif
+
+/// Sends what the socket takes, without a signal where nobody reads any more. Darwin has no flag
+/// for that.
+private func sendBytes(_ socket: Int32, _ bytes: UnsafeRawBufferPointer) -> Int {
+  #if canImport(Darwin)
+    let flags: Int32 = 0
+  #else
+    let flags = Int32(MSG_NOSIGNAL)
+  #endif
+  return send(socket, bytes.baseAddress, bytes.count, flags)
+}
 
 /// A server on the loopback interface that answers with whatever bytes a test wants, right ones or
 /// not: one thread a connection.
@@ -34,7 +49,7 @@ final class SocketServer: Sendable {
   init(
     port wanted: UInt16 = 0, _ serve: @escaping @Sendable (Request, Connection) -> Bool
   ) throws {
-    #if canImport(Glibc)
+    #if !canImport(Darwin) && canImport(Glibc)
       let kind = Int32(SOCK_STREAM.rawValue)
     #else
       let kind = SOCK_STREAM
@@ -162,13 +177,7 @@ final class Connection: @unchecked Sendable {
   func send(_ bytes: [UInt8]) -> Bool {
     var sent = 0
     while sent < bytes.count {
-      let count = bytes[sent...].withUnsafeBytes {
-        #if canImport(Glibc)
-          Glibc.send(socket, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
-        #else
-          Darwin.send(socket, $0.baseAddress, $0.count, 0)
-        #endif
-      }
+      let count = bytes[sent...].withUnsafeBytes { sendBytes(socket, $0) }
       guard count > 0 else { return false }
       sent += count
     }

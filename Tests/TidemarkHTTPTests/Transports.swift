@@ -3,7 +3,7 @@ import TidemarkHTTP
 /// The transports that are there.
 enum Transports: String, Sendable, CaseIterable {
   case urlSession
-  #if os(Linux)
+  #if !canImport(Darwin) && (canImport(Glibc) || canImport(Musl))
     case curl
   #endif
   #if AsyncHTTPClient
@@ -14,7 +14,7 @@ enum Transports: String, Sendable, CaseIterable {
 
   /// Whether it reads no further than it is asked to, and stands whatever comes.
   var isBounded: Bool {
-    #if os(Linux)
+    #if !canImport(Darwin) && (canImport(Glibc) || canImport(Musl))
       self != .urlSession
     #else
       true
@@ -33,7 +33,7 @@ enum Transports: String, Sendable, CaseIterable {
   func make() -> any HTTPTransport {
     switch self {
     case .urlSession: URLSessionTransport()
-    #if os(Linux)
+    #if !canImport(Darwin) && (canImport(Glibc) || canImport(Musl))
       case .curl: CurlTransport()
     #endif
     #if AsyncHTTPClient

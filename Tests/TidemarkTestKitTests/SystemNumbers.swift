@@ -6,6 +6,8 @@ import TidemarkTestKit
   import Glibc
 #elseif canImport(Musl)
   import Musl
+#elseif canImport(Android)
+  import Android
 #endif
 
 extension SimulatedErrno {

@@ -17,7 +17,8 @@ let package = Package(
   platforms: [.macOS(.v15)],
   products: [.executable(name: "torture", targets: ["torture"])],
   dependencies: [
-    .package(name: "tidemark", path: "../..", traits: encrypts ? [.defaults, "Encryption"] : [.defaults]),
+    .package(
+      name: "tidemark", path: "../..", traits: encrypts ? [.defaults, "Encryption"] : [.defaults]),
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
   ],
   targets: [

@@ -1,9 +1,12 @@
-#if canImport(Glibc)
+#if canImport(Darwin)
+  internal import Darwin
+  internal import MachO.dyld
+#elseif canImport(Glibc)
   internal import Glibc
 #elseif canImport(Musl)
   internal import Musl
-#elseif canImport(Darwin)
-  internal import Darwin
+#elseif canImport(Android)
+  internal import Android
 #endif
 internal import Synchronization
 internal import TidemarkEngine
@@ -11,6 +14,23 @@ internal import TidemarkEngine
 // SAFETY: every buffer is passed with its own length, structures are filled by the call that they
 // are given to, C strings are copied at once, and the signal handler touches two atomics and calls
 // `_exit` only.
+
+// Inside `SystemCalls` its own members hide the C functions of the same names.
+private func systemWrite(_ descriptor: Int32, _ bytes: UnsafeRawPointer?, _ count: Int) -> Int {
+  unsafe write(descriptor, bytes, count)
+}
+
+private func systemRead(
+  _ descriptor: Int32, _ bytes: UnsafeMutableRawPointer?, _ count: Int
+) -> Int {
+  unsafe read(descriptor, bytes, count)
+}
+
+private func systemOpen(_ path: String, _ flags: Int32) -> Int32 {
+  unsafe open(path, flags | O_CLOEXEC, 0o600)
+}
+
+private func systemClose(_ descriptor: Int32) { close(descriptor) }
 
 /// The calls of the system that the tool makes itself: streams that cannot seek, the terminal,
 /// signals. Everything about a store goes through the engine's file system.
@@ -68,7 +88,7 @@ enum SystemCalls {
   /// Opens a file for reading.
   static func open(_ path: String) throws(Failure) -> Int32 {
     while true {
-      let descriptor = systemOpen(path)
+      let descriptor = systemOpen(path, O_RDONLY)
       if descriptor >= 0 { return descriptor }
       if errno != EINTR { throw Failure(number: errno) }
     }
@@ -78,7 +98,7 @@ enum SystemCalls {
   /// what is exported may be anybody's notes.
   static func create(_ path: String) throws(Failure) -> Int32 {
     while true {
-      let descriptor = systemCreate(path)
+      let descriptor = systemOpen(path, O_WRONLY | O_CREAT | O_TRUNC)
       if descriptor >= 0 { return descriptor }
       if errno != EINTR { throw Failure(number: errno) }
     }
@@ -153,12 +173,17 @@ enum SystemCalls {
 
   /// Replaces the process by another program, which keeps its streams and variables.
   static func execute(_ path: String, _ arguments: [String]) throws(Failure) {
-    var pointers: [UnsafeMutablePointer<CChar>?] = unsafe arguments.map { unsafe strdup($0) }
-    unsafe pointers.append(nil)
-    _ = unsafe execv(path, &pointers)
-    let number = errno
-    for index in unsafe pointers.indices { unsafe free(pointers[index]) }
-    throw Failure(number: number)
+    #if os(tvOS) || os(watchOS)
+      // These systems prohibit the call, and nobody runs the tool there: it only has to compile.
+      throw Failure(number: ENOTSUP)
+    #else
+      var pointers: [UnsafeMutablePointer<CChar>?] = unsafe arguments.map { unsafe strdup($0) }
+      unsafe pointers.append(nil)
+      _ = unsafe execv(path, &pointers)
+      let number = errno
+      for index in unsafe pointers.indices { unsafe free(pointers[index]) }
+      throw Failure(number: number)
+    #endif
   }
 
   /// Sleeps, unless a signal comes.
@@ -170,62 +195,6 @@ enum SystemCalls {
 
   /// Ends the process without another word.
   static func exit(_ status: Int32) -> Never { _exit(status) }
-
-  // The names of these calls are taken by the methods above.
-  private static func systemWrite(
-    _ descriptor: Int32, _ bytes: UnsafeRawPointer?, _ count: Int
-  ) -> Int {
-    #if canImport(Darwin)
-      unsafe Darwin.write(descriptor, bytes, count)
-    #elseif canImport(Musl)
-      unsafe Musl.write(descriptor, bytes, count)
-    #else
-      unsafe Glibc.write(descriptor, bytes, count)
-    #endif
-  }
-
-  private static func systemRead(
-    _ descriptor: Int32, _ bytes: UnsafeMutableRawPointer?, _ count: Int
-  ) -> Int {
-    #if canImport(Darwin)
-      unsafe Darwin.read(descriptor, bytes, count)
-    #elseif canImport(Musl)
-      unsafe Musl.read(descriptor, bytes, count)
-    #else
-      unsafe Glibc.read(descriptor, bytes, count)
-    #endif
-  }
-
-  private static func systemOpen(_ path: String) -> Int32 {
-    #if canImport(Darwin)
-      unsafe Darwin.open(path, O_RDONLY | O_CLOEXEC)
-    #elseif canImport(Musl)
-      unsafe Musl.open(path, O_RDONLY | O_CLOEXEC)
-    #else
-      unsafe Glibc.open(path, O_RDONLY | O_CLOEXEC)
-    #endif
-  }
-
-  private static func systemCreate(_ path: String) -> Int32 {
-    let flags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC
-    #if canImport(Darwin)
-      return unsafe Darwin.open(path, flags, 0o600)
-    #elseif canImport(Musl)
-      return unsafe Musl.open(path, flags, 0o600)
-    #else
-      return unsafe Glibc.open(path, flags, 0o600)
-    #endif
-  }
-
-  private static func systemClose(_ descriptor: Int32) {
-    #if canImport(Darwin)
-      _ = Darwin.close(descriptor)
-    #elseif canImport(Musl)
-      _ = Musl.close(descriptor)
-    #else
-      _ = Glibc.close(descriptor)
-    #endif
-  }
 }
 
 // MARK: - Signals

@@ -289,13 +289,15 @@ package struct CompactedSegmentWriter {
     output.removeAll(keepingCapacity: true)
   }
 
-  /// Writes and syncs the complete frames: for a slow compaction, whose last sync is to be short.
-  package mutating func syncSoFar() throws(LogReadError) {
+  /// Writes the complete frames, and hands them to the drive: for a slow compaction, whose sync at
+  /// the end is to be short.
+  package mutating func writeBack() throws(LogReadError) {
     try writeFrames()
     // What another thread compresses.
     try writeFrames()
     try writeOut()
-    try sync()
+    if PlantedBug.isOn(.compactedSegmentNotSynced) { return }
+    do { try file.writeBack() } catch { throw .system(error) }
   }
 
   /// Writes the last frame, locator and footer, syncs the file and closes it.

@@ -1,11 +1,13 @@
 internal import Synchronization
 
-#if canImport(Glibc)
+#if canImport(Darwin)
+  internal import Darwin
+#elseif canImport(Glibc)
   internal import Glibc
 #elseif canImport(Musl)
   internal import Musl
-#elseif canImport(Darwin)
-  internal import Darwin
+#elseif canImport(Android)
+  internal import Android
 #endif
 
 // SAFETY: every index is checked against the length, and every access is an atomic one, so that
@@ -41,8 +43,11 @@ struct AtomicWords: @unchecked Sendable {
   /// saves most of what a look-up in large memory waits for address translation. The first touch
   /// of such a page takes as long as hundreds of look-ups.
   func useHugePages(_ index: Int, _ words: Int) {
-    #if os(Linux)
-      advise(Int32(MADV_HUGEPAGE), index, words, wholePages: false)
+    #if !canImport(Darwin)
+      let pages = pages(index, words, wholePages: false)
+      guard !pages.isEmpty else { return }
+      let start = unsafe UnsafeMutableRawPointer(base) + pages.lowerBound
+      _ = unsafe madvise(start, pages.count, Int32(MADV_HUGEPAGE))
     #endif
   }
 
@@ -163,23 +168,20 @@ struct AtomicWords: @unchecked Sendable {
 
   /// Gives whole pages of a range back to the system. Words hold their old value or zero then.
   func release(_ index: Int, _ words: Int) {
-    #if os(Linux)
-      let advice = MADV_DONTNEED
-    #else
-      let advice = MADV_FREE
-    #endif
-    advise(Int32(advice), index, words, wholePages: true)
+    let pages = pages(index, words, wholePages: true)
+    guard !pages.isEmpty else { return }
+    unsafe discardPages(UnsafeMutableRawPointer(base) + pages.lowerBound, pages.count)
   }
 
+  /// The bytes of a range from the boundary of a page to that of another.
   /// - Parameter wholePages: whether a page that begins before the range is left out.
-  private func advise(_ advice: Int32, _ index: Int, _ words: Int, wholePages: Bool) {
+  private func pages(_ index: Int, _ words: Int, wholePages: Bool) -> Range<Int> {
     check(index, words)
     let page = Int(sysconf(Int32(_SC_PAGESIZE)))
-    guard page > 0 else { return }
+    guard page > 0 else { return 0..<0 }
     let start = (index * Self.wordBytes + (wholePages ? page - 1 : 0)) / page * page
     let end = (index + words) * Self.wordBytes / page * page
-    guard start < end else { return }
-    _ = unsafe madvise(UnsafeMutableRawPointer(base) + start, end - start, advice)
+    return start..<max(start, end)
   }
 
   @inline(__always)

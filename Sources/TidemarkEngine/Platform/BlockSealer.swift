@@ -10,7 +10,8 @@
 /// Encrypts and authenticates pieces of one file, each with a nonce of its own.
 ///
 /// AES-256-GCM, by CryptoKit on Apple's systems, elsewhere by swift-crypto where the trait
-/// `Encryption` is on; without it nothing can be sealed or opened. The caller makes sure that no two pieces under one key get the same nonce.
+/// `Encryption` is on; without it nothing can be sealed or opened. The caller makes sure that no
+/// two pieces under one key get the same nonce.
 @safe
 package final class BlockSealer: Sendable {
   /// The bytes that sealing adds to a piece's length: the tag behind it.

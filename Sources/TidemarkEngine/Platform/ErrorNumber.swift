@@ -1,9 +1,11 @@
-#if canImport(Glibc)
+#if canImport(Darwin)
+  internal import Darwin
+#elseif canImport(Glibc)
   internal import Glibc
 #elseif canImport(Musl)
   internal import Musl
-#elseif canImport(Darwin)
-  internal import Darwin
+#elseif canImport(Android)
+  internal import Android
 #endif
 
 // SAFETY: `strerror` gives a C string that is copied at once.

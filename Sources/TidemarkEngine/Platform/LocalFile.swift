@@ -49,6 +49,10 @@ final class LocalFile: File {
     try use(.sync) { (descriptor) throws(SystemError) in try SystemFiles.sync(descriptor) }
   }
 
+  func writeBack() throws(FileSystemError) {
+    try use(.sync) { (descriptor) throws(SystemError) in try SystemFiles.writeBack(descriptor) }
+  }
+
   func close() { isClosed.isSet = true }
 
   @inline(__always)

@@ -1,16 +1,18 @@
 // The C library is imported in this folder only; the rest of the engine knows no system.
 
-#if canImport(Glibc)
+#if canImport(Darwin)
+  internal import Darwin
+#elseif canImport(Glibc)
   internal import Glibc
 #elseif canImport(Musl)
   internal import Musl
-#elseif canImport(Darwin)
-  internal import Darwin
+#elseif canImport(Android)
+  internal import Android
 #endif
 
-// SAFETY: callers of `compareBytes` pass buffers of at least `count` bytes, and those of
-// `releaseMemory` what `reserveMemory` gave them; `clock_gettime` fills the structure that it is
-// given; the other calls take and return numbers.
+// SAFETY: callers of `compareBytes` pass buffers of at least `count` bytes, those of
+// `releaseMemory` what `reserveMemory` gave them, and those of `discardPages` whole pages of that;
+// `clock_gettime` fills the structure that it is given; the other calls take and return numbers.
 
 /// The order of the first `count` bytes of each, as `memcmp` tells it.
 @inline(__always)
@@ -23,16 +25,32 @@ func compareBytes(_ a: UnsafeRawBufferPointer, _ b: UnsafeRawBufferPointer, _ co
 /// - Throws: the system's error number when there is none left.
 @unsafe
 func reserveMemory(_ byteCount: Int) throws(SystemError) -> UnsafeMutableRawPointer {
-  #if os(Linux)
-    let kind = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE
-  #else
-    let kind = MAP_PRIVATE | MAP_ANON | MAP_NORESERVE
-  #endif
-  let mapped = unsafe mmap(nil, byteCount, PROT_READ | PROT_WRITE, Int32(kind), -1, 0)
+  let mapped = unsafe mapPages(nil, byteCount)
   guard let mapped = unsafe mapped, unsafe mapped != MAP_FAILED else {
     throw SystemError(number: errno)
   }
   return unsafe mapped
+}
+
+/// Gives whole pages of reserved memory back to the system. Their bytes are zero or as before then.
+@unsafe
+func discardPages(_ base: UnsafeMutableRawPointer, _ byteCount: Int) {
+  #if canImport(Darwin)
+    // Pages that `MADV_FREE` gives back still count as the process's until the system is short of
+    // memory, and by that count iOS ends a process. Pages that are mapped anew do not count. Unlike
+    // after `MADV_FREE_REUSABLE`, nobody has to tell the system before they are used again.
+    _ = unsafe mapPages(base, byteCount, MAP_FIXED)
+  #else
+    _ = unsafe madvise(base, byteCount, Int32(MADV_DONTNEED))
+  #endif
+}
+
+/// - Parameter flags: `MAP_FIXED` replaces what is mapped at `base`, in one step.
+private func mapPages(
+  _ base: UnsafeMutableRawPointer?, _ byteCount: Int, _ flags: Int32 = 0
+) -> UnsafeMutableRawPointer? {
+  let kind = Int32(MAP_PRIVATE | MAP_ANON | MAP_NORESERVE) | flags
+  return unsafe mmap(base, byteCount, PROT_READ | PROT_WRITE, kind, -1, 0)
 }
 
 /// Unmaps what ``reserveMemory(_:)`` has mapped; `byteCount` must be the same.

@@ -1,9 +1,11 @@
-#if canImport(Glibc)
+#if canImport(Darwin)
+  internal import Darwin
+#elseif canImport(Glibc)
   internal import Glibc
 #elseif canImport(Musl)
   internal import Musl
-#elseif canImport(Darwin)
-  internal import Darwin
+#elseif canImport(Android)
+  internal import Android
 #endif
 
 // SAFETY: the calls keep no pointer that they are given.
@@ -15,6 +17,16 @@ extension SystemFiles {
     #else
       // Unlike fsync it leaves out times, but never the length, which reading the bytes needs.
       _ = try retry { fdatasync(descriptor) }
+    #endif
+  }
+
+  /// Hands the bytes of a file to the drive. On Apple's systems they may stay in the drive's cache,
+  /// which takes milliseconds to empty.
+  static func writeBack(_ descriptor: Int32) throws(SystemError) {
+    #if canImport(Darwin)
+      _ = try retry { fsync(descriptor) }
+    #else
+      try sync(descriptor)
     #endif
   }
 
@@ -77,9 +89,16 @@ extension SystemFiles {
 
   /// Bytes that a user without privileges may still write to the file system of a path.
   static func freeBytes(_ path: String) throws(SystemError) -> Int {
-    var info = statvfs()
-    _ = try retry { unsafe statvfs(path, &info) }
-    let unit = info.f_frsize > 0 ? info.f_frsize : info.f_bsize
+    #if canImport(Darwin)
+      // statvfs counts blocks in 32 bits there, which is too few from 16 TiB on.
+      var info = statfs()
+      _ = try retry { unsafe statfs(path, &info) }
+      let unit = info.f_bsize
+    #else
+      var info = statvfs()
+      _ = try retry { unsafe statvfs(path, &info) }
+      let unit = info.f_frsize > 0 ? info.f_frsize : info.f_bsize
+    #endif
     let (bytes, isMore) = UInt64(info.f_bavail).multipliedReportingOverflow(by: UInt64(unit))
     return isMore ? .max : Int(clamping: bytes)
   }

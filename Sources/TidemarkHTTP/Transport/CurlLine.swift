@@ -1,4 +1,4 @@
-#if os(Linux)
+#if !canImport(Darwin) && (canImport(Glibc) || canImport(Musl))
   // SAFETY: memory that is passed to C lives until the call returns: `perform` retains the request
   // and the reception. A handle is used only on its line's thread, except by
   // `ctidemark_http_cancel`, which any thread may call, and is destroyed with the line.

@@ -1,4 +1,4 @@
-#if os(Linux)
+#if !canImport(Darwin) && (canImport(Glibc) || canImport(Musl))
   internal import TidemarkEngine
   internal import TidemarkSyncProtocol
 

@@ -3,7 +3,7 @@ public enum PlatformTransport {
   /// A new transport: libcurl's on Linux, Foundation's `URLSession` elsewhere.
   /// - Parameter connections: most connections to a server; on Linux, most idle ones that are kept.
   public static func make(connections: Int = 4) -> any HTTPTransport {
-    #if os(Linux)
+    #if !canImport(Darwin) && (canImport(Glibc) || canImport(Musl))
       CurlTransport(connections: connections)
     #else
       URLSessionTransport(connections: connections)

@@ -2,7 +2,7 @@ internal import Foundation
 internal import TidemarkEngine
 internal import TidemarkSyncProtocol
 
-#if canImport(FoundationNetworking)
+#if !canImport(Darwin)
   internal import FoundationNetworking
 #endif
 
@@ -92,7 +92,7 @@ final class SessionReception: NSObject, URLSessionDataDelegate {
       // An interim response: the final one follows.
       guard response.statusCode >= 200 else { return }
       let head = try Self.head(response)
-      #if canImport(FoundationNetworking)
+      #if !canImport(Darwin)
         let isHead = task.originalRequest?.httpMethod == "HEAD"
         guard Self.isFramed(response) || head.hasNoBody(isHead: isHead) else {
           throw HTTPTransportAnswer.untoldEnd
@@ -149,7 +149,7 @@ final class SessionReception: NSObject, URLSessionDataDelegate {
     return answer
   }
 
-  #if canImport(FoundationNetworking)
+  #if !canImport(Darwin)
     /// Whether a body that is cut off would be noticed: over TLS, sessions on Linux take the end of
     /// a connection for the body's end where neither length nor chunks tell it.
     private static func isFramed(_ response: HTTPURLResponse) -> Bool {
@@ -161,7 +161,7 @@ final class SessionReception: NSObject, URLSessionDataDelegate {
   #endif
 
   /// Content codings that sessions decode by themselves.
-  #if canImport(FoundationNetworking)
+  #if !canImport(Darwin)
     private static let decoded: Set = ["br", "deflate", "gzip", "x-gzip", "zstd"]
   #else
     private static let decoded: Set = ["br", "deflate", "gzip", "x-gzip"]

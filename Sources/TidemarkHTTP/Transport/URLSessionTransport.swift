@@ -2,7 +2,7 @@ internal import Foundation
 internal import TidemarkEngine
 internal import TidemarkSyncProtocol
 
-#if canImport(FoundationNetworking)
+#if !canImport(Darwin)
   internal import FoundationNetworking
 #endif
 

@@ -4,7 +4,7 @@ internal import TidemarkEngine
 internal import TidemarkHTTP
 internal import TidemarkSyncProtocol
 
-#if canImport(FoundationNetworking)
+#if !canImport(Darwin)
   public import FoundationNetworking
 #endif
 

@@ -2,10 +2,14 @@ import Testing
 
 @testable import TidemarkEngine
 
-#if canImport(Glibc)
+#if canImport(Darwin)
+  import Darwin
+#elseif canImport(Glibc)
   import Glibc
 #elseif canImport(Musl)
   import Musl
+#elseif canImport(Android)
+  import Android
 #endif
 
 @Suite struct HotCacheTests {
@@ -26,7 +30,7 @@ import Testing
     #expect(cache.statistics == (hits: 20, misses: 20))
   }
 
-  #if os(Linux)
+  #if !canImport(Darwin)
     @Test("the first values take little memory of a large cache, as pages are small at first")
     func firstTouch() throws {
       let cache = HotCache(limitBytes: 1 << 30, seed: 1)

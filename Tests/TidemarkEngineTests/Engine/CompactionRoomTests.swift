@@ -57,6 +57,23 @@ struct CompactionRoomTests {
     try engine.close()
   }
 
+  @Test("a compaction that is asked for goes on where the system purges something for it")
+  func purged() throws {
+    var environment = store.environment()
+    environment.freeBytesAfterPurge = { [disk = store.disk] path in
+      disk.capacity = nil
+      return .max
+    }
+    let engine = try Engine.open(
+      store.path, configuration: store.configuration, environment: environment)
+    try fill(engine)
+    try engine.writer.sealSegments()
+    store.disk.capacity = store.disk.usedBytes + (24 << 10)
+    #expect(try engine.compact().segmentsRewritten > 5)
+    #expect(store.disk.capacity == nil)
+    try engine.close()
+  }
+
   @Test("a disk that gets full in the middle of a compaction leaves nothing behind")
   func fullInTheMiddle() throws {
     let engine = try store.open()

@@ -88,6 +88,49 @@ struct KilledStoreTests {
     }
   }
 
+  /// The disk of a machine that does not tell when it started, as in a strict sandbox.
+  private struct UntoldBoot: ForwardingDisk {
+    let base: any FileSystem
+
+    func bootIdentifier() throws(FileSystemError) -> [UInt8] {
+      throw FileSystemError(.bootIdentifier, path: "", number: ErrorNumber.notPermitted)
+    }
+  }
+
+  @Test("where the system does not tell when it started, a store opens as after a power cut")
+  func untoldBoot() throws {
+    let killed = try killed()
+    let name = killed.files.segments[0]
+    var refused = 0
+    for offset in stride(from: killed.durableOffset, to: killed.durableOffset + 2_000, by: 41) {
+      let comment: Comment = "byte \(offset)"
+      let files = killed.files.flipping(bit: 3, of: offset, in: name)
+      do { try StoreFiles.open(files.disk(), .write).close() } catch { refused += 1 }
+      let disk = UntoldBoot(base: try files.disk())
+      #expect(try StoreFiles.verify(disk).findings == [], comment)
+      let engine = try StoreFiles.open(disk, .write)
+      #expect(killed.batches.contains(engine.reader.lastSequence), comment)
+      try engine.close()
+    }
+    #expect(refused > 0, "no byte was in a frame before others")
+  }
+
+  @Test("where the system does not tell when it started, a store can be created and opened again")
+  func untoldBootAtCreation() throws {
+    let disk = UntoldBoot(base: MemoryFileSystem())
+    for access in [EngineConfiguration.Access.create, .write, .write] {
+      let engine = try StoreFiles.open(disk, access)
+      try engine.put("a", "\(access)")
+      try engine.writer.sealSegments()
+      try engine.put("b", "\(access)")
+      try engine.close()
+    }
+    #expect(try StoreFiles.verify(disk).findings == [])
+    let engine = try StoreFiles.open(disk, .readOnly)
+    #expect(try engine.get("b") == "write")
+    try engine.close()
+  }
+
   @Test("a store killed between its first steps verifies clean or is no store yet")
   func creation() throws {
     let disk = MemoryFileSystem()

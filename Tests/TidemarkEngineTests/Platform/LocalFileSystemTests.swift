@@ -2,12 +2,14 @@ import Testing
 
 @testable import TidemarkEngine
 
-#if canImport(Glibc)
+#if canImport(Darwin)
+  import Darwin
+#elseif canImport(Glibc)
   import Glibc
 #elseif canImport(Musl)
   import Musl
-#elseif canImport(Darwin)
-  import Darwin
+#elseif canImport(Android)
+  import Android
 #endif
 
 @Suite struct LocalFileSystemTests {

@@ -1,10 +1,14 @@
 import Testing
 import TidemarkEngine
 
-#if canImport(Glibc)
+#if canImport(Darwin)
+  import Darwin
+#elseif canImport(Glibc)
   import Glibc
 #elseif canImport(Musl)
   import Musl
+#elseif canImport(Android)
+  import Android
 #endif
 
 @Suite struct ThreadTests {
@@ -118,7 +122,7 @@ import TidemarkEngine
     #expect(witness == nil)
   }
 
-  #if os(Linux)
+  #if !canImport(Darwin)
     /// The number by which the calling thread lets others go first. The first 0 is `PRIO_PROCESS`,
     /// whose type differs between C libraries.
     private static func niceness() -> Int32 { getpriority(0, 0) }

@@ -7,7 +7,7 @@ import TidemarkTestKit
 
 @testable import TidemarkHTTPCache
 
-#if canImport(FoundationNetworking)
+#if !canImport(Darwin)
   import FoundationNetworking
 #endif
 

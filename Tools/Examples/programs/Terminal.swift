@@ -3,10 +3,14 @@
 import Dispatch
 import Foundation
 
-#if canImport(Glibc)
+#if canImport(Darwin)
+  import Darwin
+#elseif canImport(Glibc)
   import Glibc
 #elseif canImport(Musl)
   import Musl
+#elseif canImport(Android)
+  import Android
 #endif
 
 /// Standard input and output: a screen that is drawn anew at each key, or the lines of a pipe.

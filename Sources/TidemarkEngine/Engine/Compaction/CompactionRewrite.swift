@@ -313,7 +313,7 @@ struct CompactionRewrite {
     let bytes = batch.takeBytes()
     let (reader, sink) = (compactor.reader, sink)
     // One long sync at the end would delay the syncs of commits.
-    let syncsOften = options.automatic?.pace != nil
+    let writesBack = options.automatic?.pace != nil
     let before = writing.last?.done
     let batch = Deferred(name: "tidemark-compact", usesThread: usesThread) {
       () throws(TidemarkError) in
@@ -324,7 +324,7 @@ struct CompactionRewrite {
       do throws(LogReadError) {
         try sink.withLock { (sink: inout CompactionSink?) throws(LogReadError) in
           try sink?.add(bytes)
-          if syncsOften { try sink?.sync() }
+          if writesBack { try sink?.writeBack() }
         }
       } catch { throw TidemarkError(error) }
     }

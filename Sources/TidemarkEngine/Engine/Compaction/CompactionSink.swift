@@ -5,7 +5,7 @@ struct CompactionSink: Sendable {
   private let labels: LabelSets
   /// By number of a set in `labels`: the writer's id for the set; 0 while it has none.
   private var labelSetIDs: [UInt32] = [0]
-  private var syncedLength = 0
+  private var writtenBackLength = 0
 
   init(_ writer: CompactedSegmentWriter, labels: LabelSets) {
     (self.writer, self.labels) = (writer, labels)
@@ -41,11 +41,11 @@ struct CompactionSink: Sendable {
     return labelSetIDs[Int(number)]
   }
 
-  /// Syncs the file if it has grown enough since the last sync.
-  mutating func sync() throws(LogReadError) {
-    guard writer.length - syncedLength >= Limits.compactionSyncBytes else { return }
-    syncedLength = writer.length
-    try writer.syncSoFar()
+  /// Hands the file's bytes to the drive if it has grown enough since the last time.
+  mutating func writeBack() throws(LogReadError) {
+    guard writer.length - writtenBackLength >= Limits.compactionSyncBytes else { return }
+    writtenBackLength = writer.length
+    try writer.writeBack()
   }
 }
 

@@ -42,8 +42,9 @@ extension Compactor {
   ///   free bytes, not `least`, so that it does not fill the disk.
   /// - Throws: `noSpace`.
   func check(_ room: Room, isAutomatic: Bool) throws(TidemarkError) {
-    guard let free = freeBytes else { return }
+    guard var free = freeBytes else { return }
     let needed = isAutomatic ? room.most : room.least
+    if free < needed, !isAutomatic { free = environment.freeBytesAfterPurge?(path) ?? free }
     guard free < needed else { return }
     throw TidemarkError(
       .noSpace,

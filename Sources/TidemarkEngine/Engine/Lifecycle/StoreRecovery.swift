@@ -93,11 +93,10 @@ struct StoreRecovery {
     var fronts: [DecodedFront] = []
     let found: RecoveredTail
     do {
-      let boot = try fileSystem.bootIdentifier()
       let file = try segment.file()
       let recovery = try TailRecovery(
         row: row, file: file, codecs: try tailCodecs(segment),
-        sameBoot: boot == manifest.bootID)
+        sameBoot: opener.environment.bootIdentifier() == manifest.bootID)
       found = try recovery.run { fronts.append(contentsOf: $0) }.get()
     } catch { throw TidemarkError(wrapping: error, while: "recovering the log") }
     if case .damage(let damage) = found.remainder {

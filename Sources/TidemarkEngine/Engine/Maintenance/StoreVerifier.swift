@@ -81,10 +81,7 @@ package struct StoreVerifier {
   private func checkSegments(
     _ manifest: Manifest
   ) throws(TidemarkError) -> (Manifest, [SegmentVerifier]) {
-    let boot: [UInt8]
-    do { boot = try fileSystem.bootIdentifier() } catch {
-      throw TidemarkError(error, while: "verifying the log")
-    }
+    let boot = environment.bootIdentifier()
     var manifest = manifest
     var results: [UInt64: SegmentVerifier] = [:]
     for attempt in 0..<Limits.verifyAttempts {

@@ -66,6 +66,10 @@ package struct EngineEnvironment: Sendable {
   package var clock: any WallClock
   /// Makes ids, salts and seeds, and the keys of an encrypted store's files.
   package var random: any RandomSource
+  /// How many bytes files in a directory may take once the system has purged what it can do
+  /// without, as iOS does. It is asked before a compaction that somebody wants is refused, and not
+  /// for caches: a cache is no reason to purge anything.
+  package var freeBytesAfterPurge: (@Sendable (_ path: String) -> Int?)?
 
   /// What is not given is the machine's own.
   package init(
@@ -75,6 +79,13 @@ package struct EngineEnvironment: Sendable {
     self.fileSystem = fileSystem
     self.clock = clock
     self.random = random
+  }
+
+  /// Sixteen bytes that stay the same until the machine starts again. Where the system does not
+  /// tell, as in a strict sandbox, they are new ones each time: then recovery takes the machine for
+  /// started again, and believes that bytes which were not synced may be lost.
+  func bootIdentifier() -> [UInt8] {
+    (try? fileSystem.bootIdentifier()) ?? randomBytes(16)
   }
 
   /// `count` unpredictable bytes.

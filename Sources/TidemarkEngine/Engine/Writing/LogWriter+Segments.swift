@@ -77,9 +77,7 @@ extension LogWriter {
     try manifests.reserve(for: next, current: state.manifest)
     let appender: SegmentAppender
     do throws(LogReadError) {
-      do { manifest.bootID = try environment.fileSystem.bootIdentifier() } catch {
-        throw .system(error)
-      }
+      manifest.bootID = environment.bootIdentifier()
       appender = try SegmentAppender(
         creating: row, storeID: manifest.storeID, storePath: path,
         fileSystem: environment.fileSystem, contexts: contexts, keys: keys, fileKey: fileKey,

@@ -7,6 +7,8 @@ import Synchronization
   import Glibc
 #elseif canImport(Musl)
   import Musl
+#elseif canImport(Android)
+  import Android
 #endif
 
 /// Runs all tasks of this process one after the other, in the order in which they become ready.

@@ -1,10 +1,16 @@
-#if canImport(Glibc)
+#if canImport(Darwin)
+  import Darwin
+#elseif canImport(Glibc)
   import Glibc
 #elseif canImport(Musl)
   import Musl
-#elseif canImport(Darwin)
-  import Darwin
+#elseif canImport(Android)
+  import Android
 #endif
+
+// Inside `ChildProcess` its own members hide the C functions of the same names.
+private func closeFile(_ descriptor: Int32) { close(descriptor) }
+private func killProcess(_ process: pid_t) { kill(process, SIGKILL) }
 
 /// This program once more, as a process that can be killed, and that says on its standard output,
 /// in words of eight bytes, how far it is.
@@ -35,13 +41,7 @@ final class ChildProcess {
     guard posix_spawn(&child, words[0], &actions, nil, pointers, environ) == 0 else {
       throw Files.Failure(description: "\(words[0]) cannot be started")
     }
-    #if canImport(Glibc)
-      Glibc.close(ends[1])
-    #elseif canImport(Musl)
-      Musl.close(ends[1])
-    #else
-      Darwin.close(ends[1])
-    #endif
+    closeFile(ends[1])
     process = child
     output = ends[0]
   }
@@ -62,13 +62,7 @@ final class ChildProcess {
 
   /// Kills the process. Words that it has said by then can be read still.
   func kill() {
-    #if canImport(Glibc)
-      _ = Glibc.kill(process, SIGKILL)
-    #elseif canImport(Musl)
-      _ = Musl.kill(process, SIGKILL)
-    #else
-      _ = Darwin.kill(process, SIGKILL)
-    #endif
+    killProcess(process)
     wait()
   }
 
@@ -84,15 +78,7 @@ final class ChildProcess {
   }
 
   /// Listens no more.
-  func close() {
-    #if canImport(Glibc)
-      _ = Glibc.close(output)
-    #elseif canImport(Musl)
-      _ = Musl.close(output)
-    #else
-      _ = Darwin.close(output)
-    #endif
-  }
+  func close() { closeFile(output) }
 }
 
 /// A child's end of the pipe.

@@ -1,9 +1,11 @@
 #if canImport(Darwin)
   import Darwin
+#elseif canImport(Glibc)
+  import Glibc
 #elseif canImport(Musl)
   import Musl
-#else
-  import Glibc
+#elseif canImport(Android)
+  import Android
 #endif
 import TidemarkTestKit
 

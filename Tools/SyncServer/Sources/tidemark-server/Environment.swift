@@ -1,9 +1,9 @@
 internal import ArgumentParser
 
-#if canImport(FoundationEssentials)
-  internal import FoundationEssentials
-#else
+#if canImport(Darwin)
   internal import Foundation
+#else
+  internal import FoundationEssentials
 #endif
 
 /// Settings from environment variables: `TIDEMARK_NAME` stands for `--name`.

@@ -7,6 +7,8 @@ internal import SyncServerKit
   internal import Glibc
 #elseif canImport(Musl)
   internal import Musl
+#elseif canImport(Android)
+  internal import Android
 #endif
 
 /// SAFETY: a C call gets bytes that live until it returns.

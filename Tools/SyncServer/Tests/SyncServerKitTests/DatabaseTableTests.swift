@@ -6,10 +6,14 @@ import TidemarkSyncServer
 
 @testable import SyncServerKit
 
-#if canImport(Glibc)
-  import Glibc
-#else
+#if canImport(Darwin)
   import Darwin
+#elseif canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#elseif canImport(Android)
+  import Android
 #endif
 
 @Suite("The open databases")

@@ -6,10 +6,14 @@ import Testing
 import Tidemark
 import TidemarkSyncServer
 
-#if canImport(Glibc)
-  import Glibc
-#else
+#if canImport(Darwin)
   import Darwin
+#elseif canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#elseif canImport(Android)
+  import Android
 #endif
 
 /// A server over a directory of its own, with a client.

@@ -17,7 +17,7 @@ struct Cost {
 
   static func processorSeconds() -> Double {
     var usage = rusage()
-    #if canImport(Glibc)
+    #if !canImport(Darwin) && canImport(Glibc)
       getrusage(__rusage_who_t(RUSAGE_SELF.rawValue), &usage)
     #else
       getrusage(RUSAGE_SELF, &usage)

@@ -16,7 +16,7 @@ enum Disk {
 
   /// Has the kernel forget the files' pages, so that the next reader finds a cold cache.
   static func forget(_ directory: String) {
-    #if os(Linux)
+    #if !canImport(Darwin)
       forEachFile(directory) { path in
         let file = open(path, O_RDONLY)
         guard file >= 0 else { return }

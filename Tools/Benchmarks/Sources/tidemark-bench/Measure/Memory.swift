@@ -10,7 +10,7 @@ struct Memory: Codable {
   var resident: Int { own + mapped }
 
   static func now() -> Memory {
-    #if os(Linux)
+    #if !canImport(Darwin)
       let text = (try? String(contentsOfFile: "/proc/self/status", encoding: .utf8)) ?? ""
       func bytes(_ name: String) -> Int {
         for line in text.split(separator: "\n") where line.hasPrefix(name) {

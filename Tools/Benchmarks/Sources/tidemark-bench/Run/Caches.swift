@@ -4,7 +4,7 @@ import GRDB
 import Tidemark
 import TidemarkTestKit
 
-#if canImport(FoundationNetworking)
+#if !canImport(Darwin)
   import FoundationNetworking
 #endif
 

@@ -99,7 +99,7 @@ struct Limits {
   }
 
   private static func sync(_ file: Int32) {
-    #if os(Linux)
+    #if !canImport(Darwin)
       fdatasync(file)
     #else
       _ = fcntl(file, F_FULLFSYNC)

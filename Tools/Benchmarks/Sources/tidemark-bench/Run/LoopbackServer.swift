@@ -1,10 +1,14 @@
 import Foundation
 import TidemarkSyncServer
 
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Darwin)
+#if canImport(Darwin)
   import Darwin
+#elseif canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#elseif canImport(Android)
+  import Android
 #endif
 
 /// A sync handler behind just enough of HTTP/1.1 for one peer that is known to behave; the real
@@ -16,7 +20,7 @@ final class LoopbackServer: Sendable {
 
   init(path: String) throws {
     handler = try SyncHandler(at: path)
-    #if canImport(Glibc)
+    #if !canImport(Darwin) && canImport(Glibc)
       listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
     #else
       listener = socket(AF_INET, SOCK_STREAM, 0)

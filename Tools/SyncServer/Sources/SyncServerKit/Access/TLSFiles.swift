@@ -5,10 +5,10 @@ internal import NIOCore
   internal import NIOSSL
   internal import Synchronization
 
-  #if canImport(FoundationEssentials)
-    internal import FoundationEssentials
-  #else
+  #if canImport(Darwin)
     internal import Foundation
+  #else
+    internal import FoundationEssentials
   #endif
 
   /// The certificates and the key for HTTPS, read from their files.

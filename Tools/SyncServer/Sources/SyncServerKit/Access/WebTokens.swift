@@ -21,10 +21,10 @@ public struct WebTokenSettings: Sendable {
   internal import Crypto
   internal import Tidemark
 
-  #if canImport(FoundationEssentials)
-    internal import FoundationEssentials
-  #else
+  #if canImport(Darwin)
     internal import Foundation
+  #else
+    internal import FoundationEssentials
   #endif
 
   /// Verifies JSON Web Tokens (RFC 7519) that are signed by HS256 or ES256, whichever there is a

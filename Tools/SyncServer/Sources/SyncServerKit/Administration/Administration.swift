@@ -5,10 +5,10 @@ internal import TidemarkSyncServer
   internal import TidemarkPostgres
 #endif
 
-#if canImport(FoundationEssentials)
-  internal import FoundationEssentials
-#else
+#if canImport(Darwin)
   internal import Foundation
+#else
+  internal import FoundationEssentials
 #endif
 
 /// A command of an operator: its name, its arguments, and what it does.

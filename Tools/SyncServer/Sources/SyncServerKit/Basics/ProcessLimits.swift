@@ -6,6 +6,8 @@ internal import CAllocator
   internal import Glibc
 #elseif canImport(Musl)
   internal import Musl
+#elseif canImport(Android)
+  internal import Android
 #endif
 
 /// Settings of the process: how many files it may have open, and how it allocates memory.
@@ -37,12 +39,12 @@ public enum ProcessLimits {
 
   /// Lowers the priority of the calling thread, where the system has one for each thread.
   static func giveWay() {
-    #if canImport(Glibc)
+    #if !canImport(Darwin) && canImport(Glibc)
       _ = setpriority(.init(PRIO_PROCESS.rawValue), 0, 10)
     #endif
   }
 
-  #if canImport(Glibc)
+  #if !canImport(Darwin) && canImport(Glibc)
     private static var files: __rlimit_resource_t { .init(RLIMIT_NOFILE.rawValue) }
   #else
     private static var files: Int32 { RLIMIT_NOFILE }

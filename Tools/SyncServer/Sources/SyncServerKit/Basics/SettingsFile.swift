@@ -4,6 +4,8 @@
   internal import Glibc
 #elseif canImport(Musl)
   internal import Musl
+#elseif canImport(Android)
+  internal import Android
 #endif
 
 /// A file with settings, secrets or certificates.

@@ -1,7 +1,7 @@
-#if canImport(FoundationEssentials)
-  internal import FoundationEssentials
-#else
+#if canImport(Darwin)
   internal import Foundation
+#else
+  internal import FoundationEssentials
 #endif
 
 #if canImport(Darwin)
@@ -10,6 +10,8 @@
   internal import Glibc
 #elseif canImport(Musl)
   internal import Musl
+#elseif canImport(Android)
+  internal import Android
 #endif
 
 /// The directory with a store for each database.

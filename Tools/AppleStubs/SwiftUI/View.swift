@@ -1,0 +1,106 @@
+// What property wrappers and modifiers over a store use of Apple's framework SwiftUI, for
+// Tools/check-apple. Signatures are those of developer.apple.com/documentation/swiftui; nothing
+// works, and views but for two are left out. Macros, such as `@Entry`, cannot be had here.
+
+@MainActor @preconcurrency
+public protocol View {
+  associatedtype Body: View
+
+  @ViewBuilder var body: Body { get }
+}
+
+extension Never: View {
+  public var body: Never { fatalError("a stub") }
+}
+
+@resultBuilder
+public enum ViewBuilder {
+  nonisolated public static func buildBlock() -> EmptyView { EmptyView() }
+  nonisolated public static func buildBlock<Content: View>(_ content: Content) -> Content {
+    content
+  }
+  nonisolated public static func buildExpression<Content: View>(_ content: Content) -> Content {
+    content
+  }
+}
+
+public struct EmptyView: View, Sendable {
+  public typealias Body = Never
+
+  nonisolated public init() {}
+  public var body: Never { fatalError("a stub") }
+}
+
+public struct Text: View, Sendable {
+  public typealias Body = Never
+
+  nonisolated public init(_ content: some StringProtocol) {}
+  public var body: Never { fatalError("a stub") }
+}
+
+@MainActor @preconcurrency
+public protocol ViewModifier {
+  associatedtype Body: View
+  typealias Content = ModifiedView<Self>
+
+  @ViewBuilder func body(content: Content) -> Body
+}
+
+/// `_ViewModifier_Content`, which programs call `Content`.
+public struct ModifiedView<Modifier: ViewModifier>: View {
+  public typealias Body = Never
+
+  public var body: Never { fatalError("a stub") }
+}
+
+@MainActor @preconcurrency
+public protocol PreviewModifier {
+  associatedtype Context = Void
+  associatedtype Body: View
+  typealias Content = EmptyView
+
+  static func makeSharedContext() async throws -> Context
+  @ViewBuilder func body(content: Content, context: Context) -> Body
+}
+
+extension View {
+  nonisolated public func modifier(_ modifier: some ViewModifier) -> some View { EmptyView() }
+
+  nonisolated public func environment<V>(
+    _ keyPath: WritableKeyPath<EnvironmentValues, V>, _ value: V
+  ) -> some View {
+    EmptyView()
+  }
+
+  nonisolated public func onAppear(perform action: (() -> Void)? = nil) -> some View { EmptyView() }
+
+  nonisolated public func onDisappear(perform action: (() -> Void)? = nil) -> some View {
+    EmptyView()
+  }
+
+  nonisolated public func onChange<V: Equatable>(
+    of value: V, initial: Bool = false, _ action: @escaping (_ old: V, _ new: V) -> Void
+  ) -> some View {
+    EmptyView()
+  }
+
+  nonisolated public func onChange<V: Equatable>(
+    of value: V, initial: Bool = false, _ action: @escaping () -> Void
+  ) -> some View {
+    EmptyView()
+  }
+
+  nonisolated public func task(
+    priority: TaskPriority = .userInitiated,
+    @_inheritActorContext _ action: @escaping @Sendable () async -> Void
+  ) -> some View {
+    EmptyView()
+  }
+
+  nonisolated public func task<T: Equatable>(
+    id value: T, priority: TaskPriority = .userInitiated,
+    @_inheritActorContext _ action: @escaping @Sendable () async -> Void
+  ) -> some View {
+    EmptyView()
+  }
+}
