@@ -74,6 +74,26 @@ struct CompactionRoomTests {
     try engine.close()
   }
 
+  @Test("a purge of caches does not ask the system to purge anything")
+  func unasked() throws {
+    var environment = store.environment()
+    environment.freeBytesAfterPurge = { _ in
+      Issue.record("nobody has asked for this compaction")
+      return .max
+    }
+    let engine = try Engine.open(
+      store.path, configuration: store.configuration, environment: environment)
+    for number in 0..<200 { try engine.cache("\(number)", String(repeating: "a", count: 2_000)) }
+    for number in 0..<200 { try engine.evict("\(number)") }
+    try engine.writer.sealSegments()
+    try engine.writer.flush()
+    try engine.checkpointer.writeWholeRun()
+    store.disk.capacity = store.disk.usedBytes
+    _ = try engine.autoCompactor.purgeCaches(seals: false)
+    store.disk.capacity = nil
+    try engine.close()
+  }
+
   @Test("a disk that gets full in the middle of a compaction leaves nothing behind")
   func fullInTheMiddle() throws {
     let engine = try store.open()

@@ -74,6 +74,62 @@ import TidemarkTestKit
     }
   }
 
+  @Test("cached values that are erased while a compaction runs leave nothing on the disk")
+  func erasedMeanwhile() throws {
+    var chance = SeededGenerator(seed: 13)
+    func text(_ count: Int) -> String {
+      String(decoding: (0..<count).map { _ in UInt8(97 + chance.int(below: 26)) }, as: UTF8.self)
+    }
+    let disk = HookedDisk(store.disk)
+    let engine = try store.open(on: disk)
+    // Enough that the compaction writes before it comes to the cached values.
+    for number in 0..<3_000 { try engine.put("a/\(number)", "{\"title\":\"\(text(1_000))\"}") }
+    var pieces: Set<[UInt8]> = []
+    for number in 0..<3_000 {
+      let secret = text(24)
+      if number % 3 == 0 {
+        let bytes = Array(secret.utf8)
+        for start in 0...(bytes.count - Self.pieceBytes) {
+          pieces.insert(Array(bytes[start..<(start + Self.pieceBytes)]))
+        }
+      }
+      try engine.cache("z/\(number)", "{\"title\":\"a page\",\"secret\":\"\(secret)\"}")
+    }
+    try engine.writer.sealSegments()
+    let image = engine.reader.manifest.images.first?.id
+    let failure = Lock<(any Error)?>(nil)
+    let worker = Lock<WorkerThread?>(nil)
+    disk.once(.before, .write, of: "/log/") {
+      do {
+        let thread = try WorkerThread(name: "erases") {
+          do {
+            for number in stride(from: 0, to: 3_000, by: 3) { try engine.evict("z/\(number)") }
+            // Only what something durable has replaced is dropped.
+            try engine.writer.flush()
+            try engine.eraseGivenUp()
+          } catch { failure.withLock { $0 = error } }
+        }
+        worker.withLock { $0 = thread }
+        // Until the erasure has written the index, and has the time to wait for this compaction.
+        while engine.reader.manifest.images.first?.id == image, failure.withLock({ $0 == nil }) {
+          _ = Monitor(()).wait(timeoutNanoseconds: 100_000) { _ in false }
+        }
+        _ = Monitor(()).wait(timeoutNanoseconds: 20_000_000) { _ in false }
+      } catch { Issue.record(error) }
+    }
+    try engine.compact()
+    let erasing = try #require(worker.withLock { $0 }, "the compaction has written nothing")
+    erasing.join()
+    #expect(failure.withLock { $0 } == nil)
+    #expect(count(pieces, in: try values(engine)) == 0)
+    let segments = engine.reader.reading.withLock { $0.segments.filter(\.isSealed) }
+    #expect(try segments.contains { try $0.codecs().dictionary != nil })
+    try engine.close()
+    for path in store.disk.files() {
+      #expect(count(pieces, in: store.disk.contents(of: path) ?? []) == 0, "\(path)")
+    }
+  }
+
   /// Whether a compaction that drops the history trains a dictionary.
   private func trainsDictionary(_ engine: Engine) throws -> Bool {
     try engine.compact(CompactionOptions(dropHistory: true))

@@ -60,9 +60,18 @@ struct StatusStreamTests {
     task.cancel()
     await task.value
     replicator?.change { $0.phase = .connecting }
+    let taken = Signal()
+    let reader = Task {
+      var phases: [SyncStatus.Phase] = []
+      for await status in statuses {
+        phases.append(status.phase)
+        taken.raise()
+      }
+      return phases
+    }
+    // It waits for a third one, or is about to, when the replicator goes.
+    await taken.wait(beyond: 1)
     replicator = nil
-    var phases: [SyncStatus.Phase] = []
-    for await status in statuses { phases.append(status.phase) }
-    #expect(phases == [.stopped, .connecting])
+    #expect(await reader.value == [.stopped, .connecting])
   }
 }

@@ -30,7 +30,9 @@ struct CompactionUnit: Sendable {
     let room = compactor.room(for: group, floor)
     do throws(TidemarkError) {
       // `stepBytes` 0 is for a nearly full disk: it begins with the least room that may do.
-      try compactor.check(room, isAutomatic: options.automatic.map { $0.stepBytes != 0 } ?? false)
+      try compactor.check(
+        room, isAutomatic: options.automatic.map { $0.stepBytes != 0 } ?? false,
+        isAskedFor: options.automatic == nil)
       return try rewrite(&fates)
     } catch {
       // While `neededBytes` is set, `AutoCompactor` seals no segment just to purge it.

@@ -41,10 +41,10 @@ extension Compactor {
   /// - Parameter isAutomatic: whether nobody has asked for the compaction: then it needs `most`
   ///   free bytes, not `least`, so that it does not fill the disk.
   /// - Throws: `noSpace`.
-  func check(_ room: Room, isAutomatic: Bool) throws(TidemarkError) {
+  func check(_ room: Room, isAutomatic: Bool, isAskedFor: Bool) throws(TidemarkError) {
     guard var free = freeBytes else { return }
     let needed = isAutomatic ? room.most : room.least
-    if free < needed, !isAutomatic { free = environment.freeBytesAfterPurge?(path) ?? free }
+    if free < needed, isAskedFor { free = max(free, environment.freeBytesAfterPurge?(path) ?? 0) }
     guard free < needed else { return }
     throw TidemarkError(
       .noSpace,

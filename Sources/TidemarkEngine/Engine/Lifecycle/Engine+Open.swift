@@ -166,7 +166,7 @@ struct StoreOpener {
     manifest.keyID = keyID
     manifest.isClosedCleanly = true
     do {
-      manifest.bootID = environment.bootIdentifier()
+      manifest.bootID = try environment.bootIdentifier()
       try manifests.update(&manifest)
       try fileSystem.syncDirectory(path)
     } catch { throw TidemarkError(wrapping: error, while: "creating the store") }

@@ -96,7 +96,7 @@ struct StoreRecovery {
       let file = try segment.file()
       let recovery = try TailRecovery(
         row: row, file: file, codecs: try tailCodecs(segment),
-        sameBoot: opener.environment.bootIdentifier() == manifest.bootID)
+        sameBoot: try opener.environment.bootIdentifier() == manifest.bootID)
       found = try recovery.run { fronts.append(contentsOf: $0) }.get()
     } catch { throw TidemarkError(wrapping: error, while: "recovering the log") }
     if case .damage(let damage) = found.remainder {

@@ -56,7 +56,7 @@ struct StoreTarget {
       for folder in [StoreLayout.logDirectory, StoreLayout.indexDirectory] {
         try fileSystem.syncDirectory(path + "/" + folder)
       }
-      manifest.bootID = environment.bootIdentifier()
+      manifest.bootID = try environment.bootIdentifier()
       try ManifestStore(fileSystem, storePath: path).update(&manifest)
       try fileSystem.syncDirectory(path)
     } catch { throw TidemarkError(wrapping: error, while: "creating the store") }

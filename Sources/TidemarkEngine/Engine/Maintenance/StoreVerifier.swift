@@ -81,7 +81,10 @@ package struct StoreVerifier {
   private func checkSegments(
     _ manifest: Manifest
   ) throws(TidemarkError) -> (Manifest, [SegmentVerifier]) {
-    let boot = environment.bootIdentifier()
+    let boot: [UInt8]
+    do { boot = try environment.bootIdentifier() } catch {
+      throw TidemarkError(error, while: "verifying the log")
+    }
     var manifest = manifest
     var results: [UInt64: SegmentVerifier] = [:]
     for attempt in 0..<Limits.verifyAttempts {

@@ -84,8 +84,12 @@ package struct EngineEnvironment: Sendable {
   /// Sixteen bytes that stay the same until the machine starts again. Where the system does not
   /// tell, as in a strict sandbox, they are new ones each time: then recovery takes the machine for
   /// started again, and believes that bytes which were not synced may be lost.
-  func bootIdentifier() -> [UInt8] {
-    (try? fileSystem.bootIdentifier()) ?? randomBytes(16)
+  func bootIdentifier() throws(FileSystemError) -> [UInt8] {
+    do { return try fileSystem.bootIdentifier() } catch {
+      let untold = [ErrorNumber.notPermitted, ErrorNumber.accessDenied, ErrorNumber.noEntry]
+      guard untold.contains(error.number) else { throw error }
+      return randomBytes(16)
+    }
   }
 
   /// `count` unpredictable bytes.

@@ -77,7 +77,7 @@ extension LogWriter {
     try manifests.reserve(for: next, current: state.manifest)
     let appender: SegmentAppender
     do throws(LogReadError) {
-      manifest.bootID = environment.bootIdentifier()
+      do { manifest.bootID = try environment.bootIdentifier() } catch { throw .system(error) }
       appender = try SegmentAppender(
         creating: row, storeID: manifest.storeID, storePath: path,
         fileSystem: environment.fileSystem, contexts: contexts, keys: keys, fileKey: fileKey,
