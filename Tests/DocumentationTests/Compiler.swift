@@ -12,8 +12,17 @@ enum Compiler {
     return Bundle.main.bundleURL
   }
 
+  /// How a program that copies a snippet may be compiled.
+  enum Mode: String, CaseIterable {
+    case swift6 = "-swift-version 6"
+    case swift5 = "-swift-version 5"
+    /// As new projects of Xcode are.
+    case mainActor = "-swift-version 6 -default-isolation MainActor"
+    case mainActor5 = "-swift-version 5 -default-isolation MainActor"
+  }
+
   /// The compiler's errors, each as "article:line:column: error: …"; none when all is well.
-  static func errors(in snippets: [Snippet]) throws -> [String] {
+  static func errors(in snippets: [Snippet], mode: Mode = .swift6) throws -> [String] {
     let folder = FileManager.default.temporaryDirectory
       .appending(path: "snippets-\(UUID().uuidString)")
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
@@ -24,7 +33,8 @@ enum Compiler {
       try Data(SnippetSource(snippet).text(name: "Snippet\(index)").utf8).write(to: file)
       files.append(file.path)
     }
-    let (status, _, talk) = try run(arguments() + files)
+    let (status, _, talk) = try run(
+      arguments() + mode.rawValue.split(separator: " ").map(String.init) + files)
     let errors = talk.split(separator: "\n").map(String.init).filter { $0.contains(": error: ") }
     if status != 0, errors.isEmpty {
       throw DocumentationError(description: "swiftc ended with \(status): \(talk)")
@@ -36,8 +46,7 @@ enum Compiler {
   private static func arguments() throws -> [String] {
     var arguments = [
       "swiftc", "-emit-sil", "-o", "/dev/null", "-wmo", "-Onone", "-suppress-warnings",
-      "-diagnostic-style", "llvm", "-parse-as-library", "-swift-version", "6",
-      "-module-name", "Snippets",
+      "-diagnostic-style", "llvm", "-parse-as-library", "-module-name", "Snippets",
       "-module-cache-path", products.appending(path: "ModuleCache").path,
       "-I", products.appending(path: "Modules").path,
     ]

@@ -18,11 +18,13 @@ struct DocumentationTests {
     }
   }
 
-  @Test("every snippet compiles, with the hidden declarations before it")
-  func compiles() throws {
+  @Test(
+    "every snippet compiles, with the hidden declarations before it, in each mode of a program",
+    arguments: Compiler.Mode.allCases)
+  func compiles(mode: Compiler.Mode) throws {
     let code = snippets.filter { !$0.isManifest }
     try #require(code.count >= 40)
-    let errors = try Compiler.errors(in: code)
+    let errors = try Compiler.errors(in: code, mode: mode)
     #expect(errors == [])
   }
 

@@ -1,6 +1,6 @@
 import GRDB
 
-struct Note: Codable, Identifiable, Sendable, FetchableRecord, PersistableRecord {
+nonisolated struct Note: Codable, Identifiable, Sendable, FetchableRecord, PersistableRecord {
   var id: String
   var title: String
   var isDone = false

@@ -1,6 +1,6 @@
 import Tidemark
 
-struct Note: Codable, Identifiable, Sendable {
+nonisolated struct Note: Codable, Identifiable, Sendable {
   var id: String
   var title: String
   var isDone = false
