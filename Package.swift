@@ -87,7 +87,8 @@ let package = Package(
     .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
   ],
   targets: [
-    // The system's zstd. No pkgConfig: its flags would link it beside the bundled one, too.
+    // The system's zstd. It has no `pkgConfig`, since the package manager would then pass -lzstd to
+    // the linker in every build, also in one with the trait BundledZstd.
     .systemLibrary(name: "CZstd", providers: [.apt(["libzstd-dev"])]),
     cTidemark,
     // Empty but on Linux, where it needs libcurl, as Foundation does there.

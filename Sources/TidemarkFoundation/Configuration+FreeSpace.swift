@@ -5,8 +5,8 @@ internal import Tidemark
 #endif
 
 extension Store.Configuration {
-  /// With space counted as free that the system purges for what a user waits for: iOS holds a good
-  /// part of a disk with files that it can fetch again.
+  /// A copy in which space that the system can purge counts as free before a compaction on request
+  /// is refused: iOS fills a good part of a disk with files that it can download again.
   var countingPurgeableSpace: Store.Configuration {
     var configuration = self
     #if canImport(Darwin) && !os(tvOS) && !os(watchOS)

@@ -50,7 +50,7 @@ enum Compiler {
       "-module-cache-path", products.appending(path: "ModuleCache").path,
       "-I", products.appending(path: "Modules").path,
     ]
-    // The last one is there with the trait BundledZstd.
+    // zstd's own module map exists only in a build with the trait BundledZstd.
     let maps =
       [
         Article.root.appending(path: "Sources/CZstd/module.modulemap"),

@@ -46,7 +46,7 @@ struct StoreFixtureTests {
     Self.stores.appending(path: "\(version)/\(fixture.rawValue)").path
   }
 
-  /// A damaged store is read after its repair.
+  /// Repairs a damaged store into a new one beside it, and returns the new one's path.
   private func repaired(_ store: String) throws -> String {
     #expect(try run(.damaged, "verify", store).status == 2)
     let ended = try run(.damaged, "repair", store, "--into", store + ".repaired")
@@ -54,7 +54,7 @@ struct StoreFixtureTests {
     return store + ".repaired"
   }
 
-  @Test("they verify, and give what they gave to whoever wrote them", arguments: all)
+  @Test("a store of an earlier release verifies, and exports what it exported then", arguments: all)
   func reads(version: String, fixture: StoreFixture) throws {
     guard fixture != .encrypted || Encryption.isAvailable else { return }
     var store = try unpack(version, fixture)
@@ -72,7 +72,9 @@ struct StoreFixtureTests {
     #expect(try run(fixture, program: reader, store, "--history").output == exported.output)
   }
 
-  @Test("they are written to and compacted, and keep what they had", arguments: all)
+  @Test(
+    "a store of an earlier release keeps all values when it is written to and compacted",
+    arguments: all)
   func writes(version: String, fixture: StoreFixture) async throws {
     guard fixture != .encrypted || Encryption.isAvailable else { return }
     var path = try unpack(version, fixture)

@@ -45,7 +45,7 @@ enum StoreFixture: String, CaseIterable, Sendable {
     case .plain, .encrypted: try await Self.fill(store, notes: 100)
     case .killed:
       try await Self.fill(store, notes: 100)
-      // As a process leaves it that was killed: the files are those of an open store.
+      // A killed process leaves the files as they are while the store is open, so these are copied.
       try FileManager.default.copyItem(atPath: path, toPath: path + ".copy")
       try await store.close()
       try FileManager.default.removeItem(atPath: path)
@@ -123,7 +123,7 @@ enum StoreFixture: String, CaseIterable, Sendable {
     try FileManager.default.removeItem(atPath: path)
   }
 
-  /// Flips a bit in the middle of the oldest segment.
+  /// Flips a bit in the middle of the oldest segment, so that a block's checksum fails.
   private static func damage(_ path: String) throws {
     let names = try FileManager.default.contentsOfDirectory(atPath: path + "/log").sorted()
     let file = URL(filePath: path + "/log/" + names[0])

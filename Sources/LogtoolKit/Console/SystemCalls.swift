@@ -15,7 +15,7 @@ internal import TidemarkEngine
 // are given to, C strings are copied at once, and the signal handler touches two atomics and calls
 // `_exit` only.
 
-// Inside `SystemCalls` its own members hide the C functions of the same names.
+// C's functions, which `SystemCalls` cannot call by name: it has methods of the same names.
 private func systemWrite(_ descriptor: Int32, _ bytes: UnsafeRawPointer?, _ count: Int) -> Int {
   unsafe write(descriptor, bytes, count)
 }

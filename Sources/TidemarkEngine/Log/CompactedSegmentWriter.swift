@@ -289,8 +289,8 @@ package struct CompactedSegmentWriter {
     output.removeAll(keepingCapacity: true)
   }
 
-  /// Writes the complete frames, and hands them to the drive: for a slow compaction, whose sync at
-  /// the end is to be short.
+  /// Writes the complete frames to the file and its dirty pages to the drive: a slow compaction
+  /// calls it now and then, so that its sync at the end is short.
   package mutating func writeBack() throws(LogReadError) {
     try writeFrames()
     // What another thread compresses.

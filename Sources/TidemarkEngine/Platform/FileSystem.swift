@@ -107,8 +107,8 @@ package protocol File: AnyObject, Sendable {
   /// sync succeeds: the system may have dropped them from its cache.
   func sync() throws(FileSystemError)
 
-  /// Hands the bytes to the drive, so that the next ``sync()`` has less to wait for. It promises
-  /// nothing; an error means what an error of `sync()` does.
+  /// Writes dirty pages to the drive, so that the next ``sync()`` has less to wait for. They may be
+  /// lost in a power cut all the same; an error means what an error of `sync()` does.
   func writeBack() throws(FileSystemError)
 
   /// Closes the file. Further calls do nothing; any other call after it throws `EBADF`.

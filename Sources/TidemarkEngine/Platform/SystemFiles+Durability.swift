@@ -20,8 +20,8 @@ extension SystemFiles {
     #endif
   }
 
-  /// Hands the bytes of a file to the drive. On Apple's systems they may stay in the drive's cache,
-  /// which takes milliseconds to empty.
+  /// Writes a file's dirty pages to the drive, with no promise that they survive a power cut: on
+  /// Apple's systems `fsync` leaves them in the drive's volatile cache.
   static func writeBack(_ descriptor: Int32) throws(SystemError) {
     #if canImport(Darwin)
       _ = try retry { fsync(descriptor) }

@@ -153,7 +153,7 @@ public final class Replicator: Sendable {
     return statusFeed.stream()
   }
 
-  /// Changes the status.
+  /// Changes the status and wakes the readers of ``statuses()``.
   func change(_ body: (inout SyncStatus) -> Void) { statusFeed.change(body) }
 }
 

@@ -9,9 +9,9 @@ internal import TidemarkEngine
 /// did that under the lock would wait for ever for a handler that asks for the status.
 final class StatusFeed: Sendable {
   private struct State {
-    /// The last statuses, oldest first, ending with the present one.
+    /// The last 16 statuses at most, oldest first; the last element is the present status.
     var statuses = [SyncStatus()]
-    /// How many there were before these.
+    /// The number of older statuses, which were dropped.
     var dropped = 0
     var isOver = false
   }
@@ -28,7 +28,7 @@ final class StatusFeed: Sendable {
   /// Whether there is a stream of it.
   var hasReaders: Bool { readers.load(ordering: .relaxed) != 0 }
 
-  /// Changes the status.
+  /// Sets a new status and wakes the readers of all streams; an equal status does neither.
   func change(_ body: (inout SyncStatus) -> Void) {
     state.withLock { state in
       let before = state.statuses[state.statuses.count - 1]
@@ -57,7 +57,8 @@ final class StatusFeed: Sendable {
     return AsyncStream { try? await reader.next() }
   }
 
-  /// What one stream has had. The stream lets it go when it ends, or nobody can read it any more.
+  /// The place of one stream in the sequence of statuses. The stream releases it when it ends, or
+  /// when nobody can read it any more.
   private final class Reader: Sendable {
     private let feed: StatusFeed
     /// The number of the next status.

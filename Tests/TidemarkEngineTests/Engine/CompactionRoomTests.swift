@@ -57,7 +57,7 @@ struct CompactionRoomTests {
     try engine.close()
   }
 
-  @Test("a compaction that is asked for goes on where the system purges something for it")
+  @Test("a compaction on request counts space that the system can purge as free")
   func purged() throws {
     var environment = store.environment()
     environment.freeBytesAfterPurge = { [disk = store.disk] path in

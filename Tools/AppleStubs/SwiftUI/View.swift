@@ -1,6 +1,6 @@
-// What property wrappers and modifiers over a store use of Apple's framework SwiftUI, for
-// Tools/check-apple. Signatures are those of developer.apple.com/documentation/swiftui; nothing
-// works, and views but for two are left out. Macros, such as `@Entry`, cannot be had here.
+// A stub of Apple's framework SwiftUI, which Tools/check-apple compiles against on Linux: the parts
+// that property wrappers and view modifiers need. Signatures are those of
+// developer.apple.com/documentation/swiftui. Nothing runs, so every body is `fatalError`.
 
 @MainActor @preconcurrency
 public protocol View {

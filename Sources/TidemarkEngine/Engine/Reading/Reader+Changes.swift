@@ -256,7 +256,7 @@ extension Reader {
     _ = discarded
   }
 
-  /// Frees what was kept of what was read.
+  /// Frees the memory of the hot cache, of decoded objects and of decoded blocks of the log.
   package func removeCached() {
     hotCache.removeAll()
     objects.removeAll()

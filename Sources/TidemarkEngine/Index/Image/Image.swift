@@ -186,8 +186,8 @@ enum ImageChunk {
     for chunk in chunks {
       let number = chunk - chunks.lowerBound
       let start = number * stride
-      // Only the last chunk of an image may be shorter than 16 KiB. If the file ended too early,
-      // the checksum lies beyond `stored`, and reading it fails.
+      // Every chunk of an image but the last has 16 KiB. In a file that was cut short the checksum
+      // lies beyond the bytes that were read, so that `u64(at:)` throws: the chunk is damaged.
       let data = min(ImageLayout.chunkBytes, count - number << ImageLayout.chunkShift)
       let end = start + data + header.tagBytes
       let seed = ImageLayout.checksumSeed(imageID: header.imageID, chunk: chunk)

@@ -8,7 +8,7 @@
   import Android
 #endif
 
-// Inside `ChildProcess` its own members hide the C functions of the same names.
+// C's `close` and `kill`, which `ChildProcess` cannot call by name: it has methods of that name.
 private func closeFile(_ descriptor: Int32) { close(descriptor) }
 private func killProcess(_ process: pid_t) { kill(process, SIGKILL) }
 
