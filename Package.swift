@@ -57,6 +57,8 @@ let package = Package(
     .library(name: "TidemarkREST", targets: ["TidemarkREST"]),
     .library(name: "TidemarkHTTP", targets: ["TidemarkHTTP"]),
     .library(name: "TidemarkHTTPCache", targets: ["TidemarkHTTPCache"]),
+    .library(name: "TidemarkSwiftUI", targets: ["TidemarkSwiftUI"]),
+    .library(name: "TidemarkTesting", targets: ["TidemarkTesting"]),
     .library(name: "TidemarkTestKit", targets: ["TidemarkTestKit"]),
     .library(name: "TidemarkSyncTestKit", targets: ["TidemarkSyncTestKit"]),
     .executable(name: "logtool", targets: ["logtool"]),
@@ -163,6 +165,13 @@ let package = Package(
       name: "TidemarkHTTPCache",
       dependencies: ["Tidemark", "TidemarkEngine", "TidemarkSyncProtocol", "TidemarkHTTP"],
       swiftSettings: strict),
+    // Property wrappers for views; without SwiftUI only the state that these show.
+    .target(
+      name: "TidemarkSwiftUI",
+      dependencies: ["Tidemark", "TidemarkCollections", "TidemarkStore", "TidemarkSync"],
+      swiftSettings: strict),
+    // Imports Testing, which programs other than tests do not have.
+    .target(name: "TidemarkTesting", dependencies: ["Tidemark"], swiftSettings: strict),
     .target(
       name: "TidemarkTestKit",
       dependencies: ["Tidemark", "TidemarkEngine", "TidemarkNDJSON", "TidemarkSyncProtocol"],
@@ -231,7 +240,14 @@ let package = Package(
       swiftSettings: relaxed),
     .testTarget(
       name: "TidemarkTestKitTests",
-      dependencies: ["TidemarkTestKit", "TidemarkEngine", "Tidemark"], swiftSettings: relaxed),
+      dependencies: ["TidemarkTestKit", "TidemarkTesting", "TidemarkEngine", "Tidemark"],
+      swiftSettings: relaxed),
+    .testTarget(
+      name: "TidemarkSwiftUITests",
+      dependencies: [
+        "Tidemark", "TidemarkSwiftUI", "TidemarkSync", "TidemarkSyncServer", "TidemarkTesting",
+      ],
+      swiftSettings: relaxed),
     .testTarget(
       name: "RepositoryTests", exclude: ["taken-names.txt", "unsafe-files.txt"],
       swiftSettings: relaxed),
@@ -241,6 +257,7 @@ let package = Package(
       dependencies: [
         "Tidemark", "TidemarkFoundation", "TidemarkSync", "TidemarkSyncServer", "TidemarkREST",
         "TidemarkHTTP", "TidemarkHTTPCache", "TidemarkTestKit", "TidemarkSyncTestKit",
+        "TidemarkSwiftUI", "TidemarkTesting",
       ],
       swiftSettings: relaxed),
     // Pages that show what replaces what a program has today.

@@ -13,7 +13,7 @@ extension Data: BytesConvertible {
 }
 
 extension UUID: BytesConvertible {
-  /// The sixteen bytes, as RFC 9562 orders them.
+  /// The UUID's sixteen bytes, in the order of RFC 9562.
   public var bytes: [UInt8] {
     let id = uuid
     return [
@@ -22,7 +22,7 @@ extension UUID: BytesConvertible {
     ]
   }
 
-  /// The id of sixteen bytes, such as those of a key; nil for any other number of bytes.
+  /// Creates a UUID from sixteen bytes, such as those of a key; nil for any other number of bytes.
   public init?(bytes: [UInt8]) {
     guard bytes.count == 16 else { return nil }
     self.init(
@@ -32,17 +32,17 @@ extension UUID: BytesConvertible {
       ))
   }
 
-  /// Calls `body` with the sixteen bytes.
+  /// Calls `body` with the UUID's sixteen bytes.
   public func withBytes<R, E: Error>(_ body: (RawSpan) throws(E) -> R) throws(E) -> R {
     try body(bytes.rawSpan)
   }
 }
 
 extension UUID: CollectionID {
-  /// The text of the id in capitals, so that keys can be read.
+  /// The UUID's text in capitals, as UTF-8 bytes, so that people can read the keys.
   public var keyBytes: [UInt8] { Array(uuidString.utf8) }
 
-  /// The id of such a text.
+  /// Reads a UUID from its text in a key; nil when the text is no UUID.
   public static func id(ofKeyBytes bytes: ArraySlice<UInt8>) -> UUID? {
     let text = String(decoding: bytes, as: UTF8.self)
     guard let id = UUID(uuidString: text), id.uuidString == text else { return nil }
@@ -58,12 +58,12 @@ extension URL: BytesConvertible {
 }
 
 extension Entry {
-  /// The value as `Data`.
+  /// The entry's value as `Data`.
   public var data: Data { Data(value) }
 }
 
 extension StoreReader {
-  /// A key's value as `Data`.
+  /// Reads the value of a key as `Data`.
   /// - Returns: nil when there is no such key.
   public func data(forKey key: some BytesConvertible) throws(TidemarkError) -> Data? {
     try value(forKey: key).map { Data($0) }

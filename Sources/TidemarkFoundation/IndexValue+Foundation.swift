@@ -6,11 +6,11 @@
 public import Tidemark
 
 extension Date: IndexValue {
-  /// By the time.
+  /// The index term of the date: earlier dates sort first.
   public var indexTerm: IndexTerm { .time(Timestamp(self)) }
 }
 
 extension UUID: IndexValue {
-  /// By the sixteen bytes, as RFC 9562 orders them.
+  /// The index term of the UUID: it sorts by the sixteen bytes, in the order of RFC 9562.
   public var indexTerm: IndexTerm { .bytes(bytes) }
 }

@@ -6,7 +6,7 @@
 public import Tidemark
 
 extension CacheCoding where Value: Codable {
-  /// Values as JSON, with sorted names, so that equal values are equal bytes.
+  /// Stores values as JSON, with sorted names, so that equal values have equal bytes.
   public static var json: CacheCoding {
     CacheCoding(
       encode: { value in
@@ -49,7 +49,8 @@ private enum JSONDepth {
 }
 
 extension Store {
-  /// The cache of the keys that begin with a prefix, of values that are kept as JSON.
+  /// Returns the cache of the keys that begin with a prefix. Its values are `Codable` and stored as
+  /// JSON.
   ///
   /// ```swift
   /// let articles = try store.cache(of: Article.self, prefix: "articles/")
@@ -66,13 +67,14 @@ extension Store {
     try cache(prefix: prefix, policy: policy, coding: .json)
   }
 
-  /// The same for one version of the type; the entries of older versions go.
+  /// Returns the cache of a prefix for one version of its `Codable` values, and removes the entries
+  /// of older versions.
   /// - Parameters:
   ///   - type: the type of the values.
   ///   - prefix: see ``TidemarkStore/Store/cache(prefix:version:policy:)``.
-  ///   - version: the version of the type.
-  ///   - policy: its rules.
-  /// - Throws: `invalidArgument`; what writing to the store throws.
+  ///   - version: the version of the type; increase it when stored values no longer decode.
+  ///   - policy: the rules of the cache.
+  /// - Throws: `invalidArgument`, and the errors of writing to the store.
   public func cache<Value: Codable & Sendable>(
     of type: Value.Type, prefix: some BytesConvertible, version: UInt32,
     policy: CachePolicy = CachePolicy()

@@ -6,25 +6,26 @@
 public import Tidemark
 
 extension Store {
-  /// Opens the store in a directory.
+  /// Opens the store in the directory of a file URL.
   /// - Parameters:
-  ///   - url: the directory's, by convention `NAME.tidemark`.
-  ///   - configuration: how.
-  /// - Throws: `invalidArgument` for an address that is no file's; else as ``Store/open(at:)``.
+  ///   - url: the URL of the directory, by convention `NAME.tidemark`.
+  ///   - configuration: the settings of the store; the defaults suit an app.
+  /// - Throws: `invalidArgument` for a URL that is not a file's; else the errors of opening by a
+  ///   path.
   public static func open(
     at url: URL, configuration: Configuration = Configuration()
   ) async throws(TidemarkError) -> Store {
     try await open(at: path(of: url), configuration: configuration.countingPurgeableSpace)
   }
 
-  /// Opens the store in a directory; blocks the thread that calls it.
+  /// Opens the store in the directory of a file URL; blocks the calling thread.
   public static func openBlocking(
     at url: URL, configuration: Configuration = Configuration()
   ) throws(TidemarkError) -> Store {
     try openBlocking(at: path(of: url), configuration: configuration.countingPurgeableSpace)
   }
 
-  /// Copies the store to another directory while it is being written.
+  /// Copies the store to the directory of a file URL while the store is being written.
   /// - Parameter url: where nothing is yet, or an empty directory.
   /// - Throws: what ``Store/backup(to:)-swift.method`` throws.
   public func backup(to url: URL) async throws(TidemarkError) {

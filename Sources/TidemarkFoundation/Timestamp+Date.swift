@@ -6,9 +6,9 @@
 public import Tidemark
 
 extension Timestamp {
-  /// The point in time of a date. A `Date` counts in floating point: today's dates are good to
-  /// about a tenth of a microsecond. What no timestamp can say becomes the nearest one, and a date
-  /// that is no number becomes 1970.
+  /// Creates the point in time of a date. A `Date` is a floating-point number, so today's dates are
+  /// exact to about a tenth of a microsecond. A date outside the range becomes the nearest
+  /// timestamp; a date that is not a number becomes 1970.
   public init(_ date: Date) {
     let seconds = date.timeIntervalSince1970
     guard !seconds.isNaN else {
@@ -26,13 +26,14 @@ extension Timestamp {
       seconds: Int64(whole), nanoseconds: UInt32(((seconds - whole) * 1e9).rounded()))
   }
 
-  /// The point in time as a date, good to about a tenth of a microsecond in our days.
+  /// This point in time as a `Date`, exact to about a tenth of a microsecond for today's dates.
   public var date: Date {
     Date(timeIntervalSince1970: Double(seconds) + Double(nanoseconds) / 1e9)
   }
 }
 
 extension Date {
-  /// The date of a point in time; see ``Tidemark/Timestamp/date``.
+  /// Creates a date from a point in time, exact to about a tenth of a microsecond for today's
+  /// dates.
   public init(_ timestamp: Timestamp) { self = timestamp.date }
 }

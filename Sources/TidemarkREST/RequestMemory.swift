@@ -10,9 +10,9 @@ struct RequestMemory: Sendable {
     var number: UInt64
     var batchID: BatchID
     /// By change.
-    var verdicts: [Verdict?]
+    var verdicts: [PushVerdict?]
     /// By change, the aliases of those that were applied, if the back end gives aliases.
-    var aliases: [Int: Alias] = [:]
+    var aliases: [Int: KeyAlias] = [:]
     /// By change, how long those wait that get the verdict `aborted` and are sent in a later batch.
     var later: [Int: Duration] = [:]
     /// The changes in `later` on which the back end has failed, and the last failure.
@@ -57,7 +57,7 @@ struct RequestMemory: Sendable {
   /// Detects repeated tokens in the list that is being read.
   var walk = TokenWalk()
   /// The aliases of records that lists have reported as deleted.
-  private var gone: Set<Alias> = []
+  private var gone: Set<KeyAlias> = []
   /// The back end's tokens by the offset of the cursor that each belongs to, ascending.
   private(set) var tokens: [(offset: UInt64, token: String)] = []
   /// By key, what the back end holds by its answers with a conflict.
@@ -66,7 +66,7 @@ struct RequestMemory: Sendable {
   private var told: Set<[UInt8]> = []
   /// By key, the last change that was applied, to recognise it in a list without idempotency keys,
   /// and the alias in its answer, which the store may not have stored.
-  private var sent: [[UInt8]: (change: RequestChange, state: RequestState, alias: Alias?)] = [:]
+  private var sent: [[UInt8]: (change: RequestChange, state: RequestState, alias: KeyAlias?)] = [:]
 
   func checkOpen() throws(PeerError) {
     guard !isClosed else { throw PeerError(.unavailable, "the peer is closed") }
@@ -136,7 +136,7 @@ struct RequestMemory: Sendable {
 
   /// Whether a list has reported an alias's record as deleted. If a create is answered with this
   /// alias, the answer may be a repeated one, of before the delete.
-  func isGone(_ alias: Alias) -> Bool { gone.contains(alias) }
+  func isGone(_ alias: KeyAlias) -> Bool { gone.contains(alias) }
 
   func hasFailed(on operation: OperationID) -> Bool { faults[operation] != nil }
 
@@ -186,14 +186,14 @@ struct RequestMemory: Sendable {
     told = []
   }
 
-  mutating func note(_ change: RequestChange, _ alias: Alias?) {
+  mutating func note(_ change: RequestChange, _ alias: KeyAlias?) {
     let key = change.key.bytes
     if sent[key] == nil, sent.count >= Self.mostKeys { sent = [:] }
     sent[key] = (change, change.kind == .put ? .value(change.content) : .absent, alias)
   }
 
   /// - Parameter known: the alias that the store has; nil where it may not have stored one yet.
-  mutating func alias(ofKey key: [UInt8], _ known: Alias?, _ replica: ReplicaID) -> Alias? {
+  mutating func alias(ofKey key: [UInt8], _ known: KeyAlias?, _ replica: ReplicaID) -> KeyAlias? {
     if known != nil { forgetAlias(ofKey: key) }
     guard let last = sent[key], last.change.operation.replica == replica else { return known }
     return known ?? last.alias

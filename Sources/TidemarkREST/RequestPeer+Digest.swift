@@ -6,7 +6,7 @@ internal import TidemarkSyncProtocol
 struct Listing: Sendable {
   struct Item: Sendable {
     var fingerprint: ContentFingerprint
-    var alias: Alias?
+    var alias: KeyAlias?
     /// The content; nil once `mostBytes` are kept.
     var state: RequestState?
   }
@@ -52,7 +52,7 @@ struct Listing: Sendable {
   }
 
   /// The parts of a digest: for each path the sums of its 256 parts, or its keys where few.
-  func parts(_ paths: [[UInt8]], _ position: Position) throws(PeerError) -> [DigestPart] {
+  func parts(_ paths: [[UInt8]], _ position: FeedPosition) throws(PeerError) -> [DigestPart] {
     // Only sorted paths, none within another, are valid: see `DigestRequest`.
     guard !paths.isEmpty, zip(paths, paths.dropFirst()).allSatisfy({ !$1.starts(with: $0) }),
       paths.allSatisfy({ $0.count <= DigestTable.pathBytes })
@@ -91,9 +91,9 @@ struct TokenWalk: Sendable {
 }
 
 extension RequestPeer {
-  /// Answers with digests of the back end's records, computed from a list of everything: a caller
-  /// whose token has expired finds out by them which records were deleted meanwhile.
-  /// - Throws: `failed` where lists do not have everything; what `fetch` throws.
+  /// Answers with digests of the back end's records, computed from a full list. After a token has
+  /// expired, the store finds by them which records were deleted meanwhile.
+  /// - Throws: `failed` if lists do not have all records; the errors of `fetch`.
   public func digest(_ request: DigestRequest) async throws -> DigestAnswer {
     guard capabilities.hasDigest else {
       throw PeerError(.failed, "the back end has no list of everything to compare")

@@ -3,7 +3,8 @@ internal import TidemarkEngine
 internal import TidemarkSyncProtocol
 
 extension RequestPeer {
-  /// Fetches the changes after a cursor; where there are none, polls as long as the request says.
+  /// Fetches the back end's changes after a cursor. If there are none, it polls as long as the
+  /// request says.
   public func pull(_ request: PullRequest) async throws -> PullAnswer {
     let deadline = ContinuousClock.now + .milliseconds(Int64(request.waitMilliseconds))
     while true {
@@ -39,7 +40,8 @@ extension RequestPeer {
     return state.withLock { $0.answer(request, positions) }
   }
 
-  /// Answers with what keys hold: by the last conflict or list, or else by asking the back end.
+  /// Answers with the current contents of keys: from the last conflict or list, or by asking the
+  /// back end.
   public func values(_ request: ValuesRequest) async throws -> ValuesAnswer {
     let keys = Array(request.keys.prefix(SyncLimits().changes))
     let (told, listing) = try state.withLock { (memory: inout RequestMemory) throws in
@@ -171,7 +173,7 @@ extension RequestPeer {
     return (own, key.salt != 0)
   }
 
-  private func madeKey(_ alias: Alias, _ content: SyncContent) throws(PeerError) -> [UInt8] {
+  private func madeKey(_ alias: KeyAlias, _ content: SyncContent) throws(PeerError) -> [UInt8] {
     do { return try newKey(alias, content).bytes } catch {
       throw PeerError(.malformed, "no key for the alias \(alias.text.prefix(64)): \(error)")
     }
@@ -182,9 +184,9 @@ extension RequestPeer {
 struct ListedNames {
   /// Whether the list has everything, so that a record it lacks is deleted.
   var isOfEverything = false
-  private(set) var keys: [Alias: [UInt8]] = [:]
+  private(set) var keys: [KeyAlias: [UInt8]] = [:]
   /// The aliases of keys; nil where the list has their records as deleted.
-  private(set) var aliases: [[UInt8]: Alias?] = [:]
+  private(set) var aliases: [[UInt8]: KeyAlias?] = [:]
 
   mutating func note(_ change: RequestPage.Change, _ key: [UInt8]) {
     if let alias = change.alias { keys[alias] = key }
@@ -198,7 +200,7 @@ struct ListedNames {
 
 extension PeerError {
   /// The error when the key made from an alias has another alias.
-  static func twoNames(_ alias: Alias, _ other: Alias) -> PeerError {
+  static func twoNames(_ alias: KeyAlias, _ other: KeyAlias) -> PeerError {
     PeerError(
       .malformed,
       "the key made of the alias \(alias.text.prefix(64)) is that of \(other.text.prefix(64))")
@@ -207,7 +209,7 @@ extension PeerError {
 
 extension RequestPositions {
   func entry(
-    _ key: [UInt8], _ held: RequestState, at position: Position, _ operation: OperationID,
+    _ key: [UInt8], _ held: RequestState, at position: FeedPosition, _ operation: OperationID,
     time: Timestamp? = nil
   ) -> FeedEntry {
     switch held {

@@ -121,7 +121,7 @@ extension RequestPeer {
         pushed.atomicGroup == 0 || PlantedSyncBug.isOn(.groupSentInParts)
         ? try await outcome(of: change)
         : .rejected(
-          Rejection(code: "atomic", message: "the back end takes changes one by one only"))
+          SyncRejection(code: "atomic", message: "the back end takes changes one by one only"))
       try state.withLock { (memory: inout RequestMemory) throws in
         try memory.note(outcome, of: change, canRead: fetch != nil || read != nil, index, positions)
       }
@@ -172,14 +172,14 @@ extension RequestMemory {
   ) throws(PeerError) {
     let replica = change.operation.replica
     forgetFaults(on: change.operation)
-    let verdict: Verdict
+    let verdict: PushVerdict
     switch outcome {
     case .applied, .duplicate:
       let position = noteTaken(change, as: change.alias, index, positions)
       verdict = outcome == .applied ? .applied(position) : .duplicate(position)
     case .appliedAs(let alias):
       if let fault = alias.fault {
-        verdict = .rejected(Rejection(code: Alias.refusal, message: fault))
+        verdict = .rejected(SyncRejection(code: KeyAlias.refusal, message: fault))
       } else {
         verdict = .applied(noteTaken(change, as: alias, index, positions))
       }
@@ -190,7 +190,7 @@ extension RequestMemory {
         verdict = .conflict(positions.position(nextOffset(isOfOther: true)))
       } else {
         verdict = .rejected(
-          Rejection(code: "conflict", message: "the back end holds something else"))
+          SyncRejection(code: "conflict", message: "the back end holds something else"))
       }
     case .rejected(let rejection): verdict = .rejected(rejection.bounded)
     case .retryLater(let pause):
@@ -207,8 +207,8 @@ extension RequestMemory {
 
   /// Notes a change that the back end has applied.
   private mutating func noteTaken(
-    _ change: RequestChange, as alias: Alias?, _ index: Int, _ positions: RequestPositions
-  ) -> Position {
+    _ change: RequestChange, as alias: KeyAlias?, _ index: Int, _ positions: RequestPositions
+  ) -> FeedPosition {
     let replica = change.operation.replica
     let kept = change.kind == .put && !PlantedSyncBug.isOn(.aliasForgotten) ? alias : nil
     note(change, kept)

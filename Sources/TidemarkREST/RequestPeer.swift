@@ -22,31 +22,39 @@ internal import TidemarkSyncProtocol
 /// `unavailable`. An error on a single change delays only that change. A permanent failure must be
 /// returned, as ``RequestOutcome/rejected(_:)``.
 public final class RequestPeer: Peer {
-  /// Sends one change.
+  /// Sends one change to the back end, and returns the back end's decision.
   public typealias Send = @Sendable (RequestChange) async throws -> RequestOutcome
   /// Returns the changes since a token, or from the beginning for nil. It must throw
   /// `PeerError(.cursorGone)` for a token that the back end does not know any more.
   public typealias Fetch = @Sendable (_ token: String?) async throws -> RequestPage
-  /// Returns what a key holds at the back end; the alias is nil where the key has none.
-  public typealias Read = @Sendable (_ key: Key, _ alias: Alias?) async throws -> RequestState
-  /// Makes the key of a record with an alias that the store does not know.
-  public typealias NewKey = @Sendable (_ alias: Alias, _ content: SyncContent) throws -> Key
+  /// Returns the current content of a key at the back end. The alias is nil if the back end has
+  /// given the key none.
+  public typealias Read = @Sendable (_ key: Key, _ alias: KeyAlias?) async throws -> RequestState
+  /// Returns the key for a record that the back end knows by an alias and the store does not know
+  /// yet.
+  public typealias NewKey = @Sendable (_ alias: KeyAlias, _ content: SyncContent) throws -> Key
 
-  /// How a back end is called.
+  /// How a ``RequestPeer`` calls its back end: batch size, parallel requests and polling.
   public struct Options: Sendable, Hashable {
-    /// Most changes in one batch: the store stores outcomes once for each batch.
+    /// The most changes of one batch; the default is 64. The store saves the outcomes once for each
+    /// batch.
     public var changesPerBatch: Int
-    /// How many requests are in flight at a time. With more than one, changes may arrive in any
-    /// order, except those of one key.
+    /// How many requests are in flight at a time; the default is 1. With more than one, changes may
+    /// reach the back end in any order, except changes of one key.
     public var parallel: Int
-    /// The interval at which a pull that waits polls.
+    /// How often a pull that waits for changes asks the back end. The default is 30 seconds.
     public var pollInterval: Duration
     /// Whether a list from the beginning (without token) has all records. Then, after a token has
     /// expired, records that the list lacks are deleted in the store. Not needed for lists that
     /// report all deletes; without it, deletes missed by an expired token are not noticed.
     public var listsEverything: Bool
 
-    /// Options.
+    /// Creates the options of a ``RequestPeer``; every parameter has a default.
+    /// - Parameters:
+    ///   - changesPerBatch: the most changes of one batch.
+    ///   - parallel: how many requests are in flight at a time.
+    ///   - pollInterval: how often a waiting pull asks the back end.
+    ///   - listsEverything: whether a list without token has all records.
     public init(
       changesPerBatch: Int = 64, parallel: Int = 1, pollInterval: Duration = .seconds(30),
       listsEverything: Bool = false
@@ -66,19 +74,20 @@ public final class RequestPeer: Peer {
   let newKey: NewKey
   let state: Lock<RequestMemory>
 
-  /// A back end.
+  /// Creates a peer for the program's own back end from closures that call it.
   /// - Parameters:
   ///   - name: identifies the back end, such as its address. Under another name everything counts
   ///     as unsent.
-  ///   - options: how it is called.
+  ///   - options: how the back end is called.
   ///   - send: sends one change.
-  ///   - fetch: returns the changes of others; without it the store only sends.
-  ///   - read: returns what a key holds, after a conflict; without it `fetch` is called for
-  ///     everything then, and without both a conflict counts as rejected.
-  ///   - newKey: makes the key of a record that others have created, where `fetch` gives only its
+  ///   - fetch: returns the changes of others. Without it the store only sends.
+  ///   - read: returns the content of a key after a conflict. Without it the peer calls `fetch` for
+  ///     everything; without both a conflict counts as rejected.
+  ///   - newKey: returns the key of a record that others have created, if `fetch` gives only its
   ///     alias; by default the key is the alias. It must not return a key that has another alias,
-  ///     and always the same key for an alias. For an object of a collection the key must be that
-  ///     of the id in its content, since an object under another id's key cannot be read.
+  ///     and must always return the same key for an alias. For an object of a collection it must
+  ///     return the key of the id in the object's content, since an object under another id's key
+  ///     cannot be read.
   public convenience init(
     named name: String, options: Options = Options(), send: @escaping Send, fetch: Fetch? = nil,
     read: Read? = nil, newKey: @escaping NewKey = { alias, _ in Key(alias.bytes) }
@@ -102,7 +111,8 @@ public final class RequestPeer: Peer {
     self.newKey = newKey
   }
 
-  /// No numbered batches and no long poll; digests where lists have everything.
+  /// The capabilities of a back end: no numbered batches and no long poll, and digests if
+  /// ``Options/listsEverything`` is set.
   public var capabilities: PeerCapabilities {
     PeerCapabilities(
       limits: SyncLimits(changes: options.changesPerBatch), canWait: false, isNumbered: false,
@@ -120,7 +130,7 @@ public final class RequestPeer: Peer {
     }
   }
 
-  /// Further calls fail.
+  /// Closes the peer; further calls fail.
   public func close() async { state.withLock { $0.isClosed = true } }
 
   /// Runs one of the program's closures, and turns its errors into ``PeerError``.

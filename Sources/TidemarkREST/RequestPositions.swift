@@ -29,8 +29,8 @@ struct RequestPositions: Sendable {
   /// back end would repeat.
   static func isOfOther(_ offset: UInt64) -> Bool { offset % 2 == 0 }
 
-  func position(_ offset: UInt64) -> Position {
-    offset == 0 ? .beginning : Position(epoch: epoch, offset: offset)
+  func position(_ offset: UInt64) -> FeedPosition {
+    offset == 0 ? .beginning : FeedPosition(epoch: epoch, offset: offset)
   }
 
   func range(head: UInt64) -> FeedRange {
@@ -39,7 +39,7 @@ struct RequestPositions: Sendable {
 
   /// The change as `send` gets it.
   func request(
-    _ change: PushedChange, of replica: ReplicaID, store: [UInt8], alias: Alias?
+    _ change: PushedChange, of replica: ReplicaID, store: [UInt8], alias: KeyAlias?
   ) -> RequestChange {
     var key = IdempotencyKey(change, of: store)
     if case .position(let base) = change.base, base.offset > 0,

@@ -18,14 +18,14 @@ package struct ConflictDetector {
   /// The feed's time, as a commit time.
   private let feedTime: UInt64
   /// By change, why it is rejected whatever its key holds; nil for those that must be judged.
-  private var refused: [Rejection?]
+  private var refused: [SyncRejection?]
 
   /// By offset, values of current entries that puts may be equal to, and the entries that are bases
   /// of changes to deleted keys.
   private var values: [UInt64: [UInt8]] = [:]
   private var bases: [UInt64: FeedHead] = [:]
   /// The entries and verdicts of the changes that are judged so far.
-  private var judged: JudgedBatch
+  private var judged: DecidedBatch
   /// By key, the index in `judged.entries` of the last entry that changes it.
   private var latest: [[UInt8]: Int] = [:]
   /// By change: how many entries there are before it, the last of them that changes its key, and
@@ -54,12 +54,12 @@ package struct ConflictDetector {
       return isWithin
         ? ChangeCheck.rejection(of: change, by: request.replica, validators) : Self.outOfScope
     }
-    judged = JudgedBatch(request: request, labelSets: labelSets)
+    judged = DecidedBatch(request: request, labelSets: labelSets)
   }
 
   /// Judges the batch against the states of its keys in the view.
   /// - Throws: `limitExceeded` when atomic groups that fail one after the other judge it too often.
-  package mutating func run() throws(TidemarkError) -> JudgedBatch {
+  package mutating func run() throws(TidemarkError) -> DecidedBatch {
     try look()
     latest.reserveCapacity(request.changes.count)
     judged.entries.reserveCapacity(request.changes.count)
@@ -128,7 +128,7 @@ package struct ConflictDetector {
 
   // MARK: One change
 
-  private mutating func judge(_ index: Int) -> Verdict {
+  private mutating func judge(_ index: Int) -> PushVerdict {
     if let rejection = refused[index] { return .rejected(rejection) }
     let change = request.changes[index]
     let held = held(before: index)
@@ -197,7 +197,7 @@ package struct ConflictDetector {
 
   /// The verdict on a change whose base is not current; nil where the policy lets it win. A put
   /// that loses is kept in the feed as history.
-  private mutating func contest(_ index: Int, _ held: FeedState?, plans: Bool) -> Verdict? {
+  private mutating func contest(_ index: Int, _ held: FeedState?, plans: Bool) -> PushVerdict? {
     let change = request.changes[index]
     // The key has no tombstone any more, so there is no time that the policy could compare.
     guard let held else { return .conflict(.beginning) }
@@ -209,7 +209,7 @@ package struct ConflictDetector {
         time != held.commitTime
         ? time > held.commitTime : held.head.operation.replica < request.replica
       if isLater { return nil }
-      let entry = JudgedBatch.Entry(change: index, kind: .loses)
+      let entry = DecidedBatch.Entry(change: index, kind: .loses)
       if plans, change.kind == .put, takesRoom(for: entry) { judged.entries.append(entry) }
       return .lost(held.position)
     }
@@ -217,9 +217,9 @@ package struct ConflictDetector {
 
   /// Adds the entry of a change that applies, with the labels that its key had: readers by label
   /// learn from them that the key has left.
-  private mutating func plan(_ index: Int, upon held: FeedState?) -> Verdict {
+  private mutating func plan(_ index: Int, upon held: FeedState?) -> PushVerdict {
     let entry = judged.entries.count
-    var planned = JudgedBatch.Entry(change: index, kind: .applies(upon: 0))
+    var planned = DecidedBatch.Entry(change: index, kind: .applies(upon: 0))
     if let held {
       let revision = held.isDeleted ? 0 : held.revision
       planned.kind = .applies(upon: before[index].latest == nil ? revision : nil)
@@ -237,7 +237,7 @@ package struct ConflictDetector {
   }
 
   /// - Returns: false where the database has too little room left.
-  private mutating func takesRoom(for entry: JudgedBatch.Entry) -> Bool {
+  private mutating func takesRoom(for entry: DecidedBatch.Entry) -> Bool {
     guard let left = room else { return true }
     let bytes = judged.head(of: entry, at: 0, previous: 0, received: 0).storedBytes
     guard bytes <= left else { return false }
@@ -245,7 +245,7 @@ package struct ConflictDetector {
     return true
   }
 
-  private static let overQuota = Rejection(
+  private static let overQuota = SyncRejection(
     code: "quota", message: "the database has no room left; deletes are taken")
-  static let outOfScope = Rejection.outOfScope("the authorization does not reach this entry")
+  static let outOfScope = SyncRejection.outOfScope("the authorization does not reach this entry")
 }

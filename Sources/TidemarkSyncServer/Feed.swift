@@ -28,14 +28,14 @@ package protocol Feed: Sendable {
   /// - Parameter view: the view that the batch was judged by.
   /// - Returns: the mark; nil, with nothing appended, where the mark, the policies, the epoch or
   ///   the revision of one of its keys differs from the view's.
-  func append(_ batch: JudgedBatch, after view: FeedView) throws(TidemarkError) -> FeedMark?
+  func append(_ batch: DecidedBatch, after view: FeedView) throws(TidemarkError) -> FeedMark?
   /// Returns once everything through a position is durable. Concurrent callers share a sync: one of
   /// them makes it, for all that was appended by then.
   /// - Throws: `unknownOutcome` when a sync has failed, also another caller's, or when the entry at
   ///   the position was lost meanwhile.
-  func settle(through position: Position) throws(TidemarkError)
+  func settle(through position: FeedPosition) throws(TidemarkError)
   /// Whether ``settle(through:)`` would return at once.
-  func isSettled(through position: Position) -> Bool
+  func isSettled(through position: FeedPosition) -> Bool
 
   /// A page of puts and deletes, without their values.
   func read(_ query: FeedQuery) throws(TidemarkError) -> FeedPage
@@ -65,11 +65,11 @@ package protocol Feed: Sendable {
   /// - Returns: the position of its record.
   func setPolicy(
     _ policy: ConflictPolicy?, prefix: [UInt8]
-  ) throws(TidemarkError) -> Position
+  ) throws(TidemarkError) -> FeedPosition
 }
 
 extension Feed {
-  package func isSettled(through position: Position) -> Bool {
+  package func isSettled(through position: FeedPosition) -> Bool {
     guard let view = try? look(FeedQuestion()) else { return false }
     return position.offset <= view.durable && view.range.contains(position)
   }

@@ -201,20 +201,23 @@ struct FeedLeases: Sendable {
   }
 }
 
-/// A replica that pushes to a store or pulls from it, by the store's records.
+/// A replica that pushes to a store or pulls from it, as the store's own records show it; see
+/// ``TidemarkStore/Store/Blocking/replicas()``.
 public struct ReplicaInfo: Sendable, Hashable {
-  /// The replica.
+  /// The id of the replica.
   public var id: ReplicaID
-  /// How far it had read when its lease was stored.
-  public var cursor: Position
-  /// How many entries of the log it has not read yet, at most.
+  /// The position through which the replica had pulled when its lease was last stored.
+  public var cursor: FeedPosition
+  /// How many entries of the log the replica has not pulled yet, at most.
   public var entriesToTake: UInt64
-  /// Until when tombstones are kept for it; nil when it has no lease, or one that does not expire.
+  /// Until when the store keeps tombstones for the replica. Nil if the replica has no lease, or one
+  /// that does not expire.
   public var leaseEnds: Timestamp?
 }
 
 extension Store.Blocking {
-  /// The replicas that have pushed to this store or pulled from it, in the order of their ids.
+  /// Returns the replicas that have pushed to this store or pulled from it, in the order of their
+  /// ids.
   public func replicas() throws(TidemarkError) -> [ReplicaInfo] {
     let table = try RecordTable(store.engine.reader)
     let head = store.lastSequence

@@ -31,20 +31,20 @@ struct MarkRecord: StoredRecord {
 
   /// Stands for an entry that is about to be appended, so that its position is not known yet.
   /// - Parameter index: its index among the entries of its batch.
-  static func planned(_ index: Int) -> Position {
-    Position(epoch: plannedEpoch, offset: UInt64(index) + 1)
+  static func planned(_ index: Int) -> FeedPosition {
+    FeedPosition(epoch: plannedEpoch, offset: UInt64(index) + 1)
   }
 
   /// The record for a batch that is about to be appended after so many entries of that batch.
   static func encode(
-    number: UInt64, batchID: BatchID, verdicts: [Verdict], entries: Int
+    number: UInt64, batchID: BatchID, verdicts: [PushVerdict], entries: Int
   ) throws(TidemarkError) -> [UInt8] {
     let mark = ReplicaMark(number: number, batchID: batchID, verdicts: verdicts)
     return try MarkRecord(entries: UInt64(entries), mark: mark).encoded()
   }
 
   /// - Parameter own: the record's position, from which those of its batch's entries follow.
-  static func decode(_ bytes: RawSpan, at own: Position) throws(FormatError) -> ReplicaMark {
+  static func decode(_ bytes: RawSpan, at own: FeedPosition) throws(FormatError) -> ReplicaMark {
     let record = try MarkRecord(decoding: bytes)
     var (entries, mark) = (record.entries, record.mark)
     guard entries < own.offset else {
@@ -55,7 +55,8 @@ struct MarkRecord: StoredRecord {
       guard place.offset > 0, place.offset <= entries else {
         throw FormatError("a verdict on what is not in its batch")
       }
-      return verdict.at(Position(epoch: own.epoch, offset: own.offset - entries + place.offset - 1))
+      return verdict.at(
+        FeedPosition(epoch: own.epoch, offset: own.offset - entries + place.offset - 1))
     }
     return mark
   }
@@ -68,7 +69,7 @@ package struct FeedLease: Sendable, Hashable {
   /// Until when tombstones are kept: to the end of the lease for a replica that reads, not at all
   /// for one that has only pushed.
   package var readsUntil: UInt64
-  package var cursor: Position
+  package var cursor: FeedPosition
   /// The replica missed no tombstone up to this offset, wherever its cursor is: it held nothing
   /// then, or had compared everything.
   package var clearedThrough: UInt64

@@ -67,13 +67,13 @@ package struct FeedView: Sendable {
 /// A replica's mark (number, id and verdicts of its last batch), and the position of its record.
 package struct FeedMark: Sendable, Hashable {
   package var mark = ReplicaMark()
-  package var position = Position.beginning
+  package var position = FeedPosition.beginning
 
   /// Before the first batch.
   package init() {}
 
   /// Decodes the record at a position.
-  package init(_ record: [UInt8], at position: Position) throws(TidemarkError) {
+  package init(_ record: [UInt8], at position: FeedPosition) throws(TidemarkError) {
     self.position = position
     do throws(FormatError) { mark = try MarkRecord.decode(record.rawSpan, at: position) } catch {
       throw TidemarkError(
@@ -139,7 +139,7 @@ package struct FeedState: Sendable, Hashable {
   /// The entry that wrote it, with the attributes that later touches have renewed.
   package var head: FeedHead
   /// The entry's.
-  package var position: Position
+  package var position: FeedPosition
   /// Changes with every write and touch of the key, for optimistic checks; never 0.
   package var revision: UInt64
   /// The fingerprint of key, value, labels and attachment; nil where the feed stores none. A push
@@ -148,7 +148,7 @@ package struct FeedState: Sendable, Hashable {
   /// What last-writer-wins compares: not after `received`, as a clock that is ahead must not win.
   package var commitTime: UInt64 { min(head.commitTime, head.received) }
 
-  package init(head: FeedHead, position: Position, revision: UInt64) {
+  package init(head: FeedHead, position: FeedPosition, revision: UInt64) {
     self.head = head
     self.position = position
     self.revision = revision
@@ -205,7 +205,7 @@ package struct FeedHead: Sendable, Hashable {
 }
 
 /// A batch with its verdicts, ready to be appended.
-package struct JudgedBatch: Sendable {
+package struct DecidedBatch: Sendable {
   /// One entry to append.
   package struct Entry: Sendable {
     package enum Kind: Sendable, Hashable {
@@ -228,7 +228,7 @@ package struct JudgedBatch: Sendable {
   package var labelSets: [[[UInt8]]]
   package var entries: [Entry] = []
   /// By change. A verdict on an entry of this batch has a planned position, see `MarkRecord`.
-  package var verdicts: [Verdict] = []
+  package var verdicts: [PushVerdict] = []
 
   /// Whether readers have something to pull once it is appended.
   package var hasNews: Bool { entries.contains { $0.kind != .loses } }

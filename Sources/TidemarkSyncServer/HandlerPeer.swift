@@ -6,17 +6,17 @@ internal import TidemarkSyncProtocol
 ///
 /// It is for tests, for programs that serve and replicate at once, and serves as ``StorePeer``.
 public final class HandlerPeer: Peer {
-  /// Answers the calls.
+  /// The handler that answers the calls of this peer.
   public let handler: SyncHandler
   private let access: SyncAccess
   /// Whether calls run on threads of their own, since they block on the disk.
   private let usesThreads: Bool
   private let closesHandler: Bool
 
-  /// A peer that calls a handler.
+  /// Creates a peer that calls a handler in the same process.
   /// - Parameters:
-  ///   - handler: answers.
-  ///   - access: what the calls may reach.
+  ///   - handler: answers the calls.
+  ///   - access: the entries that the calls may read and write.
   public convenience init(_ handler: SyncHandler, access: SyncAccess = .everything) {
     self.init(handler, access: access, usesThreads: true)
   }
@@ -32,19 +32,23 @@ public final class HandlerPeer: Peer {
     self.closesHandler = closesHandler
   }
 
+  /// What the handler supports, and the limits of its batches.
   public var capabilities: PeerCapabilities { handler.capabilities }
 
+  /// Opens a session at the handler and returns the feed's state.
   public func hello(_ request: HelloRequest) async throws -> HelloAnswer {
     try await call { try $0.hello(request, access: $1) }
   }
 
+  /// Pushes a batch to the handler, and returns its verdicts after a durable commit.
   public func push(_ request: PushRequest) async throws -> PushAnswer {
     try await call { try $0.push(request, access: $1) }
   }
 
-  /// Reads the feed after a position; when it has nothing there, waits as long as the request says.
+  /// Reads a page of the handler's feed after a position. If the feed has nothing there, the call
+  /// waits as long as the request says.
   public func pull(_ request: PullRequest) async throws -> PullAnswer {
-    func read(from lookedThrough: Position = .beginning) async throws -> PullAnswer {
+    func read(from lookedThrough: FeedPosition = .beginning) async throws -> PullAnswer {
       try await call { handler, access in
         try handler.settled(\.range) {
           try handler.stagePull(request, access, lookedThrough).answer
@@ -79,22 +83,28 @@ public final class HandlerPeer: Peer {
     return answer
   }
 
+  /// Reads the current contents of keys from the handler.
   public func values(_ request: ValuesRequest) async throws -> ValuesAnswer {
     try await call { try $0.values(request, access: $1) }
   }
 
+  /// Reads digests from the handler, to find keys that differ.
   public func digest(_ request: DigestRequest) async throws -> DigestAnswer {
     try await call { try $0.digest(request, access: $1) }
   }
 
+  /// Uploads a part of an attachment or of a large value to the handler.
   public func attach(_ request: AttachRequest) async throws -> AttachAnswer {
     try await call { try $0.attach(request, access: $1) }
   }
 
+  /// Downloads a part of an attachment or of a large value from the handler.
   public func fetch(_ request: ContentRequest) async throws -> ContentAnswer {
     try await call { try $0.fetch(request, access: $1) }
   }
 
+  /// Ends the session. It closes the store too, if the peer was created from a directory or a
+  /// store.
   public func close() async {
     guard closesHandler else { return }
     // A failure to close is ignored: whatever was answered is durable already.
@@ -130,12 +140,12 @@ public final class HandlerPeer: Peer {
 public typealias StorePeer = HandlerPeer
 
 extension HandlerPeer {
-  /// Opens the store in a directory, or makes one.
+  /// Opens the store in a directory as a peer, or creates the store.
   /// - Parameters:
   ///   - path: the store's directory.
-  ///   - configuration: how it is opened.
-  ///   - options: what the store accepts as a peer.
-  /// - Throws: what opening a store throws.
+  ///   - configuration: how the store is opened.
+  ///   - options: the limits and rules of the store as a peer.
+  /// - Throws: the errors of opening a store.
   public convenience init(
     at path: String, configuration: Store.Configuration = Store.Configuration(),
     options: SyncHandler.Options = SyncHandler.Options()
@@ -149,10 +159,10 @@ extension HandlerPeer {
     }
   }
 
-  /// A peer that is an open store; closing the peer closes the store.
+  /// Creates a peer from an open store. Closing the peer closes the store.
   /// - Parameters:
-  ///   - store: the store.
-  ///   - options: what the store accepts as a peer.
+  ///   - store: the store that becomes the peer.
+  ///   - options: the limits and rules of the store as a peer.
   public convenience init(
     _ store: Store, options: SyncHandler.Options = SyncHandler.Options()
   ) throws(TidemarkError) {

@@ -12,10 +12,10 @@ internal import TidemarkSyncProtocol
 /// answered from a mark that may be lost, and when a sync fails, every answer that depends on it
 /// fails.
 public struct StagedAnswer: Sendable {
-  /// The answer.
+  /// The answer to the caller's request. Do not send it before ``SyncHandler/settle(_:)`` returns.
   public let message: WireMessage
   /// Everything in the answer is at or before this position of the feed.
-  let through: Position
+  let through: FeedPosition
   /// The page of a pull's answer, where other callers may get it as well.
   let page: SharedPage?
   /// Whether the page was read for another caller.
@@ -25,7 +25,7 @@ public struct StagedAnswer: Sendable {
 
   /// - Parameter position: up to where it must be durable; nil for the end of the message's range.
   init(
-    _ message: WireMessage, through position: Position? = nil, page: SharedPage? = nil,
+    _ message: WireMessage, through position: FeedPosition? = nil, page: SharedPage? = nil,
     isShared: Bool = false
   ) {
     self.message = message
@@ -33,7 +33,9 @@ public struct StagedAnswer: Sendable {
     (self.page, self.isShared) = (page, isShared)
   }
 
-  /// The answer as a frame. A page that several callers get is encoded once for all of them.
+  /// Encodes the answer as a frame. If several callers get the same page, it is encoded once for
+  /// all of them.
+  /// - Parameter coder: encodes the message.
   /// - Throws: ``PeerError`` as ``WireCoder/encode(_:)`` does.
   public func frame(_ coder: WireCoder) throws(PeerError) -> [UInt8] {
     guard isShared, let page, case .pullAnswer(let answer) = message,
@@ -58,7 +60,7 @@ extension SyncHandler {
   /// - Throws: ``PeerError``: `malformed` for a message that is no request.
   public func stage(
     _ message: WireMessage, access: SyncAccess = .everything,
-    lookedThrough: Position = .beginning, sharing other: StagedAnswer? = nil
+    lookedThrough: FeedPosition = .beginning, sharing other: StagedAnswer? = nil
   ) throws(PeerError) -> StagedAnswer {
     try answering {
       switch message {
@@ -85,19 +87,20 @@ extension SyncHandler {
     }
   }
 
-  /// Whether an answer may be sent: everything in it is durable.
+  /// Whether you may send a staged answer: everything in it is durable.
   public func isSettled(_ answer: StagedAnswer) -> Bool {
     feed.isSettled(through: answer.through)
   }
 
-  /// Returns once an answer may be sent. Callers on several threads share a sync.
-  /// - Throws: ``PeerError``: `unavailable` when the disk has failed; then it is not known whether
-  ///   a batch that the answer confirms survives a restart.
+  /// Waits until everything in a staged answer is durable, so that you may send it. Callers on
+  /// several threads share a sync.
+  /// - Throws: ``PeerError`` of kind `unavailable` when the disk has failed. Then it is unknown
+  ///   whether a batch that the answer confirms survives a restart.
   public func settle(_ answer: StagedAnswer) throws(PeerError) {
     try settle(through: answer.through)
   }
 
-  func settle(through position: Position) throws(PeerError) {
+  func settle(through position: FeedPosition) throws(PeerError) {
     if PlantedSyncBug.isOn(.toldBeforeDurable) { return }  // a fault that only tests switch on
     do throws(TidemarkError) { try feed.settle(through: position) } catch { throw PeerError(error) }
   }
@@ -111,7 +114,11 @@ extension SyncHandler {
     return answer
   }
 
-  /// Answers a request of any kind, for programs with a server of their own.
+  /// Answers a request of any kind and waits until the answer is durable, for programs with a
+  /// server of their own.
+  /// - Parameters:
+  ///   - message: the request.
+  ///   - access: the entries that the caller's authorization reaches.
   /// - Throws: ``PeerError``: `malformed` for a message that is no request.
   public func answer(
     _ message: WireMessage, access: SyncAccess = .everything

@@ -109,7 +109,7 @@ package final class StoreFeed: Feed, FeedUpkeep {
     records.withLock { $0.sequence(of: .feedMark, key: replica.bytes) != nil }
   }
 
-  package func settle(through position: Position) throws(TidemarkError) {
+  package func settle(through position: FeedPosition) throws(TidemarkError) {
     let bounds = try engine.reader.bounds()
     // If the store was suspended and resumed, the offset may be that of another entry.
     guard self.position(of: position.offset, bounds) == position else {
@@ -133,14 +133,14 @@ package final class StoreFeed: Feed, FeedUpkeep {
   }
 
   /// The position of a sequence, durable or not.
-  func position(of sequence: UInt64) throws(TidemarkError) -> Position {
+  func position(of sequence: UInt64) throws(TidemarkError) -> FeedPosition {
     position(of: sequence, try engine.reader.bounds())
   }
 
-  private func position(of sequence: UInt64, _ bounds: LogBounds) -> Position {
+  private func position(of sequence: UInt64, _ bounds: LogBounds) -> FeedPosition {
     // Nearly always it was written since the log was opened.
     if let last = bounds.epochs.last, last.firstSequence <= sequence, sequence <= bounds.visible {
-      return Position(epoch: last.epoch, offset: sequence)
+      return FeedPosition(epoch: last.epoch, offset: sequence)
     }
     return Self.range(bounds).position(ofOffset: sequence)
   }
@@ -214,7 +214,7 @@ extension StoreFeed {
   @discardableResult
   func append(
     _ type: RecordType, _ records: [(key: [UInt8], value: [UInt8])]
-  ) throws(TidemarkError) -> Position {
+  ) throws(TidemarkError) -> FeedPosition {
     var batch = OperationBatch()
     for record in records {
       try RecordTable.add(type, key: record.key, value: record.value, to: &batch)
@@ -242,7 +242,7 @@ extension StoreFeed {
 
   package func setPolicy(
     _ policy: ConflictPolicy?, prefix: [UInt8]
-  ) throws(TidemarkError) -> Position {
+  ) throws(TidemarkError) -> FeedPosition {
     try append(.feedPolicy, [(prefix, PolicyTable.encode(policy))])
   }
 
@@ -275,7 +275,7 @@ extension StoreFeed {
   // MARK: Batches
 
   package func append(
-    _ judged: JudgedBatch, after view: FeedView
+    _ judged: DecidedBatch, after view: FeedView
   ) throws(TidemarkError) -> FeedMark? {
     let replica = judged.request.replica
     let appended = try appending.withLock { _ throws(TidemarkError) -> FeedMark? in
@@ -295,7 +295,7 @@ extension StoreFeed {
     return appended
   }
 
-  private func commit(_ judged: JudgedBatch) throws(TidemarkError) -> FeedMark {
+  private func commit(_ judged: DecidedBatch) throws(TidemarkError) -> FeedMark {
     var batch = OperationBatch()
     for entry in judged.entries { try add(entry, of: judged, to: &batch) }
     batch.mayLackAttachments = PlantedSyncBug.isOn(.attachmentNotAwaited)
@@ -315,12 +315,12 @@ extension StoreFeed {
   }
 
   /// The position of the last entry of a commit.
-  private func end(of result: CommitResult) -> Position {
-    Position(epoch: result.epoch, offset: result.sequences.upperBound - 1)
+  private func end(of result: CommitResult) -> FeedPosition {
+    FeedPosition(epoch: result.epoch, offset: result.sequences.upperBound - 1)
   }
 
   private func add(
-    _ entry: JudgedBatch.Entry, of judged: JudgedBatch, to batch: inout OperationBatch
+    _ entry: DecidedBatch.Entry, of judged: DecidedBatch, to batch: inout OperationBatch
   ) throws(TidemarkError) {
     let change = judged.request.changes[entry.change]
     var attributes = judged.attributes(of: entry)

@@ -9,18 +9,18 @@ internal import TidemarkSyncProtocol
 /// let page = try handler.pull(request, access: access)
 /// ```
 public struct SyncAccess: Sendable, Hashable {
-  /// Which entries can be read and written; nil for all. An empty scope is none, not all.
+  /// The entries that the caller can read and write; nil for all. An empty scope means no entries.
   public var scope: SyncScope?
-  /// Whether anything can be written.
+  /// Whether the caller can push changes. With false it can only read.
   public var canPush: Bool
 
-  /// Everything.
+  /// An authorization that reaches every entry, for reading and writing.
   public static let everything = SyncAccess(to: nil)
 
-  /// An authorization.
+  /// Creates the authorization of a caller.
   /// - Parameters:
-  ///   - scope: which entries can be read and written; nil for all.
-  ///   - canPush: whether anything can be written.
+  ///   - scope: the entries that the caller can read and write; nil for all.
+  ///   - canPush: whether the caller can push changes.
   public init(to scope: SyncScope?, canPush: Bool = true) {
     self.scope = scope
     self.canPush = canPush
@@ -55,25 +55,25 @@ public struct SyncAccess: Sendable, Hashable {
 /// ```swift
 /// let titles = SyncValidator(prefix: "note/") { change, _ in
 ///   change.content.value.count > 1_000_000
-///     ? Rejection(code: "tooLong", message: "A note has a million bytes at most.") : nil
+///     ? SyncRejection(code: "tooLong", message: "A note has a million bytes at most.") : nil
 /// }
 /// ```
 /// A rejected change is not retried: the writer keeps it, listed with the reason, until a person
 /// decides. Validators must be quick, and decide by their arguments alone: a batch may be judged
 /// more than once.
 public struct SyncValidator: Sendable {
-  /// It checks changes of keys that begin with this.
+  /// The validator checks changes of keys that begin with this prefix; empty for all keys.
   public var prefix: Key
-  /// Returns the reason to reject a change of a replica; nil accepts it.
-  public var check: @Sendable (ProposedChange, ReplicaID) -> Rejection?
+  /// Judges a change of a replica: returns the reason to reject it, or nil to accept it.
+  public var check: @Sendable (ProposedChange, ReplicaID) -> SyncRejection?
 
-  /// A validator.
+  /// Creates a validator for the changes of some keys.
   /// - Parameters:
-  ///   - prefix: of the keys that it checks, text or bytes; empty for all.
-  ///   - check: returns the reason to reject a change; nil accepts it.
+  ///   - prefix: the prefix of the keys that it checks, as text or bytes; empty for all keys.
+  ///   - check: returns the reason to reject a change; nil accepts the change.
   public init(
     prefix: some BytesConvertible = "",
-    check: @escaping @Sendable (ProposedChange, ReplicaID) -> Rejection?
+    check: @escaping @Sendable (ProposedChange, ReplicaID) -> SyncRejection?
   ) {
     self.prefix = Key(prefix)
     self.check = check
@@ -82,18 +82,24 @@ public struct SyncValidator: Sendable {
 
 /// A change that a replica has pushed, as a ``SyncValidator`` sees it.
 public struct ProposedChange: Sendable, Hashable {
-  /// Whether it puts or deletes.
+  /// Whether the change puts or deletes its key.
   public var kind: ChangeKind
-  /// The key that it changes.
+  /// The key that the change puts or deletes.
   public var key: Key
   /// The value that the key gets, with its labels; empty for a delete.
   public var content: SyncContent
-  /// When it was committed, by the writer's clock.
+  /// When the writer committed the change, by the writer's clock.
   public var commitTime: Timestamp
-  /// The time that the program gave the entry, if any.
+  /// The time that the writer's program gave the entry; nil if it gave none.
   public var time: Timestamp?
 
-  /// A change.
+  /// Creates a change, for tests of a ``SyncValidator``.
+  /// - Parameters:
+  ///   - kind: whether the change puts or deletes its key.
+  ///   - key: the key.
+  ///   - content: the value and labels that the key gets; empty for a delete.
+  ///   - commitTime: when the writer committed the change.
+  ///   - time: the time that the program gave the entry; nil for none.
   public init(
     kind: ChangeKind, key: some BytesConvertible, content: SyncContent = SyncContent(),
     commitTime: Timestamp, time: Timestamp? = nil
@@ -117,9 +123,9 @@ enum ChangeCheck {
   /// - Returns: nil when the change is sound and must be judged.
   static func rejection(
     of change: PushedChange, by replica: ReplicaID, _ validators: [SyncValidator]
-  ) -> Rejection? {
+  ) -> SyncRejection? {
     if let reason = problem(with: change) {
-      return Rejection(code: "invalid", message: reason)
+      return SyncRejection(code: "invalid", message: reason)
     }
     for validator in validators where change.key.starts(with: validator.prefix.bytes) {
       if let rejection = validator.check(ProposedChange(change), replica) {

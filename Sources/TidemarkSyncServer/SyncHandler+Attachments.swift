@@ -27,7 +27,7 @@ extension SyncHandler {
       throw PeerError(.malformed, "this server takes no content ahead of its change")
     }
     // It may be a value's, so that bound counts, too; the push rejects attachments that are larger.
-    let rejection: Rejection? =
+    let rejection: SyncRejection? =
       request.attachment.length > max(options.attachmentBytes, Limits.valueBytes)
       ? .tooLarge(request.attachment, most: options.attachmentBytes)
       : access.mayReach(key: request.key) ? nil : ConflictDetector.outOfScope
@@ -37,7 +37,10 @@ extension SyncHandler {
   }
 
   /// Answers with a part of the content of the attachment that a key's entry refers to.
-  /// - Throws: ``PeerError``.
+  /// - Parameters:
+  ///   - request: the key, the content and the part of it.
+  ///   - access: the entries that the caller's authorization reaches.
+  /// - Throws: ``PeerError`` when the request is invalid or the store cannot be read.
   public func fetch(
     _ request: ContentRequest, access: SyncAccess = .everything
   ) throws(PeerError) -> ContentAnswer {

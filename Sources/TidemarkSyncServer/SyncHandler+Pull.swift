@@ -21,7 +21,7 @@ extension SyncHandler {
   ///     Unlike the request's cursor it acknowledges nothing.
   ///   - other: the page of another caller, which is used again if this one would be equal.
   func stagePull(
-    _ request: PullRequest, _ access: SyncAccess, _ lookedThrough: Position = .beginning,
+    _ request: PullRequest, _ access: SyncAccess, _ lookedThrough: FeedPosition = .beginning,
     sharing other: SharedPage? = nil
   ) throws -> (answer: PullAnswer, page: SharedPage?, isShared: Bool) {
     var known: FeedView?

@@ -218,7 +218,7 @@ extension SyncHandler {
 
   /// Makes attachments of the uploads that entries are about to refer to. Those of changes that do
   /// not apply stay: a caller that may refer only to its own would have to send them again.
-  private func adoptContent(of judged: JudgedBatch, _ found: inout PushedContent) throws {
+  private func adoptContent(of judged: DecidedBatch, _ found: inout PushedContent) throws {
     for entry in judged.entries where entry.kind != .loses {
       guard let id = judged.request.changes[entry.change].content.attachment?.engineID,
         found.holds[id] == nil, let upload = found.attachments[id]

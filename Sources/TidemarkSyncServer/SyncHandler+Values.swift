@@ -3,9 +3,12 @@ internal import TidemarkEngine
 internal import TidemarkSyncProtocol
 
 extension SyncHandler {
-  /// Answers with what keys hold now. Keys that the authorization does not reach are left out like
-  /// absent ones.
-  /// - Throws: ``PeerError``.
+  /// Answers with the current contents of keys. It leaves out keys that the authorization does not
+  /// reach, like absent keys.
+  /// - Parameters:
+  ///   - request: the keys.
+  ///   - access: the entries that the caller's authorization reaches.
+  /// - Throws: ``PeerError`` when the request is invalid or the store cannot be read.
   public func values(
     _ request: ValuesRequest, access: SyncAccess = .everything
   ) throws(PeerError) -> ValuesAnswer {
@@ -79,7 +82,7 @@ extension SyncHandler {
   /// An entry as its reader gets it: its own ones without key, large values replaced if it asks so.
   /// - Returns: nil when a compaction has just dropped the value, which a later entry supersedes.
   func entry(
-    _ kind: FeedEntry.Kind, _ head: FeedHead, at position: Position,
+    _ kind: FeedEntry.Kind, _ head: FeedHead, at position: FeedPosition,
     _ values: [UInt64: [UInt8]], takesBlobs: Bool
   ) throws -> FeedEntry? {
     var entry = FeedEntry(

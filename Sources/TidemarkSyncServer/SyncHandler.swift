@@ -17,21 +17,23 @@ public import TidemarkEngine
 ///
 /// Authorization is decided by the caller, who passes with every call what it reaches.
 public final class SyncHandler: Sendable {
-  /// The settings of a handler besides its store.
+  /// The settings of a handler besides its store: limits, leases, validators and attachment space.
   public struct Options: Sendable {
-    /// The limits of a message.
+    /// The most changes of a batch, and the most bytes of a batch or page. The default is 4,000
+    /// changes and 512 KiB.
     public var limits: SyncLimits
-    /// For how long tombstones are kept for a replica that does not call, rounded up to whole
-    /// seconds; nil for as long as the store's retention keeps them.
+    /// For how long the handler keeps tombstones for a replica that does not call, rounded up to
+    /// whole seconds. The default is 90 days. With nil only the store's retention decides.
     public var lease: Duration?
     /// The same in seconds.
     var leaseSeconds: UInt32? { lease.map { UInt32(clamping: $0.wholeSeconds) } }
-    /// How many leases are stored in the log. Further replicas get one in memory, which is lost
-    /// when the handler closes or others need the room; then they have to compare everything.
+    /// How many replicas may have a lease in the log; the default is 10,000. The handler keeps
+    /// further leases in memory only. They are lost when it closes or needs the room, and then
+    /// their replicas must compare everything.
     public var mostLeases = 10_000
-    /// They check pushed changes, in this order.
+    /// The checks of pushed changes, in the order in which they run.
     public var validators: [SyncValidator]
-    /// Most bytes of an attachment's content; 0 refuses attachments.
+    /// The most bytes of one attachment's content; 0 refuses attachments.
     public var attachmentBytes = Limits.attachmentBytes
     /// How many uploads may be incomplete, of attachments and large values alike, and how many
     /// bytes uploads may take on the disk, with complete ones whose changes are not pushed yet. To
@@ -40,13 +42,16 @@ public final class SyncHandler: Sendable {
     /// each replica that reaches everything as one. One attachment, or the values of one batch,
     /// always fit.
     public var attachmentUploads = 256
+    /// The most bytes that uploads may take on the disk, complete uploads without a pushed change
+    /// included; see ``attachmentUploads``.
     public var attachmentUploadBytes = Limits.attachmentBytes
 
-    /// Options.
+    /// Creates the settings of a handler; every parameter has a default.
     /// - Parameters:
-    ///   - limits: the limits of a message.
-    ///   - lease: for how long tombstones are kept for a replica that does not call.
-    ///   - validators: check pushed changes.
+    ///   - limits: the limits of a batch or page.
+    ///   - lease: for how long tombstones are kept for a replica that does not call; nil for as
+    ///     long as the store's retention says.
+    ///   - validators: the checks of pushed changes.
     public init(
       limits: SyncLimits = SyncLimits(bytes: 512 << 10), lease: Duration? = .seconds(90 * 86_400),
       validators: [SyncValidator] = []
@@ -66,12 +71,12 @@ public final class SyncHandler: Sendable {
   /// The lock is held while a table is gathered, which may take long.
   let digests = Lock(DigestCache())
 
-  /// Opens the database in a directory.
+  /// Opens the store in a directory as the database of a handler, or creates the store.
   /// - Parameters:
-  ///   - path: the store's directory; made when there is none.
+  ///   - path: the store's directory.
   ///   - configuration: how the store is opened.
-  ///   - options: the handler's settings.
-  /// - Throws: what opening a store throws.
+  ///   - options: the handler's limits, leases and validators.
+  /// - Throws: the errors of opening a store.
   public convenience init(
     at path: String, configuration: Store.Configuration = Store.Configuration(),
     options: Options = Options()
@@ -79,7 +84,11 @@ public final class SyncHandler: Sendable {
     try self.init(feed: try StoreFeed(at: path, configuration: configuration), options: options)
   }
 
-  /// Serves an open store, to which the program may write as well. Closing the handler closes it.
+  /// Creates a handler for an open store, to which the program may write as well. Closing the
+  /// handler closes the store.
+  /// - Parameters:
+  ///   - store: the store that is the database.
+  ///   - options: the handler's limits, leases and validators.
   public convenience init(
     serving store: Store, options: Options = Options()
   ) throws(TidemarkError) {
@@ -107,10 +116,10 @@ public final class SyncHandler: Sendable {
   static let mostChanges = 65_536
   static let mostBytes = 64 << 20
 
-  /// The feed's random id: a client that finds another one begins anew.
+  /// The feed's random id. A client that finds another id than before begins anew.
   public var feedID: ReplicaID { feed.id }
 
-  /// The capabilities of the handler, for a ``Peer`` that calls it.
+  /// What the handler supports, for a ``Peer`` that calls it.
   public var capabilities: PeerCapabilities {
     PeerCapabilities(limits: options.limits, hasMarkBehindBatch: true)
   }
@@ -119,7 +128,8 @@ public final class SyncHandler: Sendable {
   /// as absent: their replicas begin them anew.
   public var unreadableUploads: [TidemarkError] { upkeep.unreadableUploads }
 
-  /// The policies that were set.
+  /// The conflict policies set with ``setPolicy(_:forKeysWithPrefix:)``; empty if the feed cannot
+  /// be read.
   public var policies: [CollectionPolicy] { (try? feed.look(FeedQuestion()).policies.rows) ?? [] }
 
   /// Sets how conflicts on a collection's keys are decided. It counts for later pushes and is
@@ -143,8 +153,9 @@ public final class SyncHandler: Sendable {
     try feed.settle(through: feed.setPolicy(policy, prefix: Key(prefix).bytes))
   }
 
-  /// Ends the lease of a replica that will not come back, so that no tombstones are kept for it. If
-  /// it does come back, it has to compare everything before it may push.
+  /// Ends the lease of a replica that will not come back, so that the handler keeps no tombstones
+  /// for it. A replica that comes back after all must compare everything before it may push.
+  /// - Parameter replica: the id of the replica.
   public func forget(_ replica: ReplicaID) throws(TidemarkError) {
     var view = try feed.look(FeedQuestion(of: replica))
     // Calls of the replica may change its lease meanwhile, which makes `setLease` do nothing.
@@ -155,14 +166,15 @@ public final class SyncHandler: Sendable {
     try feed.settle(through: view.range.headPosition)
   }
 
-  /// Calls `body` whenever something new can be pulled, on whichever thread has appended it.
-  /// - Returns: what to pass to ``stopObserving(_:)``.
+  /// Calls `body` whenever a replica can pull a new entry, on the thread that appended the entry.
+  /// - Returns: the argument for ``stopObserving(_:)``.
   public func observe(_ body: @escaping @Sendable () -> Void) -> Int { upkeep.observe(body) }
 
-  /// Ends what ``observe(_:)`` began.
+  /// Ends an observation that ``observe(_:)`` began.
+  /// - Parameter token: the result of ``observe(_:)``.
   public func stopObserving(_ token: Int) { upkeep.stopObserving(token) }
 
-  /// Closes the database. Further calls are answered with ``PeerError/Kind/unavailable``.
+  /// Closes the database. The handler answers further calls with ``PeerError/Kind/unavailable``.
   public func close() throws(TidemarkError) { try upkeep.close() }
 
   /// Whether the database was closed, or deleted by another server.
@@ -243,8 +255,9 @@ extension PeerError {
 }
 
 extension SyncHandler {
-  /// Estimates what a compaction would free.
-  /// - Parameter minimum: if fewer bytes are superseded, how many can be freed is not computed.
+  /// Estimates how many bytes a compaction would free.
+  /// - Parameter minimum: the least number of superseded bytes for which the call computes the
+  ///   estimate.
   public func space(from minimum: Int = 0) throws(TidemarkError) -> LogSpace {
     try upkeep.space(from: minimum)
   }
@@ -267,9 +280,12 @@ extension SyncHandler {
 extension SyncHandler {
   /// Answers the first call of a session, and renews the caller's lease.
   ///
-  /// An expired lease is renewed only for a replica that has compared everything
+  /// The handler renews an expired lease only for a replica that has compared everything
   /// (``HelloRequest/hasResynced``).
-  /// - Throws: ``PeerError``.
+  /// - Parameters:
+  ///   - request: the replica and its cursor.
+  ///   - access: the entries that the caller's authorization reaches.
+  /// - Throws: ``PeerError`` when the request is invalid or the feed cannot be read or written.
   public func hello(
     _ request: HelloRequest, access: SyncAccess = .everything
   ) throws(PeerError) -> HelloAnswer {

@@ -47,8 +47,11 @@ struct Snippet {
   /// The hidden declarations before it in its article.
   let context: [Passage]
 
-  /// Whether it is a part of a manifest, whose first line says so.
-  var isManifest: Bool { code.lines.first?.hasPrefix("// Package.swift") ?? false }
+  /// Whether it is a manifest, or a part of one, whose first line says so.
+  var isManifest: Bool {
+    let first = code.lines.first ?? ""
+    return ["// Package.swift", "// swift-tools-version"].contains { first.hasPrefix($0) }
+  }
 }
 
 struct DocumentationError: Error, Equatable, CustomStringConvertible {

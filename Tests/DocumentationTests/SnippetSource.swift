@@ -11,7 +11,8 @@ struct SnippetSource {
   private var frameworks: [String] = []
 
   private static let appleFrameworks = [
-    "AppKit", "BackgroundTasks", "Network", "Observation", "SwiftUI", "UIKit", "WidgetKit",
+    "AppIntents", "AppKit", "BackgroundTasks", "Network", "Observation", "SwiftUI", "UIKit",
+    "WidgetKit", "os",
   ]
 
   init(_ snippet: Snippet) {

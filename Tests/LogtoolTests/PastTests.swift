@@ -83,7 +83,7 @@ struct PastTests {
   @Test("a history with a limit does not look at what lies behind it")
   func limitedHistory() throws {
     bench.run("put", "S", "note/1", "newest")
-    // With an image, opening needs nothing of the log that it covers.
+    // With a sorted run, opening needs nothing of the log that it covers.
     bench.run("snapshot", "S")
     let status = try bench.run("stat", "S", "--output", "json").object()
     let segments = try #require(status["segments"] as? [[String: Any]])

@@ -185,7 +185,7 @@ struct ReplayTests {
   func parked() async throws {
     let store = try bench.open("S")
     let refusing = SyncValidator(prefix: "note/") { _, _ in
-      Rejection(code: "invalid", message: "no notes")
+      SyncRejection(code: "invalid", message: "no notes")
     }
     let peer = try StorePeer(
       bench.open("T"), options: SyncHandler.Options(validators: [refusing]))

@@ -92,7 +92,7 @@ struct ReplicationSpaceTests {
     try delete("S")
     let store = try bench.open("S")
     let refusing = SyncValidator { change, _ in
-      change.kind == .delete ? Rejection(code: "no", message: "it stays") : nil
+      change.kind == .delete ? SyncRejection(code: "no", message: "it stays") : nil
     }
     let peer = try StorePeer(
       bench.open("T"), options: SyncHandler.Options(validators: [refusing]))

@@ -113,10 +113,10 @@ struct WritingTests {
     #expect(try bench.files(in: "C") == before)
   }
 
-  @Test("an image of an empty store is none, and is told as none")
+  @Test("snapshot of an empty store writes nothing, and says so")
   func emptySnapshot() throws {
     bench.run("import", "E")
-    #expect(bench.run("snapshot", "E").talk.contains("needs no image"))
+    #expect(bench.run("snapshot", "E").talk.contains("needs no checkpoint"))
     for format in ["json", "jsonl"] {
       let run = bench.run("snapshot", "E", "--output", format)
       #expect(run.output == #"{"file":null,"sequence":0,"bytes":0}"# + "\n")
@@ -145,14 +145,14 @@ struct WritingTests {
     }
   }
 
-  @Test("snapshot writes an image that covers everything")
+  @Test("snapshot writes a sorted run that covers everything")
   func snapshot() throws {
     let run = bench.run("snapshot", "S", "--output", "json")
     #expect(try run.names() == ["bytes", "file", "sequence"])
     #expect(try run.object()["sequence"] as? Int == 6)
     let object = try bench.run("stat", "S", "--output", "json").object()
-    let images = try #require(object["images"] as? [[String: Any]])
-    #expect(images.last?["file"] as? String == (try run.object()["file"] as? String))
+    let runs = try #require(object["index_runs"] as? [[String: Any]])
+    #expect(runs.last?["file"] as? String == (try run.object()["file"] as? String))
     #expect(bench.run("scan", "S", "--keys").lines.count == 3)
   }
 
@@ -164,7 +164,7 @@ struct WritingTests {
       #expect(
         try run.names() == [
           "attachment_bytes", "attachments", "bytes", "checksums_only", "entries", "findings",
-          "healthy", "holes", "images",
+          "healthy", "holes", "index_runs",
           "last_sequence",
           "leftovers", "recorded", "segments",
         ])

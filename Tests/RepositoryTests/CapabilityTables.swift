@@ -1,4 +1,4 @@
-/// The tables of the articles that name a test for each capability.
+/// The tables below `Tests/Capabilities`, which name a test for each capability.
 enum CapabilityTables {
   /// A test that a table names, as "Suite" or "Suite.function".
   struct Name: Hashable {
@@ -7,7 +7,7 @@ enum CapabilityTables {
     var function: String?
   }
 
-  /// The tests that the tables of an article name in their last column, headed "Test".
+  /// The tests that the tables of a text name in their last column, headed "Test".
   static func names(in text: String, path: String) -> [Name] {
     var names: [Name] = []
     var isTable = false
@@ -36,7 +36,7 @@ enum CapabilityTables {
     cell.split { $0 == "," || $0 == " " }.map(String.init)
   }
 
-  /// Names of which there is no test, as "article:line: name".
+  /// Names of which there is no test, as "file:line: name".
   static func missing(_ names: [Name], in tests: [SourceFile]) -> [String] {
     var functions: [String: Set<String>] = [:]
     for file in tests {

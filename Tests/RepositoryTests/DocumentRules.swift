@@ -7,6 +7,8 @@ enum DocumentRules {
     var path: String
     var document: String
     var line: Int
+    /// Whether the path is the whole one from the root, not the end of one.
+    var isWhole = false
   }
 
   /// The paths of a document: source files and places below the top level between backticks or at
@@ -20,12 +22,23 @@ enum DocumentRules {
         isCode.toggle()
         continue
       }
-      let candidates = isCode ? [String(line)] : quoted(line) + links(line)
-      for path in candidates.compactMap(path) {
+      let isArticle = document.contains(".docc/")
+      let texts = isCode ? [String(line)] : quoted(line) + (isArticle ? links(line) : [])
+      for path in texts.compactMap(path) {
         found.append(Mention(path: path, document: document, line: index + 1))
+      }
+      // Links of articles are names that docc looks up; elsewhere they lead to files.
+      guard !isCode, !isArticle else { continue }
+      for path in links(line).compactMap({ target(of: $0, in: document) }) {
+        found.append(Mention(path: path, document: document, line: index + 1, isWhole: true))
       }
     }
     return found
+  }
+
+  /// The bytes that the texts of some documents have together.
+  static func bytes(of documents: [SourceFile], among paths: Set<String>) -> Int {
+    documents.filter { paths.contains($0.path) }.reduce(0) { $0 + $1.text.utf8.count }
   }
 
   /// The mentions that no file or folder stands for.
@@ -38,7 +51,7 @@ enum DocumentRules {
       for start in parts.indices { ends.insert(parts[start...].joined(separator: "/")) }
     }
     return mentions.filter { mention in
-      let isFromRoot = roots.contains { mention.path.hasPrefix($0) }
+      let isFromRoot = mention.isWhole || roots.contains { mention.path.hasPrefix($0) }
       return !(isFromRoot ? known : ends).contains(mention.path)
     }.map { "\($0.document):\($0.line): \($0.path)" }
   }
@@ -61,6 +74,22 @@ enum DocumentRules {
     let name = path.split(separator: "/").last?.prefix { $0 != "." } ?? ""
     let isPlaceholder = name.allSatisfy { $0.isUppercase || $0 == "-" }
     return isNamed && isPlain && !isPlaceholder && !path.hasPrefix("/") ? path : nil
+  }
+
+  /// The file that a link leads to, from the root; nil where it leads out of the repository or
+  /// within its document.
+  private static func target(of link: String, in document: String) -> String? {
+    let path = link.prefix { $0 != "#" }
+    guard !path.isEmpty, !path.contains(":") else { return nil }
+    var parts = document.split(separator: "/").dropLast()
+    for part in path.split(separator: "/") where part != "." {
+      if part != ".." {
+        parts.append(part)
+      } else if parts.popLast() == nil {
+        return String(path)
+      }
+    }
+    return parts.joined(separator: "/")
   }
 
   private static func quoted(_ line: Substring) -> [String] {

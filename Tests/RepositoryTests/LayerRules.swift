@@ -82,7 +82,7 @@ enum LayerRules {
   /// content by its name, a key that is about to change. All else is what any program can do.
   private static let belowStore: Set<String> = [
     "Commands/PendingCommand.swift", "Entries/AttachmentTransfer.swift", "Entries/Exporter.swift",
-    "Entries/KeyExplanation.swift", "Entries/LogFollower.swift", "Options/StoreAccess.swift",
+    "Entries/ExplainedKey.swift", "Entries/LogFollower.swift", "Options/StoreAccess.swift",
     "Replication/ReplicationRun.swift",
   ]
 

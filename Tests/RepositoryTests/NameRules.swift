@@ -5,12 +5,14 @@ enum NameRules {
     "TidemarkEngine", "TidemarkStore", "TidemarkCollections", "TidemarkCaches", "Tidemark",
     "TidemarkFoundation", "TidemarkSyncProtocol", "TidemarkSync", "TidemarkSyncServer",
     "TidemarkREST", "TidemarkHTTP", "TidemarkHTTPCache", "TidemarkTestKit", "TidemarkSyncTestKit",
+    "TidemarkSwiftUI", "TidemarkTesting",
   ]
 
   /// All that `import Tidemark` shows of the engine: no file, clock or other seam for tests.
   static let engineTypes = [
     "Durability", "Encryption", "FileSystemError", "HeldHistory", "LogSpace", "ObjectPlace",
-    "RepairLoss", "RepairReport", "Retention", "TidemarkError", "Timestamp", "VerifyFinding",
+    "RepairLoss", "RepairReport", "Retention", "StoreEvent", "TidemarkError", "Timestamp",
+    "VerifyFinding",
     "VerifyReport",
   ]
 

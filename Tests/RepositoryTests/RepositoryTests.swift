@@ -101,10 +101,10 @@ struct RepositoryTests {
     #expect(named.filter { !$0.hasSuffix(": \(written)") } == [])
   }
 
-  @Test("every test that a table of an article names is there")
+  @Test("every test that a table of capabilities names is there")
   func capabilities() throws {
-    let articles = try Repository.articles.get()
-    let names = articles.flatMap { CapabilityTables.names(in: $0.text, path: $0.path) }
+    let tables = try Repository.files(in: "Tests/Capabilities") { $0.hasSuffix(".md") }
+    let names = tables.flatMap { CapabilityTables.names(in: $0.text, path: $0.path) }
     try #require(names.count > 50, "the tables were not found")
     #expect(CapabilityTables.missing(names, in: all) == [])
   }

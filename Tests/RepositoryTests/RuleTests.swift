@@ -43,6 +43,26 @@ struct RuleTests {
     #expect(missing("```\nTools/gone --n 10\n```") == 1)
   }
 
+  @Test("a link of a paper is followed from its folder, a link of an article is not")
+  func documentLinks() {
+    let known: Set = ["Sources/README.md", "README.md", "LICENSE"]
+    func missing(_ text: String, in document: String = "Sources/A/B.md") -> [String] {
+      DocumentRules.missing(DocumentRules.mentions(in: text, of: document), among: known)
+    }
+    #expect(missing("[a](../README.md#more), [b](../../LICENSE), [c](#here), [d](https://e)") == [])
+    #expect(missing("[a](README.md)") == ["Sources/A/B.md:1: Sources/A/README.md"])
+    #expect(missing("![a](../../../README.md)").count == 1)
+    #expect(missing("![a](gone.svg)").count == 1)
+    #expect(missing("![a](gone.svg)", in: "Sources/A/A.docc/B.md") == [])
+    #expect(missing("[a](gone)\n```\n[a](gone)\n```").count == 1)
+  }
+
+  @Test("the bytes of chosen documents are counted, those of others are not")
+  func documentBytes() {
+    let documents = [SourceFile("A.md", "äb"), SourceFile("B.md", "c"), SourceFile("C.md", "d")]
+    #expect(DocumentRules.bytes(of: documents, among: ["A.md", "C.md", "D.md"]) == 4)
+  }
+
   @Test("a comparison that differs from its files, or in which ours is longer, is seen")
   func comparison() {
     let article = "# A\n```\na\n\nb\n```\ntext\n```swift\nc\n// why\nd\n```\n"

@@ -57,10 +57,17 @@ enum Repository {
   /// The articles of the modules.
   static let articles = Result { try files(in: "Sources") { $0.hasSuffix(".md") } }
 
-  /// The articles and the documents at the top level.
+  /// What somebody reads who comes to the repository; all together have a bound.
+  static let papers: Set = [
+    "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "Sources/README.md",
+    "Tools/Campaigns/README.md", "Tools/Benchmarks/README.md",
+  ]
+
+  /// The articles, the decisions, the papers and SECURITY.md.
   static let documents = Result {
-    try files(in: "Sources") { $0.hasSuffix(".md") }
-      + ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"].map { path in
+    let others = papers.union(["SECURITY.md"]).filter { !$0.hasPrefix("Sources/") }
+    return try files(in: "Sources") { $0.hasSuffix(".md") }
+      + others.sorted().map { path in
         SourceFile(path, try String(contentsOf: root.appending(path: path), encoding: .utf8))
       }
   }
@@ -87,7 +94,7 @@ enum Repository {
   static func strayNames() throws -> [String] {
     let belongs: Set = [
       "Package.swift", "Sources", "Tests", "Tools", "README.md", "CHANGELOG.md",
-      "CONTRIBUTING.md", "LICENSE",
+      "CONTRIBUTING.md", "SECURITY.md", "LICENSE",
     ]
     let ignored = try lines(of: ".gitignore")
     return try FileManager.default.contentsOfDirectory(atPath: root.path).filter { name in

@@ -46,7 +46,7 @@ struct HTTPBench {
       for request in requests { _ = try await peer.push(request) }
     }
     let reader = ReplicaID(text: "ffeeddccbbaa99887766554433221100")
-    var (cursor, count) = (Position.beginning, 0)
+    var (cursor, count) = (FeedPosition.beginning, 0)
     let pulling = try await clock.measure {
       while true {
         let page = try await peer.pull(PullRequest(replica: reader, after: cursor))

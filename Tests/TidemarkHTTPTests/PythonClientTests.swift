@@ -30,7 +30,7 @@ struct PythonClientTests {
   init() throws {
     let validator = SyncValidator { change, _ in
       change.content.value == Array("bad".utf8)
-        ? Rejection(code: "invalid", message: "it is\nbad") : nil
+        ? SyncRejection(code: "invalid", message: "it is\nbad") : nil
     }
     let memory = try MemoryPeer(options: SyncHandler.Options(validators: [validator]))
     self.memory = memory

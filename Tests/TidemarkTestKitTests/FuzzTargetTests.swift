@@ -6,7 +6,7 @@ import TidemarkTestKit
 @Suite("Fuzz targets")
 struct FuzzTargetTests {
   /// How many mutations of seeds each target gets; those that make whole stores get fewer.
-  private static let rounds: [FuzzTarget: Int] = [.segment: 16, .store: 16, .image: 60]
+  private static let rounds: [FuzzTarget: Int] = [.segment: 16, .store: 16, .run: 60]
 
   private static let corpus = URL(filePath: #filePath).deletingLastPathComponent()
     .appending(path: "../../Tools/Fuzzing/Corpus").standardizedFileURL

@@ -27,7 +27,7 @@ struct ExplainCommand: ToolCommand {
   func run(_ console: Console) throws {
     let wanted = try keys.key(key)
     let explanation = try StoreAccess(store, console).read { store in
-      try KeyExplanation(of: wanted, in: store)
+      try ExplainedKey(of: wanted, in: store)
     }
     guard let explanation else {
       throw ToolError(.failed, "the store knows nothing of the key")

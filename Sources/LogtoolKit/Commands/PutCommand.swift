@@ -142,7 +142,7 @@ struct WriteOptions: ParsableArguments {
   @discardableResult
   func commit(
     to store: StoreAccess, saying verb: String, _ make: (Store) throws -> WriteBatch
-  ) throws -> Receipt {
+  ) throws -> WriteReceipt {
     let result = try store.write { store in
       try store.blocking.write(make(store), durability: durability.durability)
     }

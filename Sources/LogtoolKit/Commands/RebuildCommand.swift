@@ -11,8 +11,8 @@ struct RebuildCommand: ToolCommand {
       Example:
         logtool rebuild S
 
-      The log holds everything, so that an index image which was lost or damaged costs nothing but \
-      time. The old images are replaced by a new one.
+      The log holds everything, so that a sorted run which was lost or damaged costs nothing but \
+      time. The old sorted runs are replaced by a new one.
       """)
 
   @OptionGroup var global: GlobalOptions

@@ -2,17 +2,17 @@ internal import ArgumentParser
 internal import Tidemark
 internal import TidemarkEngine
 
-/// Writes an index image.
+/// Writes a checkpoint of the index.
 struct SnapshotCommand: ToolCommand {
   static let configuration = CommandConfiguration(
     commandName: "snapshot",
-    abstract: "Write an index image, so that the next opening is quick; changes the store.",
+    abstract: "Write an index checkpoint, so that the next opening is quick; changes the store.",
     discussion: """
       Example:
         logtool snapshot S
 
-      The store writes images by itself; this is for those who do not want to wait. For a copy of \
-      the store see backup, for a state of the past at and export --at.
+      The store writes checkpoints by itself; this is for those who do not want to wait. For a \
+      copy of the store see backup, for a state of the past at and export --at.
       """)
 
   @OptionGroup var global: GlobalOptions
@@ -21,21 +21,21 @@ struct SnapshotCommand: ToolCommand {
   var store: String
 
   func run(_ console: Console) throws {
-    let image = try StoreAccess(store, console).write { store in
+    let run = try StoreAccess(store, console).write { store in
       try store.blocking.snapshot()
-      return try store.status.images.last
+      return try store.status.runs.last
     }
     if console.settings.format != .text {
       try console.output.line(
         .object([
-          .init("file", .optional(image?.file)), .init("sequence", .unsigned(image?.sequence ?? 0)),
-          .init("bytes", .integer(image?.bytes ?? 0)),
+          .init("file", .optional(run?.file)), .init("sequence", .unsigned(run?.sequence ?? 0)),
+          .init("bytes", .integer(run?.bytes ?? 0)),
         ]))
-    } else if let image {
+    } else if let run {
       console.say(
-        "\(image.file) covers sequence \(image.sequence), \(HumanText.size(image.bytes))")
+        "\(run.file) covers sequence \(run.sequence), \(HumanText.size(run.bytes))")
     } else {
-      console.say("the store is empty and needs no image")
+      console.say("the store is empty and needs no checkpoint")
     }
   }
 }

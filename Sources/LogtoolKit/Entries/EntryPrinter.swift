@@ -98,7 +98,7 @@ extension Entry.Kind {
   var removes: Bool { self == .delete || self == .evict }
 }
 
-extension Origin {
+extension EntryOrigin {
   /// The operation id: replica, dot, sequence.
   var text: String { "\(replica.hexadecimal).\(sequence)" }
 }

@@ -76,7 +76,7 @@ struct Exporter {
     var header = NDJSONWriter.Header(DecodedLine.Operation(info.kind), attributes: attributes)
     header.sequence = info.sequence
     header.operationID =
-      attributes.origin.map { Origin($0).text } ?? "\(replica).\(info.sequence)"
+      attributes.origin.map { EntryOrigin($0).text } ?? "\(replica).\(info.sequence)"
     let isPut = info.kind == .put
     let value = isPut ? try store.engine.value(of: info) : []
     try append(

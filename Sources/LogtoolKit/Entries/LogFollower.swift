@@ -50,7 +50,7 @@ struct LogFollower {
 
   /// Sleeps a little, then takes up what was written meanwhile.
   mutating func waitForMore() throws {
-    // Looking costs more on a store with much that no image covers; then look less often.
+    // Looking costs more on a store with much that no sorted run covers; then look less often.
     SystemCalls.sleep(milliseconds: pauseMilliseconds)
     guard !console.isInterrupted() else { return }
     let clock = console.clock

@@ -30,7 +30,7 @@ enum StatusJSON {
           .init("sequence", .unsigned(status.durable.sequence)),
         ])),
       .init("segments", .array(status.segments.map(segment))),
-      .init("images", .array(status.images.map(image))),
+      .init("index_runs", .array(status.runs.map(run))),
       .init("store_id", .string(status.storeID.hexadecimal)),
       .init("replica_id", .string(status.replicaID.hexadecimal)),
       .init("epoch", .optional(status.epoch == 0 ? nil : String(status.epoch, radix: 16))),
@@ -81,10 +81,10 @@ enum StatusJSON {
     ])
   }
 
-  private static func image(_ image: Store.Status.Image) -> JSONValue {
+  private static func run(_ run: Store.Status.SortedRun) -> JSONValue {
     .object([
-      .init("file", .string(image.file)), .init("sequence", .unsigned(image.sequence)),
-      .init("bytes", .integer(image.bytes)),
+      .init("file", .string(run.file)), .init("sequence", .unsigned(run.sequence)),
+      .init("bytes", .integer(run.bytes)),
     ])
   }
 

@@ -29,7 +29,7 @@ struct StatusText {
       row(
         "index",
         "\(HumanText.size(bytes.index)) in "
-          + HumanText.count(status.images.count, "image", "images")),
+          + HumanText.count(status.runs.count, "index run", "index runs")),
       row("ballast", "\(HumanText.size(bytes.ballast)), set aside for a full disk"),
       row("durable", "\(status.durable.file), offset \(status.durable.offset)"),
       row("history", status.historyFrom > 1 ? "kept from \(status.historyFrom) on" : "all kept"),

@@ -61,7 +61,7 @@ struct VerifyOutput {
       .init("healthy", .bool(report.isHealthy)),
       .init("segments", .integer(report.segments)),
       .init("entries", .integer(report.entries)),
-      .init("images", .integer(report.images)),
+      .init("index_runs", .integer(report.runs)),
       .init("bytes", .integer(report.bytes)),
       .init("attachments", .integer(report.attachments)),
       .init("attachment_bytes", .integer(report.attachmentBytes)),
@@ -82,7 +82,7 @@ struct VerifyOutput {
       ? "nothing wrong" : HumanText.count(report.findings.count, "finding", "findings")
     text += " in \(HumanText.count(report.segments, "segment", "segments")) with "
     text += HumanText.count(report.entries, "intact entry", "intact entries")
-    text += " and \(HumanText.count(report.images, "index image", "index images"))"
+    text += " and \(HumanText.count(report.runs, "index run", "index runs"))"
     text += ", \(HumanText.size(report.bytes))"
     if report.attachments > 0 {
       text += "; \(HumanText.count(report.attachments, "attachment", "attachments"))"

@@ -33,7 +33,7 @@ struct ReplicationRun {
       progress.update(direction.pushes ? status.pushed : status.pulled)
     } _: { [deletions] in
       do throws(TidemarkError) { return try await replicator.syncOnce() } catch {
-        guard let undecided = error.cause as? UndecidedDeletions else { throw error }
+        guard let undecided = error.cause as? UndecidedDeletionsError else { throw error }
         guard let deletions else {
           throw ToolError(
             .failed,

@@ -4,12 +4,13 @@ extension Cache {
   /// The synchronous forms of a cache's writes, which commit on the thread that calls them.
   public var blocking: Blocking { Blocking(cache: self) }
 
-  /// The synchronous forms of a cache's writes.
+  /// The synchronous forms of a cache's writes; each blocks the calling thread until it is
+  /// committed.
   public struct Blocking: Sendable {
-    /// The cache.
+    /// The cache that these calls write to.
     public let cache: Cache
 
-    /// Keeps what the server has said; see
+    /// Keeps a value that the server has sent; see
     /// ``Cache/put(_:_:labels:hash:maxAge:attachment:durability:)``.
     public func put(
       _ key: some BytesConvertible, _ value: Value, labels: [EntryLabel] = [],
@@ -19,7 +20,7 @@ extension Cache {
         try cache.batch(key, cache.encode(value), labels, hash, maxAge), durability)
     }
 
-    /// Says that the server's value is still the same; see
+    /// Records that the server's value is unchanged; see
     /// ``Cache/touch(_:hash:maxAge:durability:)``.
     /// - Returns: false when there is no such entry; then nothing is written.
     @discardableResult
@@ -31,17 +32,17 @@ extension Cache {
       return try !cache.store.commitBlocking(batch, durability).sequences.isEmpty
     }
 
-    /// Marks entries as valid no more; see ``Cache/markStale(keys:)``.
+    /// Marks entries as stale; see ``Cache/markStale(keys:)``.
     public func markStale(keys: [Key]) throws(TidemarkError) {
       _ = try cache.store.commitBlocking(try cache.staleBatch(keys), nil)
     }
 
-    /// Marks the entries with these labels as valid no more.
+    /// Marks the entries whose labels meet a filter as stale.
     public func markStale(labels: LabelFilter) throws(TidemarkError) {
       _ = try cache.store.commitBlocking(try cache.staleBatch(labels: labels), nil)
     }
 
-    /// Gives an entry up.
+    /// Removes the entry of a key from the cache; see ``Cache/remove(_:durability:)``.
     /// - Returns: false when there is no such entry.
     @discardableResult
     public func remove(
@@ -50,7 +51,7 @@ extension Cache {
       try !cache.store.commitBlocking(try cache.removal(of: key), durability).sequences.isEmpty
     }
 
-    /// Gives entries up.
+    /// Removes the entries of several keys from the cache; see ``Cache/remove(keys:durability:)``.
     /// - Returns: how many of them were there.
     @discardableResult
     public func remove(
@@ -61,8 +62,8 @@ extension Cache {
         batch.count, try cache.store.commitBlocking(batch, durability).sequences.count)
     }
 
-    /// Gives all entries up, or those with some labels, and leaves nothing of them on the disk; see
-    /// ``Cache/removeAll(labels:durability:)``.
+    /// Removes all entries, or those whose labels meet a filter, and clears their bytes from the
+    /// disk; see ``Cache/removeAll(labels:durability:)``.
     public func removeAll(
       labels: LabelFilter = .everything, durability: Durability? = nil
     ) throws(TidemarkError) {
@@ -70,7 +71,7 @@ extension Cache {
       try cache.eraseGivenUp()
     }
 
-    /// Gives up entries that have been valid no more for a while.
+    /// Removes entries that have been stale for longer than a duration.
     /// - Returns: how many there were.
     @discardableResult
     public func removeStale(

@@ -1,7 +1,8 @@
 public import TidemarkEngine
 
 extension Cache {
-  /// Keeps what the server has said; what was used least recently makes room, in the same commit.
+  /// Keeps a value that the server has sent. When the cache is full, the least recently used
+  /// entries make room in the same commit.
   /// - Parameters:
   ///   - key: the key, without the cache's prefix.
   ///   - value: the value.
@@ -23,7 +24,7 @@ extension Cache {
     _ = try await store.commit(batch, durability)
   }
 
-  /// Says that the server's value is still the same, without writing it again.
+  /// Records that the server's value is unchanged, without writing the value again.
   /// - Parameters:
   ///   - key: the key, without the cache's prefix.
   ///   - hash: a new validator hash; nil leaves the old one.
@@ -39,18 +40,18 @@ extension Cache {
     return try await !store.commit(batch, durability).sequences.isEmpty
   }
 
-  /// Marks entries as valid no more, which they stay until they are written or touched again.
+  /// Marks entries as stale. They stay stale until they are written or touched again.
   /// - Parameter keys: the keys, without the cache's prefix.
   public func markStale(keys: [Key]) async throws(TidemarkError) {
     _ = try await store.commit(try staleBatch(keys), nil)
   }
 
-  /// Marks the entries with these labels as valid no more.
+  /// Marks the entries whose labels meet a filter as stale.
   public func markStale(labels: LabelFilter) async throws(TidemarkError) {
     _ = try await store.commit(try staleBatch(labels: labels), nil)
   }
 
-  /// Gives an entry up.
+  /// Removes the entry of a key from the cache, so that the key reads as absent.
   /// - Parameters:
   ///   - key: the key, without the cache's prefix.
   ///   - durability: when to return; nil for the store's.
@@ -62,7 +63,7 @@ extension Cache {
     try await !store.commit(try removal(of: key), durability).sequences.isEmpty
   }
 
-  /// Gives entries up.
+  /// Removes the entries of several keys from the cache.
   /// - Parameters:
   ///   - keys: the keys, without the cache's prefix.
   ///   - durability: when to return; nil for the store's.
@@ -75,13 +76,13 @@ extension Cache {
     return min(batch.count, try await store.commit(batch, durability).sequences.count)
   }
 
-  /// Gives all entries up, or those with some labels, and leaves nothing of them on the disk: the
-  /// files of the log that hold them are rewritten, which takes as long as these are long. For what
-  /// a cache gives up day by day there is ``remove(keys:durability:)``. Views that are open keep
-  /// what they show until the next compaction; what the disk keeps of deleted files is not in the
-  /// store's hand.
-  /// - Throws: what ``Store/compact(dropHistory:dense:dryRun:newKey:waits:)`` throws; then the
-  ///   entries are gone, and a later call or compaction clears the disk.
+  /// Removes all entries, or those whose labels meet a filter, and clears their bytes from the
+  /// disk. The store rewrites the log files that hold them, which takes time in proportion to their
+  /// length. For everyday removals use ``remove(keys:durability:)``. Open views keep the entries
+  /// that they show until the next compaction. The file system may keep bytes of deleted files; the
+  /// store cannot change that.
+  /// - Throws: the errors of ``Store/compact(dropHistory:dense:dryRun:newKey:waits:)``. The entries
+  ///   are then removed, and a later call or compaction clears the disk.
   public func removeAll(
     labels: LabelFilter = .everything, durability: Durability? = nil
   ) async throws(TidemarkError) {
@@ -91,7 +92,7 @@ extension Cache {
     }
   }
 
-  /// Gives up entries that have been valid no more for a while.
+  /// Removes entries that have been stale for longer than a duration.
   /// - Parameters:
   ///   - duration: for how long; zero takes all that are valid no more.
   ///   - durability: when to return; nil for the store's.

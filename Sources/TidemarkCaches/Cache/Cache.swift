@@ -1,7 +1,7 @@
 public import TidemarkEngine
 
-/// The server's values of the keys that begin with a prefix, kept as long as there is room and as
-/// fresh as the program wants.
+/// A cache of a server's values in a store: the keys that begin with a prefix. It keeps the values
+/// as long as there is room, and knows which of them are still valid.
 ///
 /// ```swift
 /// let articles = try store.cache(prefix: "articles/")
@@ -12,27 +12,27 @@ public import TidemarkEngine
 /// until it has to make room, and serves while there is no network. What the user owns under the
 /// same prefix can be read here, counts as valid, and is never written over or given up.
 public struct Cache<Value: Sendable>: Sendable {
-  /// The store.
+  /// The store that holds the cache's entries.
   public let store: Store
   let region: CacheRegion
   let coding: CacheCoding<Value>
 
-  /// Its rules.
+  /// The rules of the cache: how long entries are valid and how many it keeps.
   public var policy: CachePolicy { region.policy }
 
-  /// The prefix of its keys.
+  /// The prefix with which the keys of all entries of this cache begin in the store.
   public var prefix: Key { Key(region.prefix) }
 
-  /// The facts about it now.
+  /// The facts about the cache now: its policy, entries, bytes and counts.
   public var status: CacheStatus {
     get throws(TidemarkError) { try region.status() }
   }
 
-  /// How often it was asked, and what came of it.
+  /// The counts of reads, hits, misses and evictions of this cache.
   public var counts: CacheCounts { region.counts }
 
-  /// How many entries it has. Entries that the user has written over or deleted count until they
-  /// would have made room.
+  /// The number of entries in the cache. Entries that the user has written over or deleted count
+  /// until they would have made room.
   public var count: Int {
     get throws(TidemarkError) { try region.status().entries }
   }
@@ -42,7 +42,7 @@ public struct Cache<Value: Sendable>: Sendable {
 
   // MARK: Reading
 
-  /// A key's value, valid or not.
+  /// Reads the value of a key, valid or stale.
   /// - Parameter key: the key, without the cache's prefix.
   /// - Returns: nil when there is none.
   /// - Throws: `coding` where the value cannot be decoded, `damaged`, `closed`, `inputOutput`.
@@ -62,7 +62,7 @@ public struct Cache<Value: Sendable>: Sendable {
     try find(full([UInt8](copying: key)))?.value
   }
 
-  /// A key's value with what is known about it.
+  /// Reads an entry: the value of a key with its hash, labels, validity and use.
   /// - Parameter key: the key, without the cache's prefix.
   /// - Returns: nil when there is none.
   public func entry(
@@ -72,7 +72,7 @@ public struct Cache<Value: Sendable>: Sendable {
     return try find(full(key), walks: true)
   }
 
-  /// Opens the attachment of a key.
+  /// Opens the attachment of a cached value, to read its content.
   /// - Parameter key: the key, without the cache's prefix.
   /// - Returns: nil where there is none, or its content is at a peer.
   /// - Throws: see ``StoreReader/attachment(forKey:)``.
@@ -83,7 +83,7 @@ public struct Cache<Value: Sendable>: Sendable {
     return try store.attachment(forKey: full(key))
   }
 
-  /// Whether a key has a value that is valid now.
+  /// Whether a key has a value that is valid now; false when it is absent or stale.
   public func isValid(_ key: some BytesConvertible) throws(TidemarkError) -> Bool {
     let key = full(key)
     guard let slot = try region.engine.reader.slot(ofKey: key.rawSpan), !slot.isDeleted else {
@@ -96,7 +96,7 @@ public struct Cache<Value: Sendable>: Sendable {
       at: region.now, defaultAge: region.policy.maxAgeMilliseconds) ?? true
   }
 
-  /// All entries, in the order of keys, valid or not.
+  /// Reads all entries, valid or stale, in the order of keys.
   /// - Parameters:
   ///   - labels: only entries with these.
   ///   - limit: most entries to return; nil for all.
@@ -129,7 +129,7 @@ public struct Cache<Value: Sendable>: Sendable {
     return try cached(key, found, walks: walks, isUse: true)
   }
 
-  /// Whether a key has a value, valid or not; to ask is no use of it.
+  /// Whether a key has a value, valid or stale. The call does not count as a use of the entry.
   /// - Parameter key: the key, without the cache's prefix.
   public func contains(_ key: some BytesConvertible) throws(TidemarkError) -> Bool {
     let slot = try region.engine.reader.slot(ofKey: full(key).rawSpan)

@@ -1,14 +1,14 @@
-/// How the values of a cache become bytes, and bytes values.
+/// The way in which a cache turns values into bytes and bytes into values.
 public struct CacheCoding<Value: Sendable>: Sendable {
-  /// The bytes of a value.
+  /// Makes the bytes that are stored for a value.
   public let encode: @Sendable (Value) throws -> [UInt8]
-  /// The value of bytes.
+  /// Makes a value from the bytes that ``encode`` made.
   public let decode: @Sendable ([UInt8]) throws -> Value
 
-  /// A coding.
+  /// Creates a coding of your own for the values of a cache.
   /// - Parameters:
-  ///   - encode: the bytes of a value.
-  ///   - decode: the value of bytes that `encode` gave.
+  ///   - encode: makes the bytes that are stored for a value.
+  ///   - decode: makes a value from the bytes that `encode` made.
   public init(
     encode: @escaping @Sendable (Value) throws -> [UInt8],
     decode: @escaping @Sendable ([UInt8]) throws -> Value
@@ -19,6 +19,6 @@ public struct CacheCoding<Value: Sendable>: Sendable {
 }
 
 extension CacheCoding<[UInt8]> {
-  /// Values that are bytes already.
+  /// Stores values that are `[UInt8]` already, unchanged.
   public static var bytes: CacheCoding { CacheCoding(encode: { $0 }, decode: { $0 }) }
 }

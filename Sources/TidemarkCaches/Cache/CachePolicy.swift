@@ -1,26 +1,28 @@
-/// The rules by which a ``Cache`` keeps what a server has.
+/// The rules of a ``Cache``: how long its entries are valid, and how many entries and bytes it
+/// keeps.
 ///
 /// ```swift
 /// let policy = CachePolicy(maxAge: .seconds(60), capacity: 1_000, bytes: 20 << 20)
 /// ```
 public struct CachePolicy: Sendable, Hashable {
-  /// For how long an entry counts as valid that does not say otherwise; zero for never.
+  /// How long an entry is valid when its put says nothing else; 300 seconds by default. With zero
+  /// it is stale at once.
   public var maxAge: Duration
-  /// For how long an entry stays that is valid no more: then it goes with one of the cache's next
-  /// writes; nil keeps it until it has to make room.
+  /// How long a stale entry stays. After that one of the cache's next writes removes it. Nil, the
+  /// default, keeps it until it has to make room.
   public var maxStale: Duration?
-  /// Most entries; nil for any number.
+  /// The most entries in the cache, 150 by default; nil for any number.
   public var capacity: Int?
-  /// Most bytes of keys, values, labels and attachments; nil for any number. Beyond 4,096 entries
-  /// each counts 192 bytes more, for its places in log and index.
+  /// The most bytes of keys, values, labels and attachments; nil, the default, for any number. Each
+  /// entry beyond the first 4,096 counts 192 bytes more, for its places in log and index.
   public var bytes: Int?
 
-  /// Rules for a cache.
+  /// Creates the rules of a cache.
   /// - Parameters:
-  ///   - maxAge: for how long an entry counts as valid that does not say otherwise.
-  ///   - maxStale: for how long an entry stays that is valid no more; nil for any time.
-  ///   - capacity: most entries; the one that was used least recently makes room.
-  ///   - bytes: most bytes, see ``CachePolicy/bytes``.
+  ///   - maxAge: how long an entry is valid when its put says nothing else; 300 seconds by default.
+  ///   - maxStale: how long a stale entry stays; nil, the default, until it has to make room.
+  ///   - capacity: the most entries, 150 by default. The least recently used entry makes room.
+  ///   - bytes: the most bytes of all entries, see ``CachePolicy/bytes``; nil for any number.
   public init(
     maxAge: Duration = .seconds(300), maxStale: Duration? = nil, capacity: Int? = 150,
     bytes: Int? = nil

@@ -144,8 +144,9 @@ extension CacheRegion {
       }
     }
     var givenUp = 0
+    let victims = change.victims.count { !$0.key.isEmpty }
     count {
-      $0.evictions += change.victims.count { !$0.key.isEmpty } - change.expired
+      $0.evictions += victims - change.expired
       $0.expired += change.expired
     }
     withState { state in
@@ -163,5 +164,6 @@ extension CacheRegion {
       }
     }
     engine.attachments.noteGivenUp(givenUp)
+    if victims > 0 { engine.store.tell(.evicted, entries: victims, bytes: givenUp) }
   }
 }

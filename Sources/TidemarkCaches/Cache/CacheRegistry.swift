@@ -1,7 +1,8 @@
 public import TidemarkEngine
 
 extension Store {
-  /// The cache of the keys that begin with a prefix: a server's data, which may be given up.
+  /// Returns the cache of the keys that begin with a prefix, for a server's data that may be
+  /// removed.
   ///
   /// ```swift
   /// let pages = try store.cache(prefix: "pages/", policy: CachePolicy(capacity: 1_000))
@@ -19,7 +20,8 @@ extension Store {
     try cache(prefix: prefix, policy: policy, coding: .bytes)
   }
 
-  /// The cache of the keys that begin with a prefix, of values that are coded somehow.
+  /// Returns the cache of the keys that begin with a prefix, with a coding of your own for the
+  /// values.
   /// - Parameters:
   ///   - prefix: see ``cache(prefix:policy:)``.
   ///   - policy: its rules.
@@ -255,6 +257,7 @@ package final class CacheRegistry: CacheParticipant {
       _ = try stage()
     }
     for region in evicted { region.count { $0.evictions += 1 } }
+    engine.store.tell(.evicted, entries: evicted.count, bytes: freed)
     return true
   }
 }

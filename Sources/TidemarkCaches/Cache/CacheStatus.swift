@@ -1,27 +1,29 @@
-/// How often a cache was asked, and what came of it. The counts are kept with the order of use: a
-/// crash takes those since it was written last.
+/// Counts of a cache's reads and their results. The cache stores them now and then; a crash loses
+/// the counts since the last time.
 public struct CacheCounts: Sendable, Hashable {
-  /// Reads that found a valid value.
+  /// The number of reads that found a valid value.
   public var hits = 0
-  /// Reads that found a value that is valid no more.
+  /// The number of reads that found a stale value.
   public var staleHits = 0
-  /// Reads for which no source was asked, or which shared another one's question.
+  /// The number of reads that needed no call of a source, or shared the call of another read.
   public var requestsAvoided = 0
-  /// Reads that found nothing.
+  /// The number of reads that found no value.
   public var misses = 0
-  /// Entries that made room for others.
+  /// The number of entries that were removed to make room for others.
   public var evictions = 0
-  /// Entries that went since they had been stale for as long as the policy keeps them.
+  /// The number of entries that were removed because they were stale for longer than
+  /// ``CachePolicy/maxStale``.
   public var expired = 0
-  /// Questions to sources.
+  /// The number of calls of sources.
   public var fetches = 0
-  /// Bytes of values of which sources have said that they are still right.
+  /// The bytes of values that sources did not have to send again, since they answered
+  /// ``FetchedValue/notModified(hash:maxAge:)``.
   public var bytesSaved = 0
 
-  /// No reads yet.
+  /// Creates counts that are all 0.
   public init() {}
 
-  /// The share of reads that found a valid value; nil where nothing was read.
+  /// The share of reads that found a valid value, 0 to 1; nil when there were no reads.
   public var hitRatio: Double? {
     let reads = Double(hits) + Double(staleHits) + Double(misses)
     return reads > 0 ? Double(hits) / reads : nil
@@ -42,16 +44,16 @@ public struct CacheCounts: Sendable, Hashable {
   }
 }
 
-/// The facts about a cache at one moment.
+/// The facts about a cache at one moment: its policy, entries, bytes and counts.
 public struct CacheStatus: Sendable, Hashable {
-  /// Its rules.
+  /// The rules that the cache keeps to now.
   public var policy: CachePolicy
-  /// How many entries it has.
+  /// The number of entries in the cache.
   public var entries: Int
   /// Bytes of the keys, values, labels and attachments of all entries, which
   /// ``CachePolicy/bytes`` bounds.
   public var bytes: Int
-  /// How often it was asked.
+  /// The counts of the cache's reads, hits, misses and evictions.
   public var counts: CacheCounts
   /// The last use of the entry that makes room next; nil in an empty cache.
   public var leastRecentUse: Timestamp?

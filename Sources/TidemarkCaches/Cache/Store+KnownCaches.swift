@@ -30,16 +30,16 @@ extension Store {
   private static let mostKnown = 4_096
 }
 
-/// A cache that was used in a store.
+/// A cache that was used in a store, as ``Store/knownCaches()`` lists them.
 public struct KnownCache: Sendable, Hashable {
-  /// The prefix of its keys.
+  /// The prefix with which the cache's keys begin.
   public var prefix: Key
-  /// The facts about it; the policy is the one that it was given last.
+  /// The facts about the cache, with the policy that it was given last.
   public var status: CacheStatus
 }
 
 extension Cache {
-  /// The entries that make room next, the first of them first.
+  /// Lists the entries that make room next, the least recently used first.
   /// - Parameter limit: how many at most.
   /// - Returns: the entries; to list them is no use of any.
   public func leastRecentlyUsed(

@@ -1,8 +1,8 @@
 public import TidemarkEngine
 
 extension Store {
-  /// The cache of a prefix for one version of what its values look like; the entries of older
-  /// versions go.
+  /// Returns the cache of a prefix for one version of its values, and removes the entries of older
+  /// versions.
   ///
   /// A program whose values have changed takes the next number, and never meets a value of the old
   /// form. Entries of later versions, which a newer program has left, stay.
@@ -20,7 +20,8 @@ extension Store {
     try await cache(prefix: prefix, version: version, policy: policy, coding: .bytes)
   }
 
-  /// The same for values that are coded somehow.
+  /// Returns the cache of a prefix for one version of its values, with a coding of your own, and
+  /// removes the entries of older versions.
   /// - Parameters:
   ///   - prefix: see ``cache(prefix:version:policy:)``.
   ///   - version: the version.

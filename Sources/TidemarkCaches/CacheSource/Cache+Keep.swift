@@ -12,7 +12,7 @@ extension Cache {
     { [weak store, region, coding] question in
       let current = { store.map { Cache(store: $0, region: region, coding: coding) } }
       guard let known = try Self.known(key, policy, source, current()) else { return .overtaken }
-      let answer: Fetched<Value>
+      let answer: FetchedValue<Value>
       do {
         let request = SourceRequest(key: key, hash: known.hash)
         answer = try await source.retry.answer(
@@ -46,7 +46,7 @@ extension Cache {
   /// answered: then its readers are given what was written since, or else the answer.
   /// - Parameter sequence: the key's entry when the source was asked.
   private func keep(
-    _ answer: Fetched<Value>, of key: Key, _ question: CacheQuestion, upon sequence: UInt64
+    _ answer: FetchedValue<Value>, of key: Key, _ question: CacheQuestion, upon sequence: UInt64
   ) async throws -> Flights.Answer {
     var answered: Flights.Answered?
     var check = CacheQuestion.Answer(question: question)

@@ -1,18 +1,20 @@
 internal import TidemarkEngine
 
 extension Cache {
-  /// Reads a key through the cache.
+  /// Reads a key through the cache: takes the cached value, calls the source, or both, as the
+  /// policy says.
   ///
-  /// However many tasks read a key at a time, the source is asked once, unless they would ask it
-  /// whatever is there and come one after the other; it is told when the last of those who wait is
-  /// cancelled, and what it answers after that is not kept.
+  /// However many tasks read a key at a time, the source is called once. Only reads that call the
+  /// source in any case, and start one after the other, call it again. When the last waiting task
+  /// is cancelled, the call is cancelled too, and the cache does not keep a later answer.
   /// - Parameters:
   ///   - key: the key, without the cache's prefix.
-  ///   - policy: when the source is asked.
-  ///   - source: is asked.
-  /// - Returns: what was there and what came. An error of the source's is in it, not thrown.
-  /// - Throws: `CancellationError` when the task is cancelled; what reading and writing the store
-  ///   throws.
+  ///   - policy: the rule by which the read uses the cache and the source.
+  ///   - source: the source to call.
+  /// - Returns: the cached value and the source's answer. An error of the source is in it, not
+  ///   thrown.
+  /// - Throws: `CancellationError` when the task is cancelled, and the errors of reading and
+  ///   writing the store.
   public func read(
     _ key: some BytesConvertible, _ policy: ReadPolicy = .automatic, from source: CacheSource<Value>
   ) async throws -> CacheRead<Value> {

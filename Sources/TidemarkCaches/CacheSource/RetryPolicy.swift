@@ -1,15 +1,20 @@
 internal import TidemarkEngine
 
-/// How a source that fails is asked again.
+/// The rule by which a failed call of a source is repeated, with growing pauses.
 public struct RetryPolicy: Sendable, Hashable {
-  /// How often it is asked in all.
+  /// The number of calls of the source in all; 1, the default, means no retry.
   public var attempts: Int
-  /// How long the first pause is; each one is twice the one before.
+  /// The pause before the first retry, 200 milliseconds by default; each later pause is twice as
+  /// long.
   public var pause: Duration
-  /// How long a pause is at most.
+  /// The longest pause between two calls of the source; 10 seconds by default.
   public var longestPause: Duration
 
-  /// A policy; without parameters a source is asked once.
+  /// Creates a rule for retries. Without parameters a failed call is not repeated.
+  /// - Parameters:
+  ///   - attempts: the number of calls in all.
+  ///   - pause: the pause before the first retry; each later one is twice as long.
+  ///   - longestPause: the upper bound of a pause.
   public init(
     attempts: Int = 1, pause: Duration = .milliseconds(200), longestPause: Duration = .seconds(10)
   ) {

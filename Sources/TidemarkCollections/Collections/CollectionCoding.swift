@@ -1,11 +1,11 @@
 internal import TidemarkEngine
 internal import TidemarkNDJSON
 
-/// How the objects of a collection become bytes, and bytes objects.
+/// The way in which a collection turns objects into bytes and bytes into objects.
 public struct CollectionCoding<Object: Sendable>: Sendable {
-  /// The bytes of an object.
+  /// Makes the bytes that are stored for an object.
   public let encode: @Sendable (Object) throws -> [UInt8]
-  /// The object of bytes.
+  /// Makes an object from the bytes that ``encode`` made.
   public let decode: @Sendable ([UInt8]) throws -> Object
   /// The second bytes with what the first have besides and this program does not know.
   let carry: (@Sendable (_ old: [UInt8], _ new: [UInt8]) throws -> [UInt8])?
@@ -17,13 +17,13 @@ public struct CollectionCoding<Object: Sendable>: Sendable {
 }
 
 extension CollectionCoding {
-  /// A coding of your own.
+  /// Creates a coding of your own, in place of JSON.
   ///
-  /// Equal objects should have equal bytes. Upcasts are for JSON: with a coding of your own,
-  /// `decode` has to know older forms itself.
+  /// Equal objects should have equal bytes. Upcasts work with JSON only: with a coding of your own,
+  /// `decode` must read older forms itself.
   /// - Parameters:
-  ///   - encode: the bytes of an object.
-  ///   - decode: the object of bytes that `encode` gave.
+  ///   - encode: makes the bytes that are stored for an object.
+  ///   - decode: makes an object from the bytes that `encode` made.
   public init(
     encode: @escaping @Sendable (Object) throws -> [UInt8],
     decode: @escaping @Sendable ([UInt8]) throws -> Object
@@ -33,7 +33,7 @@ extension CollectionCoding {
 }
 
 extension CollectionCoding where Object: Codable {
-  /// Objects as JSON, with their names in order, so that equal objects are equal bytes.
+  /// Stores objects as JSON, with sorted names, so that equal objects have equal bytes.
   ///
   /// Dates are RFC 3339 texts, `Data` is base64, a `URL` its address. Fields that the type never
   /// asks for, as those that a later version of the program has added, stay when an object is
@@ -63,6 +63,6 @@ extension CollectionCoding where Object: Codable {
 }
 
 extension CollectionCoding<[UInt8]> {
-  /// Objects that are bytes already.
+  /// Stores objects that are `[UInt8]` already, unchanged.
   public static var bytes: CollectionCoding { CollectionCoding(encode: { $0 }, decode: { $0 }) }
 }

@@ -1,6 +1,7 @@
 internal import TidemarkEngine
 
-/// The rules of a collection; of no use outside the library.
+/// An implementation detail of the library's own extensions.
+@_documentation(visibility: internal)
 public final class CollectionCore<Object: Sendable, ID: CollectionID>: Sendable {
   let store: Store
   let name: String

@@ -1,48 +1,49 @@
-/// A type whose values name the objects of a collection: the end of their keys.
+/// A type of ids for the objects of a collection. An object's key ends with the bytes of its id.
 ///
 /// `String`, `Int` and the other whole numbers, `[UInt8]` and ``Key`` conform, and so may types of
 /// yours whose raw values do; `import TidemarkFoundation` adds `UUID`. Whole numbers stand in keys
 /// as decimal digits, so that keys can be read; as keys they sort as text: 1, 10, 2.
 public protocol CollectionID: Hashable, Sendable {
-  /// The bytes in the key: at least one, and the same for equal ids only.
+  /// The bytes of the id in the object's key: at least one. Only equal ids may have equal bytes.
   var keyBytes: [UInt8] { get }
 
-  /// The id of bytes of a key; nil where they are none.
+  /// Reads the id from the bytes of a key; nil when the bytes are no id.
   // No initializer, which would come between a program and `map([UInt8].init)`.
   static func id(ofKeyBytes bytes: ArraySlice<UInt8>) -> Self?
 }
 
 extension String: CollectionID {
-  /// The text's UTF-8 bytes. Texts that are equal for Swift and have other bytes are other ids.
+  /// The text's UTF-8 bytes. Texts that Swift takes for equal but that have other bytes are
+  /// different ids.
   public var keyBytes: [UInt8] { Array(utf8) }
 
-  /// The text of UTF-8 bytes.
+  /// Reads the id as UTF-8 text; nil when the bytes are not UTF-8.
   public static func id(ofKeyBytes bytes: ArraySlice<UInt8>) -> String? {
     String(validating: bytes, as: UTF8.self)
   }
 }
 
 extension [UInt8]: CollectionID {
-  /// The bytes themselves.
+  /// The id's own bytes, unchanged.
   public var keyBytes: [UInt8] { self }
 
-  /// The bytes themselves.
+  /// Takes the bytes of the key as the id, unchanged.
   public static func id(ofKeyBytes bytes: ArraySlice<UInt8>) -> [UInt8]? { Array(bytes) }
 }
 
 extension Key: CollectionID {
-  /// The bytes themselves.
+  /// The bytes of the id, unchanged.
   public var keyBytes: [UInt8] { bytes }
 
-  /// The bytes themselves.
+  /// Takes the bytes of the key as the id, unchanged.
   public static func id(ofKeyBytes bytes: ArraySlice<UInt8>) -> Key? { Key(Array(bytes)) }
 }
 
 extension CollectionID where Self: FixedWidthInteger {
-  /// The decimal digits.
+  /// The number's decimal digits.
   public var keyBytes: [UInt8] { Array(String(self).utf8) }
 
-  /// The number of decimal digits, as they are written: without zeros in front.
+  /// Reads the id from decimal digits; nil for other bytes and for digits with leading zeros.
   public static func id(ofKeyBytes bytes: ArraySlice<UInt8>) -> Self? {
     let text = String(decoding: bytes, as: UTF8.self)
     guard let number = Self(text), String(number) == text else { return nil }
@@ -58,10 +59,10 @@ extension UInt32: CollectionID {}
 extension UInt64: CollectionID {}
 
 extension CollectionID where Self: RawRepresentable, RawValue: CollectionID {
-  /// The raw value's bytes.
+  /// The bytes of the id's raw value.
   public var keyBytes: [UInt8] { rawValue.keyBytes }
 
-  /// The id whose raw value has these bytes.
+  /// Reads the raw value from the bytes, and the id from it; nil when there is no such id.
   public static func id(ofKeyBytes bytes: ArraySlice<UInt8>) -> Self? {
     RawValue.id(ofKeyBytes: bytes).flatMap { Self(rawValue: $0) }
   }

@@ -1,4 +1,4 @@
-/// The rules of a collection beside how its objects become bytes.
+/// The rules of a collection: its labels, indexes and version, and how older objects are read.
 ///
 /// ```swift
 /// let schema = CollectionSchema<Note>(
@@ -6,13 +6,15 @@
 ///   upcasts: [Upcast(from: 1) { $0["title"] = $0["name"] }])
 /// ```
 public struct CollectionSchema<Object: Sendable>: Sendable {
-  /// The version of the objects that this program writes; 0 to 4,294,967,295.
+  /// The version of the objects that this program writes, 0 to 4,294,967,295. Increase it when you
+  /// add an ``Upcast``.
   public var version: UInt32
-  /// The labels of an object.
+  /// Computes the labels of an object; the collection stores them with it.
   public var labels: @Sendable (Object) -> [EntryLabel]
-  /// The steps from older versions to this one.
+  /// The steps that turn objects of older versions into the current one.
   public var upcasts: [Upcast]
-  /// Values of fields that an object lacks, by their paths, such as those that are new in the type.
+  /// Values for fields that a stored object lacks, by their paths. Use it for properties that are
+  /// new in the type.
   ///
   /// ```swift
   /// // var colour = "none" was added, and to the elements of `parts` a size.
@@ -22,11 +24,12 @@ public struct CollectionSchema<Object: Sendable>: Sendable {
   /// any name. Whatever wrote the object, and with which version, a default is taken where the type
   /// needs the field, after the upcasts; an optional property needs none.
   public var defaults: [String: JSONValue]
-  /// The properties by which objects are found and sorted. A collection that is asked for without
-  /// any has those that it was asked for with before.
+  /// The properties by which queries find and sort objects. A collection that is declared without
+  /// indexes keeps those of its last declaration.
   public var indexes: [ObjectIndex<Object>]
 
-  /// The rules of a collection.
+  /// Creates the rules of a collection. Without parameters objects have no labels, no indexes and
+  /// no upcasts.
   /// - Parameters:
   ///   - version: the version of the objects that this program writes.
   ///   - labels: the labels of an object.
@@ -46,18 +49,18 @@ public struct CollectionSchema<Object: Sendable>: Sendable {
   }
 }
 
-/// A step from one version of a collection's objects to the next: it runs when an older object is
-/// read. What is stored stays as it is until the object is written again.
+/// A step from one version of a collection's objects to the next. It runs when an older object is
+/// read. The stored object stays as it is until it is written again.
 public struct Upcast: Sendable {
-  /// The version that it takes.
+  /// The version of the objects that the step takes; its result has the next version.
   public let version: UInt32
-  /// The change of an object of that version to the next one.
+  /// Changes an object of ``version``, as JSON, into one of the next version.
   public let change: @Sendable (inout JSONValue) throws -> Void
 
-  /// A step.
+  /// Creates a step from one version of the objects to the next.
   /// - Parameters:
-  ///   - version: the version that it takes; it makes the next one of it.
-  ///   - change: changes an object.
+  ///   - version: the version of the objects that the step takes; its result has the next version.
+  ///   - change: changes an object, given as JSON, to the next version.
   public init(
     from version: UInt32, _ change: @escaping @Sendable (inout JSONValue) throws -> Void
   ) {

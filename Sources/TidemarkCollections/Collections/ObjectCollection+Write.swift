@@ -4,7 +4,7 @@ extension ObjectCollection {
   /// How often a write begins anew when somebody else writes the object in between.
   private static var attempts: Int { 64 }
 
-  /// Writes an object, in the place of the one with its id, if there is one.
+  /// Writes an object. It replaces the object with the same id, if there is one.
   ///
   /// Fields of the one before that this program's type does not know stay.
   /// - Parameters:
@@ -16,7 +16,7 @@ extension ObjectCollection {
   @discardableResult
   public func put(
     _ object: Object, options: PutOptions = PutOptions(), durability: Durability? = nil
-  ) async throws(TidemarkError) -> Receipt {
+  ) async throws(TidemarkError) -> WriteReceipt {
     let key = try core.key(core.id(object))
     return try await retrying { () throws(TidemarkError) in
       var batch = WriteBatch()
@@ -26,19 +26,19 @@ extension ObjectCollection {
     }
   }
 
-  /// Writes an object only if there is none with its id.
+  /// Writes an object only when the collection has no object with its id.
   /// - Throws: `conflict` when there is one.
   @discardableResult
   public func insert(
     _ object: Object, options: PutOptions = PutOptions(), durability: Durability? = nil
-  ) async throws(TidemarkError) -> Receipt {
+  ) async throws(TidemarkError) -> WriteReceipt {
     var batch = WriteBatch()
     try batch.add(object, core.key(core.id(object)), over: nil, if: .absent, options, core)
     return try await store.write(batch, durability: durability)
   }
 
-  /// Changes an object: reads it, calls `change`, and writes what became of it. Where `change` has
-  /// changed nothing, nothing is written, whatever the version and the form of what is stored.
+  /// Changes an object: reads it, calls `change`, and writes the result. When `change` leaves the
+  /// object as it was, nothing is written.
   ///
   /// When somebody else has written the object in between, `change` is called again with what is
   /// there then. It runs where the caller does, on the main actor too.
@@ -76,14 +76,14 @@ extension ObjectCollection {
     }
   }
 
-  /// Deletes an object.
+  /// Deletes the object with an id.
   /// - Returns: false when there was none.
   @discardableResult
   public func delete(_ id: ID, durability: Durability? = nil) async throws(TidemarkError) -> Bool {
     try await store.delete(core.key(id), durability: durability)
   }
 
-  /// Deletes all objects, or those with labels, as one atomic batch.
+  /// Deletes all objects, or those whose labels meet a filter, as one atomic batch.
   /// - Returns: how many there were.
   @discardableResult
   public func clear(

@@ -16,47 +16,57 @@ public import TidemarkEngine
 /// and `logtool` have it as any other. Reads are synchronous; what was read before comes from a
 /// cache of decoded objects.
 public struct ObjectCollection<Object: Sendable, ID: CollectionID>: ObjectReader {
-  /// The collection's rules; of no use outside the library.
+  /// An implementation detail of the library's own extensions.
+  @_documentation(visibility: internal)
   public let core: CollectionCore<Object, ID>
 
-  /// The name, with which its keys begin.
+  /// The collection's name; the keys of its objects are the name, a slash and the id.
   public var name: String { core.name }
 
-  /// The store.
+  /// The store that holds the collection's objects.
   public var store: Store { core.store }
 
-  /// Where reads go; of no use outside the library.
+  /// An implementation detail of the library's own extensions.
+  @_documentation(visibility: internal)
   public var source: ReadSource { core.store.source }
 }
 
-/// A collection as it was at one point of the store's history.
+/// A collection as it was at one point of the store's history; ``ObjectCollection/at(_:)`` makes
+/// it.
 public struct CollectionView<Object: Sendable, ID: CollectionID>: ObjectReader {
-  /// The collection's rules; of no use outside the library.
+  /// An implementation detail of the library's own extensions.
+  @_documentation(visibility: internal)
   public let core: CollectionCore<Object, ID>
-  /// Where reads go; of no use outside the library.
+  /// An implementation detail of the library's own extensions.
+  @_documentation(visibility: internal)
   public let source: ReadSource
 }
 
 /// A source that objects can be read from: a ``ObjectCollection``, or a ``CollectionView``, which
 /// shows one state for ever.
 public protocol ObjectReader<Object, ID>: Sendable {
+  /// The type of the objects that can be read.
   associatedtype Object: Sendable
+  /// The type of the objects' ids.
   associatedtype ID: CollectionID
-  /// The collection's rules; of no use outside the library.
+  /// An implementation detail of the library's own extensions.
+  @_documentation(visibility: internal)
   var core: CollectionCore<Object, ID> { get }
-  /// Where reads go; of no use outside the library.
+  /// An implementation detail of the library's own extensions.
+  @_documentation(visibility: internal)
   var source: ReadSource { get }
 }
 
 extension ObjectCollection {
-  /// The collection as a view of the store has it: what was there at a sequence or on a date.
+  /// Returns the collection as a view of the store shows it: the objects at a sequence or on a
+  /// date.
   public func at(_ view: StoreView) -> CollectionView<Object, ID> {
     CollectionView(core: core, source: view.source)
   }
 }
 
 extension Store {
-  /// The collection of objects that have an `id`, as JSON.
+  /// Returns the collection of objects that have an `id`, stored as JSON.
   ///
   /// ```swift
   /// let notes = try store.collection(Note.self, named: "notes")
@@ -73,7 +83,8 @@ extension Store {
     try collection(type, named: name, coding: .json, schema) { $0.id }
   }
 
-  /// The collection of objects whose id is a property or made of them, as JSON.
+  /// Returns the collection of objects whose id a closure computes, such as a property, stored as
+  /// JSON.
   ///
   /// ```swift
   /// let packages = try store.collection(Package.self, named: "packages") { $0.name }
@@ -86,7 +97,7 @@ extension Store {
     try collection(type, named: name, coding: .json, schema, id: id)
   }
 
-  /// The collection of objects that are coded somehow.
+  /// Returns a collection with a coding of your own for its objects.
   /// - Parameters:
   ///   - type: the objects' type.
   ///   - name: 1 to 255 bytes, without a `/`.

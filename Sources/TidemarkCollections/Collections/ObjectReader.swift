@@ -1,20 +1,20 @@
 public import TidemarkEngine
 
 extension ObjectReader {
-  /// An object by its id.
+  /// Reads an object by its id.
   /// - Returns: nil when there is none.
   /// - Throws: `coding` when it cannot be decoded, with the field; `damaged`, `closed`.
   public func get(_ id: ID) throws(TidemarkError) -> Object? {
     try core.object(id, in: source.view, isUse: source.view == nil)
   }
 
-  /// Whether there is an object with an id.
+  /// Whether the collection has an object with an id.
   public func contains(_ id: ID) throws(TidemarkError) -> Bool {
     let key = try core.key(id)
     return try source.pinned().entry(forKey: key.rawSpan) != nil
   }
 
-  /// How many objects there are, also those that cannot be read.
+  /// Counts the objects. Objects that cannot be read count too.
   /// - Parameter labels: only objects with these labels.
   public func count(labels: LabelFilter = .everything) throws(TidemarkError) -> Int {
     var count = 0
@@ -25,7 +25,7 @@ extension ObjectReader {
     return count
   }
 
-  /// All objects, in the order of their ids' bytes.
+  /// Reads all objects into an array, in the order of their ids' bytes.
   /// - Parameters:
   ///   - labels: only objects with these labels.
   ///   - descending: whether the last comes first.
@@ -81,7 +81,7 @@ extension ObjectReader {
     }
   }
 
-  /// All ids, in the order of their bytes; no object is read for it.
+  /// Reads the ids of all objects, in the order of their bytes, without reading the objects.
   /// - Parameters:
   ///   - labels: only objects with these labels.
   ///   - unreadable: is told of keys that end with no id, which are left out then; where nothing is
@@ -109,7 +109,7 @@ extension ObjectReader {
       prefix: core.prefix, labels: labels, descending: descending, limit: limit, values: values)
   }
 
-  /// The versions of an object that are kept, newest first.
+  /// Reads the kept versions of an object, newest first.
   /// - Parameters:
   ///   - id: the object's id.
   ///   - limit: most versions; nil for all.
@@ -140,18 +140,18 @@ extension ObjectReader {
 }
 
 extension ObjectCollection {
-  /// The key of the object with an id.
+  /// Returns the key under which the store holds the object with an id.
   /// - Throws: `invalidArgument` for an id without bytes.
   public func key(for id: ID) throws(TidemarkError) -> Key { Key(try core.key(id)) }
 
-  /// The id of the object that an entry of the store is about; nil for an entry of something else.
+  /// Returns the id of the object that a store entry is about; nil for an entry of something else.
   public func id(of entry: Entry) -> ID? {
     let key = entry.key.bytes
     guard key.starts(with: core.prefix), key.count > core.prefix.count else { return nil }
     return core.id(ofKey: key)
   }
 
-  /// The object that an entry of the store has written; nil for a delete, and for an entry of
+  /// Decodes the object that a store entry has written. Nil for a delete, and for an entry of
   /// something else. The entry must have its value.
   /// - Throws: `coding` when it cannot be decoded.
   public func object(of entry: Entry) throws(TidemarkError) -> Object? {
@@ -161,14 +161,14 @@ extension ObjectCollection {
   }
 }
 
-/// A version of an object.
+/// One kept version of an object, as ``ObjectReader/history(of:limit:)`` lists them.
 public struct ObjectVersion<Object: Sendable>: Sendable {
-  /// The object; nil where it was deleted, or cannot be read.
+  /// The object in this version; nil where it was deleted, or cannot be read.
   public var object: Object?
-  /// Why it cannot be read; nil where it can, or was deleted.
+  /// The error with which reading this version failed; nil when it succeeded, and for a delete.
   public var unreadable: TidemarkError?
-  /// Where the version stands in the store's order.
+  /// The sequence of the entry that holds this version; a higher one is a newer version.
   public var sequence: UInt64
-  /// When it was committed.
+  /// The time at which this version was committed, by the store's clock.
   public var time: Timestamp
 }

@@ -26,7 +26,11 @@ extension WriteBatch {
     try add(object, key, over: core.replaced(key).object, if: condition, options, core)
   }
 
-  /// Adds a delete of an object; nothing happens if there is none.
+  /// Adds a delete of the object with an id; the commit changes nothing when there is none.
+  /// - Parameters:
+  ///   - id: the object's id.
+  ///   - collection: the collection of the object.
+  ///   - condition: the state in which the object must be before the batch.
   public mutating func delete<Object, ID>(
     _ id: ID, in collection: ObjectCollection<Object, ID>, if condition: WriteCondition? = nil
   ) throws(TidemarkError) {
@@ -43,8 +47,13 @@ extension WriteBatch {
     let known = if let encoded { encoded } else { try core.codec.encode(object, id: id) }
     let bytes = try core.codec.carry(known, id: id, over: old)
     var options = options
-    // A program that knows an older schema leaves that of a newer one as it is.
-    options.schemaVersion = max(core.schema.version, old?.version ?? 0)
+    options.schemaVersion = core.schema.version
+    // An object keeps a newer version, unless this program cannot read it and replaces all of it.
+    if let old, old.version > core.schema.version,
+      (try? core.codec.decode(old.bytes, version: old.version, id: id)) != nil
+    {
+      options.schemaVersion = old.version
+    }
     let rows = try core.knownRows(of: object, id: id)
     try put(
       key, bytes, labels: core.schema.labels(object), options: options, if: condition)

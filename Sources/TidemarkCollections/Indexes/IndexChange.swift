@@ -1,7 +1,7 @@
 internal import TidemarkEngine
 
 /// The rows that come and go with the entries of a batch.
-struct IndexChange: DerivedChange {
+struct IndexChange: IndexUpdate {
   /// An object, and what its rows will be.
   private struct Object {
     let indexes: CollectionIndexes

@@ -49,7 +49,7 @@ package final class IndexRegistry: StoreParticipant {
     self.engine = engine
     self.usesThreads = usesThreads
     engine.derive(
-      by: Derivation(
+      by: IndexMaintenance(
         concerns: { [self] key in
           // Not the parameter, which this would hold for as long as the engine holds this.
           let version = self.engine.derivation?.version

@@ -1,6 +1,6 @@
 internal import TidemarkEngine
 
-/// A property of objects, or several, by which they are found and sorted.
+/// An index of a collection: one or several properties by which queries find and sort objects.
 ///
 /// ```swift
 /// let indexes: [ObjectIndex<Note>] = [
@@ -14,11 +14,14 @@ internal import TidemarkEngine
 /// that says something else of one of the first or last objects of its collection. A closure whose
 /// change shows in other objects only needs another version.
 public struct ObjectIndex<Object: Sendable>: Sendable {
-  /// The name, of which a collection has one index.
+  /// The index's name, which is unique in its collection. Search and
+  /// ``ObjectCondition/index(_:equals:)`` name the index by it.
   public let name: String
-  /// The version of what the index says.
+  /// The version of the index. Increase it when a closure of the index computes other values, so
+  /// that the store builds the index anew.
   public let version: UInt32
-  /// Whether a value leads to one object at most.
+  /// Whether the index is unique: a write that would give one value to two objects fails with
+  /// `notUnique`.
   public let isUnique: Bool
   let parts: [IndexPart<Object>]
   /// The terms of an object, each of all parts.
@@ -49,11 +52,12 @@ public struct ObjectIndex<Object: Sendable>: Sendable {
     signature = writer.bytes
   }
 
-  /// An index of one property.
+  /// Creates an index of one property, in ascending order.
   /// - Parameters:
-  ///   - name: the index's name.
-  ///   - version: the version of what it says.
-  ///   - unique: whether a value leads to one object at most.
+  ///   - name: the index's name, unique in its collection.
+  ///   - version: the version of the index; with another one the store builds it anew.
+  ///   - unique: whether one value leads to one object at most; a write that breaks this throws
+  ///     `notUnique`.
   ///   - path: the property.
   public init<Value: IndexValue>(
     _ name: String, version: UInt32 = 1, unique: Bool = false,
@@ -62,7 +66,12 @@ public struct ObjectIndex<Object: Sendable>: Sendable {
     self.init(name, version: version, unique: unique, .ascending(path))
   }
 
-  /// An index of up to four properties, one after the other, each in a direction of its own.
+  /// Creates an index of up to four properties, each with its own direction.
+  /// - Parameters:
+  ///   - name: the index's name, unique in its collection.
+  ///   - version: the version of the index; with another one the store builds it anew.
+  ///   - unique: whether one combination of values leads to one object at most.
+  ///   - parts: the properties in the order of sorting, such as `.descending(\.time)`.
   public init(
     _ name: String, version: UInt32 = 1, unique: Bool = false, _ parts: IndexPart<Object>...
   ) {
@@ -73,7 +82,13 @@ public struct ObjectIndex<Object: Sendable>: Sendable {
     }
   }
 
-  /// An index of a property with several values, which leads to an object from each of them.
+  /// Creates an index of a property with several values, such as tags. Each of the values leads to
+  /// the object.
+  /// - Parameters:
+  ///   - name: the index's name, unique in its collection.
+  ///   - version: the version of the index; with another one the store builds it anew.
+  ///   - unique: whether one value leads to one object at most.
+  ///   - path: the property, a collection of values.
   public init<Values: Swift.Collection & Sendable>(
     _ name: String, version: UInt32 = 1, unique: Bool = false,
     each path: any KeyPath<Object, Values> & Sendable
@@ -83,7 +98,12 @@ public struct ObjectIndex<Object: Sendable>: Sendable {
     }
   }
 
-  /// An index of values that are computed: none, one or several of an object.
+  /// Creates an index of values that a closure computes for each object.
+  /// - Parameters:
+  ///   - name: the index's name, unique in its collection.
+  ///   - version: the version of the index; increase it when the closure computes other values.
+  ///   - unique: whether one value leads to one object at most.
+  ///   - values: computes the values of an object: none, one or several.
   public init<Value: IndexValue>(
     _ name: String, version: UInt32 = 1, unique: Bool = false,
     computed values: @escaping @Sendable (Object) throws -> [Value]
@@ -93,7 +113,8 @@ public struct ObjectIndex<Object: Sendable>: Sendable {
     }
   }
 
-  /// A full-text index of some texts, for ``ObjectCollection/search(_:_:where:limit:unreadable:)``.
+  /// Creates a full-text index of several texts of an object, for
+  /// ``ObjectCollection/search(_:_:where:limit:unreadable:)``.
   ///
   /// ```swift
   /// ObjectIndex(text: "text", version: 1) { [($0.title, 3), ($0.body, 1)] }
@@ -113,7 +134,11 @@ public struct ObjectIndex<Object: Sendable>: Sendable {
     }
   }
 
-  /// A full-text index of one text.
+  /// Creates a full-text index of one text property.
+  /// - Parameters:
+  ///   - name: the index's name, unique in its collection.
+  ///   - version: the version of the index; with another one the store builds it anew.
+  ///   - path: the text property.
   public init(
     text name: String, version: UInt32 = 1, _ path: any KeyPath<Object, String> & Sendable
   ) {
@@ -130,7 +155,7 @@ public struct ObjectIndex<Object: Sendable>: Sendable {
   }
 }
 
-/// A part of an index: a property and its direction.
+/// One property of an ``ObjectIndex`` and the direction in which the index sorts it.
 public struct IndexPart<Object: Sendable>: Sendable {
   enum Kind: UInt8, Sendable { case value, folded, each, text }
 
@@ -153,17 +178,18 @@ public struct IndexPart<Object: Sendable>: Sendable {
     }
   }
 
-  /// A property, the smallest first.
+  /// An index part that sorts by a property, the smallest value first.
   public static func ascending<Value: IndexValue>(
     _ path: any KeyPath<Object, Value> & Sendable
   ) -> IndexPart { value(path, isDescending: false) }
 
-  /// A property, the largest first.
+  /// An index part that sorts by a property, the largest value first.
   public static func descending<Value: IndexValue>(
     _ path: any KeyPath<Object, Value> & Sendable
   ) -> IndexPart { value(path, isDescending: true) }
 
-  /// A text without regard to case and accents, see ``FoldedText``.
+  /// An index part that sorts a text property without regard to case and accents; see
+  /// ``FoldedText``.
   public static func folded(
     _ path: any KeyPath<Object, String> & Sendable, descending: Bool = false
   ) -> IndexPart {

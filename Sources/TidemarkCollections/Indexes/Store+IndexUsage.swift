@@ -1,21 +1,21 @@
 internal import TidemarkEngine
 
-/// The space of an index, see ``Store/indexUsage()``.
+/// The space that one index takes, as ``Store/indexUsage()`` reports it.
 public struct IndexUsage: Sendable, Hashable {
-  /// The name of the collection.
+  /// The name of the collection that the index belongs to.
   public var collection: String
-  /// The name of the index.
+  /// The name that the index was declared with.
   public var index: String
-  /// How many rows it has: one for each value of an object, or each text.
+  /// The number of rows in the index: one for each value of an object, or one for each text.
   public var rows: Int
-  /// About how many bytes they have before they are compressed, to a third; with the words of a
-  /// full-text index.
+  /// The approximate bytes of the index's rows before compression, which leaves about a third. The
+  /// words of a full-text index count too.
   public var bytes: Int
 }
 
 extension Store {
-  /// The space that the indexes of all collections take, those too that this program does not
-  /// declare.
+  /// Measures the space of the indexes of all collections, including those that this program does
+  /// not declare.
   ///
   /// Looks at every row.
   /// - Throws: `closed`, `damaged`, `inputOutput`.

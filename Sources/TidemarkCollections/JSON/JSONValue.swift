@@ -1,31 +1,32 @@
 internal import TidemarkEngine
 internal import TidemarkNDJSON
 
-/// A JSON value of any shape: what an ``Upcast`` changes.
+/// A JSON value of any shape. An ``Upcast`` receives an object in this form and changes it.
 ///
 /// ```swift
 /// object["title"] = object["name"]
 /// object["done"] = .bool(false)
 /// ```
 public enum JSONValue: Sendable, Hashable {
-  /// Nothing.
+  /// The JSON value `null`.
   case null
-  /// True or false.
+  /// A JSON `true` or `false`.
   case bool(Bool)
-  /// A number by its digits, as JSON has them, so that none loses any.
+  /// A JSON number as its digits, so that no precision is lost.
   case number(String)
-  /// A text.
+  /// A JSON string.
   case string(String)
-  /// Values in order.
+  /// A JSON array, with its elements in order.
   case array([JSONValue])
-  /// Values by name.
+  /// A JSON object: its fields' values by name.
   case object([String: JSONValue])
 
-  /// A whole number.
+  /// Makes a JSON number from a whole number.
   public static func integer(_ value: Int) -> JSONValue { .number("\(value)") }
 
-  /// The value of a field of an object. Nil where there is no such field, and for what is no
-  /// object; setting nil removes the field, and setting a field of something else does nothing.
+  /// Reads or changes a field of a JSON object. Reading gives nil where there is no such field, or
+  /// the value is no object. Setting nil removes the field; setting a field of a value that is no
+  /// object does nothing.
   public subscript(name: String) -> JSONValue? {
     get {
       guard case .object(let fields) = self else { return nil }
@@ -57,7 +58,7 @@ public enum JSONValue: Sendable, Hashable {
 }
 
 extension JSONValue: Encodable {
-  /// Encodes the value as what it is.
+  /// Encodes the value as the JSON that it stands for.
   public func encode(to encoder: any Encoder) throws {
     switch self {
     case .object(let fields):
@@ -98,25 +99,26 @@ extension JSONValue: ExpressibleByStringLiteral, ExpressibleByBooleanLiteral,
   ExpressibleByIntegerLiteral, ExpressibleByFloatLiteral, ExpressibleByNilLiteral,
   ExpressibleByArrayLiteral, ExpressibleByDictionaryLiteral
 {
-  /// A text.
+  /// Creates a JSON string from a string literal.
   public init(stringLiteral value: String) { self = .string(value) }
 
-  /// True or false.
+  /// Creates a JSON `true` or `false` from a literal.
   public init(booleanLiteral value: Bool) { self = .bool(value) }
 
-  /// A whole number.
+  /// Creates a JSON number from an integer literal.
   public init(integerLiteral value: Int) { self = .integer(value) }
 
-  /// A number.
+  /// Creates a JSON number from a floating-point literal.
   public init(floatLiteral value: Double) { self = .number("\(value)") }
 
-  /// Nothing.
+  /// Creates the JSON value `null` from the literal `nil`.
   public init(nilLiteral: ()) { self = .null }
 
-  /// Values in order.
+  /// Creates a JSON array from an array literal.
   public init(arrayLiteral elements: JSONValue...) { self = .array(elements) }
 
-  /// Values by name; of two with one name the last.
+  /// Creates a JSON object from a dictionary literal. When a name occurs twice, its last value
+  /// counts.
   public init(dictionaryLiteral elements: (String, JSONValue)...) {
     self = .object(Dictionary(elements, uniquingKeysWith: { $1 }))
   }

@@ -1,7 +1,7 @@
 public import TidemarkEngine
 
 extension ObjectCollection {
-  /// An object, as it changes: at once, then whenever it is written; nil while there is none.
+  /// Follows an object: delivers it at once, then each time it is written; nil while there is none.
   ///
   /// ```swift
   /// for try await note in notes.values(for: "1") { show(note) }
@@ -14,19 +14,19 @@ extension ObjectCollection {
   public func values(
     for id: ID, minimumInterval interval: Duration = .zero,
     unreadable: (@Sendable (TidemarkError) -> Void)? = nil
-  ) -> Observed<Object?> {
-    Observed(store: store, interval: interval) { [core] in
+  ) -> LiveValues<Object?> {
+    LiveValues(store: store, interval: interval) { [core] in
       ReadableWatcher(watcher: ObjectWatcher(core, id), unreadable: unreadable)
     }
   }
 
   /// An object as it changes, or why it cannot be read.
-  func results(for id: ID) -> Observed<Result<Object?, TidemarkError>> {
-    Observed(store: store, interval: .zero) { [core] in ObjectWatcher(core, id) }
+  func results(for id: ID) -> LiveValues<Result<Object?, TidemarkError>> {
+    LiveValues(store: store, interval: .zero) { [core] in ObjectWatcher(core, id) }
   }
 
-  /// The objects that meet a condition, as they change: the whole list at once, then the new one
-  /// with the difference, whenever it is another.
+  /// Follows the objects that meet a condition: delivers the whole list at once, then the new list
+  /// with its changes each time it differs.
   ///
   /// ```swift
   /// for try await list in notes.observe(\.isDone == false, sort: [.descending(\.time)]) {
@@ -44,13 +44,14 @@ extension ObjectCollection {
   public func observe(
     _ condition: ObjectCondition<Object> = .everything, sort order: [ObjectOrder<Object>] = [],
     limit: Int? = nil, minimumInterval interval: Duration = .zero
-  ) -> Observed<ObjectList<Object, ID>> {
-    Observed(store: store, interval: interval) { [core] in
+  ) -> LiveValues<ObjectList<Object, ID>> {
+    LiveValues(store: store, interval: interval) { [core] in
       ListWatcher(core, condition, order, limit)
     }
   }
 
-  /// How many objects meet a condition, as that changes.
+  /// Follows the number of objects that meet a condition: delivers it at once, then each time it
+  /// changes.
   /// - Parameters:
   ///   - condition: the condition, which indexes must have.
   ///   - interval: the least time between two counts.
@@ -60,8 +61,8 @@ extension ObjectCollection {
     where condition: ObjectCondition<Object> = .everything,
     minimumInterval interval: Duration = .zero,
     unreadable: (@Sendable (TidemarkError) -> Void)? = nil
-  ) -> Observed<Int> {
-    Observed(store: store, interval: interval) { [self] in
+  ) -> LiveValues<Int> {
+    LiveValues(store: store, interval: interval) { [self] in
       ValueWatcher(store.hub.watch(prefix: core.prefix)) {
         try self.count(where: condition, unreadable: unreadable)
       }

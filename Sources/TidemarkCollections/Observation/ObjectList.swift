@@ -1,6 +1,6 @@
 public import TidemarkEngine
 
-/// The objects of a query at one time, in order, with what has changed since the list before.
+/// The objects of a query at one time, in order, with the changes since the list before.
 ///
 /// ```swift
 /// for note in list { print(note.title) }
@@ -10,40 +10,40 @@ public import TidemarkEngine
 /// cheap.
 public struct ObjectList<Object: Sendable, ID: CollectionID>: RandomAccessCollection, Sendable {
   let boxes: [ObjectBox<Object>]
-  /// The ids of the objects, in the same order.
+  /// The ids of the list's objects, in the order of the list.
   public let ids: [ID]
-  /// The difference to the list before; all are inserted in the first one.
+  /// The changes since the list before. In the first list every object counts as inserted.
   public let changes: ObjectListChanges<ID>
-  /// Why objects cannot be read, each with its id, in their order: they may be missing here.
-  /// Nothing else of them is known, so they may not even belong to the list.
+  /// The errors of objects that could not be read, each with the object's id. The list may lack
+  /// these objects; whether they meet its condition is unknown.
   public let unreadable: [TidemarkError]
 
-  /// The place of the first object.
+  /// The position of the first object, which is 0.
   public var startIndex: Int { 0 }
 
-  /// The place behind the last object.
+  /// The position after the last object.
   public var endIndex: Int { boxes.count }
 
-  /// An object by its place.
+  /// The object at a position of the list.
   public subscript(position: Int) -> Object { boxes[position].object }
 
-  /// The objects as an array.
+  /// The list's objects as an array.
   public var objects: [Object] { boxes.map(\.object) }
 }
 
-/// The difference between two lists, by id.
+/// The difference between a list of objects and the list before, by the objects' ids.
 public struct ObjectListChanges<ID: CollectionID>: Sendable, Hashable {
-  /// Objects that were not there before.
+  /// The ids of objects that were not in the list before.
   public var inserted: [ID] = []
-  /// Objects that are not there any more.
+  /// The ids of objects that were in the list before and are gone.
   public var removed: [ID] = []
-  /// Objects that have another place among those that were there before; they may have changed,
-  /// too.
+  /// The ids of objects whose position among the remaining ones has changed. Their content may have
+  /// changed too.
   public var moved: [ID] = []
-  /// Objects that have changed and kept their place among the others.
+  /// The ids of objects whose content has changed and whose position among the others has not.
   public var updated: [ID] = []
 
-  /// Whether nothing has changed.
+  /// Whether the two lists are the same.
   public var isEmpty: Bool {
     inserted.isEmpty && removed.isEmpty && moved.isEmpty && updated.isEmpty
   }

@@ -1,7 +1,8 @@
 public import TidemarkEngine
 public import Observation
 
-/// The objects of a query, for a view: it follows the store as long as it lives.
+/// An observable list of the objects of a query, for a view. It follows the store as long as the
+/// model lives.
 ///
 /// ```swift
 /// let model = QueryModel(notes, \.isDone == false, sort: [.descending(\.time)])
@@ -9,18 +10,20 @@ public import Observation
 /// ```
 @MainActor @Observable
 public final class QueryModel<Object: Sendable, ID: CollectionID> {
-  /// The objects, in order, with the last difference and with what cannot be read; empty until the
-  /// first answer is there.
+  /// The objects of the query, in order, with the changes since the last list and the objects that
+  /// cannot be read. Empty until ``isLoaded`` is true.
   public private(set) var objects = ObjectList<Object, ID>(
     boxes: [], ids: [], changes: ObjectListChanges(), unreadable: [])
-  /// Whether the first answer is there.
+  /// Whether the first list has come. Until then an empty list does not mean that there are no
+  /// objects.
   public private(set) var isLoaded = false
-  /// Why nothing more comes.
+  /// The error that has ended the model, so that no more changes come; nil while it follows the
+  /// store.
   public private(set) var error: (any Error)?
 
   @ObservationIgnored private var task: Task<Void, Never>?
 
-  /// Follows a query.
+  /// Creates a model that follows a query.
   /// - Parameters:
   ///   - collection: the collection.
   ///   - condition: the condition.
@@ -45,24 +48,27 @@ public final class QueryModel<Object: Sendable, ID: CollectionID> {
     }
   }
 
-  isolated deinit { task?.cancel() }
+  deinit { task?.cancel() }
 }
 
-/// One object, for a view: it follows the store as long as it lives.
+/// An observable object of a collection, for a view. It follows the store as long as the model
+/// lives.
 @MainActor @Observable
 public final class ObjectModel<Object: Sendable, ID: CollectionID> {
-  /// The object; nil while there is none. Where it cannot be read, it is the last that could.
+  /// The object; nil while there is none with the id. While the object cannot be read, the last
+  /// state that could be.
   public private(set) var object: Object?
-  /// Why the object cannot be read as it is now; nil when it can.
+  /// The error with which reading the object's present state fails; nil when it succeeds.
   public private(set) var unreadable: TidemarkError?
-  /// Whether it was looked for.
+  /// Whether the store was asked for the object, so that nil means that there is none.
   public private(set) var isLoaded = false
-  /// Why nothing more comes.
+  /// The error that has ended the model, so that no more changes come; nil while it follows the
+  /// store.
   public private(set) var error: (any Error)?
 
   @ObservationIgnored private var task: Task<Void, Never>?
 
-  /// Follows an object.
+  /// Creates a model that follows the object with an id.
   /// - Parameters:
   ///   - collection: its collection.
   ///   - id: its id.
@@ -82,5 +88,5 @@ public final class ObjectModel<Object: Sendable, ID: CollectionID> {
     }
   }
 
-  isolated deinit { task?.cancel() }
+  deinit { task?.cancel() }
 }

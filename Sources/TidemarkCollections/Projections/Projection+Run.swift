@@ -5,7 +5,7 @@ extension Projection {
   /// The checkpoint as it is stored.
   static func stored(
     _ store: Store, _ key: [UInt8], _ version: UInt32
-  ) throws(TidemarkError) -> (state: State, position: Cursor)? {
+  ) throws(TidemarkError) -> (state: State, position: EntryCursor)? {
     let value = try store.engine.reader.withValue(forKey: key.rawSpan) { (value, _) in
       [UInt8](copying: value)
     }
@@ -15,7 +15,7 @@ extension Projection {
       var reader = ByteReader(value.rawSpan, at: ProjectionPin.byteCount)
       guard try reader.u32() == version else { return nil }
       let state = try JSONDecoding(JSONTape(Array(value[reader.offset...]))).decode(State.self)
-      let position = Cursor(epoch: pin.epoch, sequence: pin.sequence)
+      let position = EntryCursor(epoch: pin.epoch, sequence: pin.sequence)
       let bounds = try store.engine.reader.bounds()
       // Nothing was kept for it any more, and what it had yet to read may be gone.
       let now = UInt64(clamping: store.engine.environment.clock.now().milliseconds)
@@ -82,7 +82,7 @@ extension Projection {
       }
       let isMore = count == Self.changesPerCheckpoint
       if !isMore, let end = reader?.position, end > work.1.sequence {
-        work.1 = Cursor(
+        work.1 = EntryCursor(
           epoch: try store.engine.reader.bounds().cursor(at: end).epoch, sequence: end)
       }
       try take(work.0, work.1, count)
@@ -91,7 +91,7 @@ extension Projection {
   }
 
   /// Shows a new state, and writes a checkpoint where it is due.
-  private func take(_ state: State, _ position: Cursor, _ count: Int) throws(TidemarkError) {
+  private func take(_ state: State, _ position: EntryCursor, _ count: Int) throws(TidemarkError) {
     let now = store.engine.environment.clock.monotonicNanoseconds()
     let isDue = progress.withLock { progress in
       progress.state = state
@@ -160,7 +160,8 @@ package final class RunningProjections: StoreParticipant {
 extension Store {
   private var running: RunningProjections { participant() }
 
-  /// A state that is made of the changes of keys, and kept up with them; see ``Projection``.
+  /// Starts or continues a projection: a state that is computed from the changes of keys and kept
+  /// up to date. See ``Projection``.
   ///
   /// It goes on where its checkpoint says, and begins anew, with the initial state and all changes
   /// that the store still has, when its version is another one.
@@ -209,12 +210,14 @@ extension Store {
   }
 }
 
-/// A projection that a store knows.
+/// A projection that a store has a checkpoint of, as ``Store/knownProjections()`` lists them.
 public struct KnownProjection: Sendable, Hashable {
-  /// The name.
+  /// The name that the projection was made with.
   public var name: String
-  /// The last sequence that its checkpoint has read: compaction keeps what comes behind it.
+  /// The last sequence that the projection's checkpoint covers. Compaction keeps the changes after
+  /// it.
   public var sequence: UInt64
-  /// When the checkpoint was written. After 90 days without one, nothing is kept for it.
+  /// The time at which the checkpoint was written. After 90 days without a new one, compaction
+  /// keeps nothing for the projection.
   public var checkpoint: Timestamp
 }

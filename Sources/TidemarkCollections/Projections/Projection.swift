@@ -1,6 +1,6 @@
 internal import TidemarkEngine
 
-/// A state that is made of a store's changes, one after the other, and kept up with them.
+/// A state that is computed from a store's changes, one after the other, and kept up to date.
 ///
 /// ```swift
 /// let totals = try store.projection(named: "totals", initial: Totals(), prefix: "payments/") {
@@ -14,7 +14,7 @@ internal import TidemarkEngine
 /// whatever happens in between; the closure itself may see a change again after a crash, upon the
 /// state before it. Compaction keeps what the projection has yet to read.
 public final class Projection<State: Codable & Sendable>: Sendable {
-  /// Makes a state of the one before and a change.
+  /// A closure that takes one change up into the state.
   public typealias Reducer = @Sendable (inout State, Entry) throws -> Void
 
   /// So many changes are taken before a checkpoint is written.
@@ -27,7 +27,7 @@ public final class Projection<State: Codable & Sendable>: Sendable {
   struct Progress: Sendable {
     var state: State
     /// The last change that is in the state.
-    var position: Cursor
+    var position: EntryCursor
     var failure: (any Error)?
     var isStopped = false
     var sinceCheckpoint = 0
@@ -36,9 +36,9 @@ public final class Projection<State: Codable & Sendable>: Sendable {
     var checkpointed: UInt64 = 0
   }
 
-  /// The name.
+  /// The projection's name; the store keeps its checkpoint under it.
   public let name: String
-  /// The version of what the state says.
+  /// The version of the closure and the state; with another version the projection starts anew.
   public let version: UInt32
   let store: Store
   let initial: State
@@ -73,19 +73,19 @@ public final class Projection<State: Codable & Sendable>: Sendable {
       Progress(state: found?.state ?? initial, position: found?.position ?? .beginning))
   }
 
-  /// The state as it is now: with every change that was taken so far.
+  /// The present state, with every change that the projection has taken so far.
   public var state: State { progress.withLock { $0.state } }
 
-  /// The last change that is in ``state``.
-  public var position: Cursor { progress.withLock { $0.position } }
+  /// The cursor of the last change that is in ``state``.
+  public var position: EntryCursor { progress.withLock { $0.position } }
 
-  /// Why the projection has stopped; nil while it goes on.
+  /// The error that has stopped the projection; nil while it goes on.
   public var failure: (any Error)? { progress.withLock { $0.failure } }
 
-  /// The state, as it changes; see ``Observed``.
+  /// Follows the state: delivers it at once, then each time it changes; see ``LiveValues``.
   /// - Parameter interval: the least time between two states.
-  public func values(minimumInterval interval: Duration = .zero) -> Observed<State> {
-    Observed(store: store, interval: interval) { [self] in ProjectionWatcher(self) }
+  public func values(minimumInterval interval: Duration = .zero) -> LiveValues<State> {
+    LiveValues(store: store, interval: interval) { [self] in ProjectionWatcher(self) }
   }
 
   /// Waits until everything is in the state that was committed before the call.
@@ -104,8 +104,9 @@ public final class Projection<State: Codable & Sendable>: Sendable {
     return state
   }
 
-  /// Stops taking changes. The checkpoint stays, and compaction keeps what comes behind it, until
-  /// the projection goes on or is forgotten: ``Store/forgetProjection(named:)``.
+  /// Stops the projection from taking changes. Its checkpoint stays. Compaction keeps the changes
+  /// after the checkpoint until the projection goes on or ``Store/forgetProjection(named:)``
+  /// removes it.
   public func stop() {
     progress.withLock { $0.isStopped = true }
     advance.raise()
@@ -122,7 +123,7 @@ public final class Projection<State: Codable & Sendable>: Sendable {
 private final class ProjectionWatcher<State: Codable & Sendable>: Watcher {
   private let projection: Projection<State>
   let held: HeldWatch
-  private let last = Lock<Cursor?>(nil)
+  private let last = Lock<EntryCursor?>(nil)
 
   init(_ projection: Projection<State>) {
     self.projection = projection

@@ -1,7 +1,7 @@
 public import TidemarkEngine
 
 extension ObjectCollection {
-  /// The objects that meet a condition, in an order.
+  /// Finds the objects that meet a condition, in an order.
   ///
   /// ```swift
   /// let games = try packages.find(\.section == "games", sort: [.descending(\.size)], limit: 20)
@@ -27,7 +27,8 @@ extension ObjectCollection {
     return try answer(condition, order, limit, cursor, scanning, told).objects
   }
 
-  /// The same in pages, each with what cannot be read: see ``ObjectPage/unreadable``.
+  /// Reads one page of the objects that meet a condition, in an order. Errors of objects that
+  /// cannot be read are in ``ObjectPage/unreadable``.
   ///
   /// ```swift
   /// var page = try notes.page(sort: [.descending(\.time)], limit: 50)
@@ -68,7 +69,7 @@ extension ObjectCollection {
     }
   }
 
-  /// The ids of the objects that meet a condition; no object is read for it.
+  /// Finds the ids of the objects that meet a condition, without reading the objects.
   /// - Parameter unreadable: see ``find(_:sort:limit:after:scanning:unreadable:)``.
   public func ids(
     where condition: ObjectCondition<Object>, sort order: [ObjectOrder<Object>] = [],
@@ -87,7 +88,7 @@ extension ObjectCollection {
     return ids
   }
 
-  /// How many objects meet a condition; no object is read for it.
+  /// Counts the objects that meet a condition, without reading them.
   /// - Parameter unreadable: see ``find(_:sort:limit:after:scanning:unreadable:)``.
   public func count(
     where condition: ObjectCondition<Object>, unreadable: ((TidemarkError) -> Void)? = nil
@@ -97,7 +98,7 @@ extension ObjectCollection {
     return try query.rows.count()
   }
 
-  /// The first object of an order.
+  /// Finds the first object of a condition in an order; nil when no object meets the condition.
   /// - Parameter unreadable: see ``find(_:sort:limit:after:scanning:unreadable:)``.
   public func first(
     _ condition: ObjectCondition<Object> = .everything, sort order: [ObjectOrder<Object>] = [],
@@ -106,8 +107,8 @@ extension ObjectCollection {
     try find(condition, sort: order, limit: 1, unreadable: unreadable).first
   }
 
-  /// The smallest value of a property, of objects that have one that is a number; nil when there is
-  /// no such object.
+  /// Finds the smallest value of a property. Nil and NaN do not count; the result is nil when no
+  /// other value is there.
   /// - Parameter unreadable: see ``find(_:sort:limit:after:scanning:unreadable:)``.
   public func min<Value: IndexValue>(
     _ path: any KeyPath<Object, Value> & Sendable,
@@ -118,8 +119,8 @@ extension ObjectCollection {
     return try first(condition, sort: [.ascending(path)], unreadable: unreadable)?[keyPath: path]
   }
 
-  /// The largest value of a property, of objects that have one that is a number; nil when there is
-  /// no such object.
+  /// Finds the largest value of a property. Nil and NaN do not count; the result is nil when no
+  /// other value is there.
   /// - Parameter unreadable: see ``find(_:sort:limit:after:scanning:unreadable:)``.
   public func max<Value: IndexValue>(
     _ path: any KeyPath<Object, Value> & Sendable,
@@ -130,8 +131,8 @@ extension ObjectCollection {
     return try first(condition, sort: [.descending(path)], unreadable: unreadable)?[keyPath: path]
   }
 
-  /// The values of a property, each once, in order, nil among them: an index has to begin with it.
-  /// Of each one object is read.
+  /// Lists the different values of a property in ascending order, nil included. An index must begin
+  /// with the property; one object is read for each value.
   /// - Parameter unreadable: see ``find(_:sort:limit:after:scanning:unreadable:)``.
   public func distinct<Value: IndexValue>(
     _ path: any KeyPath<Object, Value> & Sendable, unreadable: ((TidemarkError) -> Void)? = nil
@@ -166,7 +167,7 @@ extension ObjectCollection {
     return layout.parts[0].isDescending ? values.reversed() : values
   }
 
-  /// The way in which a query would be answered, in words.
+  /// Tells in words how a query would be answered, such as by which index.
   /// - Throws: `indexMissing`.
   public func explain(
     _ condition: ObjectCondition<Object>, sort order: [ObjectOrder<Object>] = []
@@ -176,7 +177,7 @@ extension ObjectCollection {
 }
 
 extension CollectionView {
-  /// The objects that met a condition, in an order.
+  /// Finds the objects of the view that meet a condition, in an order.
   ///
   /// Indexes know the newest state only: every object of the view is read for it.
   /// - Parameters:
@@ -201,14 +202,14 @@ extension CollectionView {
   }
 }
 
-/// A page of a query's result.
+/// One page of a query's result, with the cursor for the next page.
 public struct ObjectPage<Object: Sendable>: Sendable {
-  /// The objects.
+  /// The objects of this page, in the order of the query.
   public var objects: [Object] = []
-  /// Where the next page goes on; nil when there is none.
+  /// The cursor for the next page; nil when there is none.
   public var next: ObjectCursor?
-  /// Why objects cannot be read, each with its id: they may be missing here. The first page also
-  /// has those that are in no index.
+  /// The errors of objects that could not be read, each with the object's id. The page may lack
+  /// these objects. The first page also has the errors of objects that are in no index.
   public var unreadable: [TidemarkError] = []
 }
 

@@ -1,7 +1,7 @@
 public import TidemarkEngine
 
 extension ObjectCollection {
-  /// The indexes that it was asked for with.
+  /// The state of the indexes that this collection was declared with.
   public var indexes: [IndexStatus] {
     get throws(TidemarkError) {
       let state = core.indexes?.now
@@ -75,17 +75,18 @@ extension ObjectCollection {
   }
 }
 
-/// The state of an index.
+/// The state of one index of a collection: whether it is complete, or how far it is built.
 public struct IndexStatus: Sendable, Hashable {
-  /// The name.
+  /// The index's name.
   public var name: String
-  /// Whether a value leads to one object at most.
+  /// Whether the index is unique, so that one value leads to one object at most.
   public var isUnique: Bool
-  /// Whether all objects are in it.
+  /// Whether the index holds all objects of its collection.
   public var isComplete: Bool
-  /// How many objects the builder has looked at; nil when it is done. Until then no query uses it.
+  /// The number of objects that the builder has looked at; nil when the index is built. Until then
+  /// no query uses the index.
   public var objectsDone: Int?
-  /// How many objects are in no index, see ``ObjectCollection/unindexed()``: queries tell of them.
+  /// The number of objects that are in no index; see ``ObjectCollection/unindexed()``.
   public var unindexed = 0
 }
 

@@ -1,7 +1,7 @@
 public import TidemarkEngine
 
 extension ObjectCollection {
-  /// The objects that have some words, the best first.
+  /// Finds the objects whose texts contain some words, the best matches first.
   ///
   /// ```swift
   /// let hits = try notes.search("text", "rice cook", limit: 20)
@@ -70,10 +70,11 @@ extension ObjectCollection {
   }
 }
 
-/// An object that was found by its words.
+/// An object that a full-text search has found, with its score.
 public struct TextHit<Object: Sendable>: Sendable {
-  /// The object.
+  /// The object that was found.
   public var object: Object
-  /// How well it fits: larger is better. Scores of different queries do not compare.
+  /// The rank of the match: a larger score is a better match. Scores of different queries do not
+  /// compare.
   public var score: Double
 }

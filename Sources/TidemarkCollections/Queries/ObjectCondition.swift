@@ -1,6 +1,6 @@
 internal import TidemarkEngine
 
-/// A condition on objects, by what the indexes of their collection say of them.
+/// A condition for a query: the objects to find, by their indexed properties and labels.
 ///
 /// ```swift
 /// let games = try packages.find(\.section == "games" && \.size < 1_000)
@@ -26,25 +26,25 @@ public struct ObjectCondition<Object: Sendable>: Sendable {
     return node.withoutNegations
   }
 
-  /// The condition that every object meets.
+  /// The condition that every object meets, so that a query returns all objects.
   public static var everything: ObjectCondition { ObjectCondition(.all) }
 
-  /// Objects with these labels.
+  /// Objects whose labels meet a filter.
   public static func labels(_ filter: LabelFilter) -> ObjectCondition {
     ObjectCondition(.labels(filter))
   }
 
-  /// Objects that meet both conditions.
+  /// Combines two conditions: objects must meet both.
   public static func && (a: ObjectCondition, b: ObjectCondition) -> ObjectCondition {
     ObjectCondition(.and([a.node, b.node]), a.refusal ?? b.refusal)
   }
 
-  /// Objects that meet one of the conditions, or both.
+  /// Combines two conditions: objects must meet at least one.
   public static func || (a: ObjectCondition, b: ObjectCondition) -> ObjectCondition {
     ObjectCondition(.or([a.node, b.node]), a.refusal ?? b.refusal)
   }
 
-  /// Objects that do not meet the condition.
+  /// Negates a condition: objects that do not meet it.
   public static prefix func ! (condition: ObjectCondition) -> ObjectCondition {
     ObjectCondition(.not(condition.node), condition.refusal)
   }
@@ -91,33 +91,36 @@ extension ObjectCondition {
     _ path: any KeyPath<Object, Value> & Sendable
   ) -> ObjectCondition { ObjectCondition(.value(path), [.something], of: []) }
 
-  /// Objects whose property is one of some values.
+  /// Objects whose property equals one of the given values.
   public static func oneOf<Value: IndexValue>(
     _ path: any KeyPath<Object, Value> & Sendable, _ values: some Sequence<Value>
   ) -> ObjectCondition { ObjectCondition(.value(path), equals: values.map(\.indexTerm)) }
 
-  /// Objects whose text begins with another, byte by byte.
+  /// Objects whose text begins with a prefix, compared byte by byte.
   public static func hasPrefix(
     _ path: any KeyPath<Object, String> & Sendable, _ prefix: String
   ) -> ObjectCondition {
     ObjectCondition(.value(path), [.beginning(with: IndexTerm.open(prefix.utf8))], of: [])
   }
 
-  /// Objects one of whose values is this: by an `ObjectIndex(each:)`.
+  /// Objects whose property, a collection of values, contains a value. The condition needs an index
+  /// `ObjectIndex(_:each:)`.
   public static func contains<Values: Swift.Collection & Sendable>(
     _ path: any KeyPath<Object, Values> & Sendable, _ value: Values.Element
   ) -> ObjectCondition where Values.Element: IndexValue {
     ObjectCondition(.each(path), equals: [value.indexTerm])
   }
 
-  /// Objects whose text is another without regard to case and accents: by a part `.folded`.
+  /// Objects whose text equals another without regard to case and accents. The condition needs an
+  /// index part `.folded`.
   public static func folded(
     _ path: any KeyPath<Object, String> & Sendable, equals text: String
   ) -> ObjectCondition {
     ObjectCondition(.folded(path), equals: [FoldedText(text).indexTerm])
   }
 
-  /// Objects whose text begins with another without regard to case and accents.
+  /// Objects whose text begins with a prefix, without regard to case and accents. The condition
+  /// needs an index part `.folded`.
   public static func folded(
     _ path: any KeyPath<Object, String> & Sendable, hasPrefix text: String
   ) -> ObjectCondition {
@@ -125,12 +128,19 @@ extension ObjectCondition {
       .folded(path), [.beginning(with: IndexTerm.open(FoldedText(text).bytes))], of: [])
   }
 
-  /// Objects that an index has under a value: for indexes of computed values.
+  /// Objects that an index lists under a value. Use it for indexes whose values a closure computes.
+  /// - Parameters:
+  ///   - name: the name of the index.
+  ///   - value: the value to find.
   public static func index(_ name: String, equals value: some IndexValue) -> ObjectCondition {
     ObjectCondition(.index(name), equals: [value.indexTerm])
   }
 
-  /// Objects that an index has under a value in a range.
+  /// Objects that an index lists under a value in a range. Use it for indexes whose values a
+  /// closure computes.
+  /// - Parameters:
+  ///   - name: the name of the index.
+  ///   - range: the range of the values, bounds included.
   public static func index<Value: IndexValue>(
     _ name: String, in range: ClosedRange<Value>
   ) -> ObjectCondition {
@@ -141,34 +151,34 @@ extension ObjectCondition {
   }
 }
 
-/// Objects whose property is a value.
+/// Makes a condition: objects whose property equals a value.
 public func == <Object: Sendable, Value: IndexValue>(
   path: any KeyPath<Object, Value> & Sendable, value: Value
 ) -> ObjectCondition<Object> { .equals(path, value) }
 
-/// Objects whose property is another value.
+/// Makes a condition: objects whose property does not equal a value.
 public func != <Object: Sendable, Value: IndexValue>(
   path: any KeyPath<Object, Value> & Sendable, value: Value
 ) -> ObjectCondition<Object> { !.equals(path, value) }
 
-/// Objects whose property is less than a value.
+/// Makes a condition: objects whose property is less than a value.
 public func < <Object: Sendable, Value: IndexValue>(
   path: any KeyPath<Object, Value> & Sendable, value: Value
 ) -> ObjectCondition<Object> { .compares(path, with: value) { $0.upper = $1 } }
 
-/// Objects whose property is a value or less.
+/// Makes a condition: objects whose property is less than or equal to a value.
 public func <= <Object: Sendable, Value: IndexValue>(
   path: any KeyPath<Object, Value> & Sendable, value: Value
 ) -> ObjectCondition<Object> { .compares(path, with: value) { $0.upper = TermRange.end(of: $1) } }
 
-/// Objects whose property is greater than a value.
+/// Makes a condition: objects whose property is greater than a value.
 public func > <Object: Sendable, Value: IndexValue>(
   path: any KeyPath<Object, Value> & Sendable, value: Value
 ) -> ObjectCondition<Object> {
   .compares(path, with: value) { $0.lower = TermRange.end(of: $1) ?? [0xFF] }
 }
 
-/// Objects whose property is a value or greater.
+/// Makes a condition: objects whose property is greater than or equal to a value.
 public func >= <Object: Sendable, Value: IndexValue>(
   path: any KeyPath<Object, Value> & Sendable, value: Value
 ) -> ObjectCondition<Object> { .compares(path, with: value) { $0.lower = $1 } }

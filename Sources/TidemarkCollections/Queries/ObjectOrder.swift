@@ -1,25 +1,27 @@
 internal import TidemarkEngine
 
-/// A property by which objects are sorted: an index has to have it.
+/// A property by which a query sorts its objects, and the direction. An index of the collection has
+/// to have the property.
 public struct ObjectOrder<Object: Sendable>: Sendable {
   /// The property and the direction, apart from the type of the objects.
   let planned: IndexLayout.Part
 
-  /// By a property, the smallest first.
+  /// Sorts a query's objects by a property, the smallest value first.
   public static func ascending<Value: IndexValue>(
     _ path: any KeyPath<Object, Value> & Sendable
   ) -> ObjectOrder {
     ObjectOrder(planned: .init(target: .value(path), isDescending: false))
   }
 
-  /// By a property, the largest first.
+  /// Sorts a query's objects by a property, the largest value first.
   public static func descending<Value: IndexValue>(
     _ path: any KeyPath<Object, Value> & Sendable
   ) -> ObjectOrder {
     ObjectOrder(planned: .init(target: .value(path), isDescending: true))
   }
 
-  /// By a text without regard to case and accents.
+  /// Sorts a query's objects by a text property without regard to case and accents. The query needs
+  /// an index part `.folded`.
   public static func folded(
     _ path: any KeyPath<Object, String> & Sendable, descending: Bool = false
   ) -> ObjectOrder {
@@ -27,7 +29,7 @@ public struct ObjectOrder<Object: Sendable>: Sendable {
   }
 }
 
-/// A place in the result of a query, behind which another query of the same kind goes on.
+/// The place where a page of a query ended; pass it to the next call of the same query to go on.
 public struct ObjectCursor: Sendable, Hashable {
   let last: FoundObject
   let order: [IndexLayout.Part]

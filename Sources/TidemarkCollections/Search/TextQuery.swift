@@ -1,6 +1,6 @@
 internal import TidemarkEngine
 
-/// The words that are looked for.
+/// The words of a full-text search, and how texts must contain them.
 ///
 /// ```swift
 /// // Both, the last as a beginning.
@@ -8,24 +8,26 @@ internal import TidemarkEngine
 /// let exact = try notes.search("text", TextQuery("rice cooker", match: .phrase))
 /// ```
 public struct TextQuery: Sendable, Hashable, ExpressibleByStringLiteral {
-  /// How the words belong together.
+  /// The way in which a text must contain the words of a query.
   public enum Match: Sendable, Hashable {
-    /// All of them stand in the text; those that are written together, together.
+    /// The text contains all words. Words that are written together in the query stand together in
+    /// the text.
     case all
-    /// One of them does; texts with more come first.
+    /// The text contains at least one of the words; texts with more of them come first.
     case any
-    /// They stand one behind the other.
+    /// The text contains the words one after the other, in the order of the query.
     case phrase
   }
 
-  /// The text, which is split into words and folded as the objects' are.
+  /// The words to search for. The text is split into words and folded as the objects' texts are.
   public var text: String
-  /// How the words belong together.
+  /// The way in which a text must contain the words; all of them by default.
   public var match: Match
-  /// Whether the last word may be the beginning of one: for search as you type.
+  /// Whether the last word may be only the beginning of a word, for search as you type; true by
+  /// default.
   public var completesLast: Bool
 
-  /// A query.
+  /// Creates a query for the words of a text.
   /// - Parameters:
   ///   - text: the words.
   ///   - match: how they belong together.
@@ -36,7 +38,7 @@ public struct TextQuery: Sendable, Hashable, ExpressibleByStringLiteral {
     self.completesLast = completesLast
   }
 
-  /// All words of a text, the last as a beginning.
+  /// Creates a query for all words of a string literal; the last may be the beginning of a word.
   public init(stringLiteral text: String) { self.init(text) }
 
   /// Most words that are looked for; further ones are left out.
@@ -67,17 +69,18 @@ public struct TextQuery: Sendable, Hashable, ExpressibleByStringLiteral {
   }
 }
 
-/// A part of a text that shows what was found in it.
+/// A short part of a text that shows the words which a search has found in it.
 public struct TextSnippet: Sendable, Hashable {
-  /// The part.
+  /// The part of the text to show.
   public var text: String
-  /// The words that were found, in ``text``.
+  /// The ranges in ``text`` of the words that the search has found, to highlight them.
   public var ranges: [Range<String.Index>]
-  /// Whether the part begins with the text, and ends with it.
+  /// Whether the part begins where the whole text begins; if not, show an ellipsis before it.
   public var isAtStart: Bool
+  /// Whether the part ends where the whole text ends; if not, show an ellipsis after it.
   public var isAtEnd: Bool
 
-  /// The part of a text that has the most of a query's words.
+  /// Cuts the part of a text that has the most of a query's words.
   /// - Parameters:
   ///   - text: the text.
   ///   - query: the query.

@@ -17,7 +17,7 @@ internal import CTidemark
 /// direction, the Arabic tatweel. The tables are Tidemark's own, so that the bytes are the same on
 /// every system.
 public struct FoldedText: Hashable, Comparable, Sendable {
-  /// The folded text in UTF-8.
+  /// The folded text in UTF-8: it can be stored and compared byte by byte.
   public let bytes: [UInt8]
 
   /// The version of Unicode by which texts are folded: major, minor and update, a byte each, and
@@ -26,7 +26,7 @@ public struct FoldedText: Hashable, Comparable, Sendable {
   /// Folded texts that are kept hold for this version only.
   public static var unicodeVersion: UInt32 { ctidemark_folding_version() }
 
-  /// Folds a text.
+  /// Folds a text, so that it can be compared without regard to case and accents.
   public init(_ text: some StringProtocol) {
     var folder = TextFolder()
     bytes = folder.fold(text)
@@ -47,7 +47,7 @@ public struct FoldedText: Hashable, Comparable, Sendable {
     return false
   }
 
-  /// By the scalars of the folded texts.
+  /// Sorts folded texts by their Unicode scalars.
   public static func < (one: FoldedText, other: FoldedText) -> Bool {
     one.bytes.lexicographicallyPrecedes(other.bytes)
   }

@@ -102,10 +102,10 @@ extension Engine {
   }
 
   /// Sets what derives entries from others (rows of indexes), once.
-  package func derive(by derivation: Derivation) { _ = writer.derivation.set(derivation) }
+  package func derive(by derivation: IndexMaintenance) { _ = writer.derivation.set(derivation) }
 
   /// What was set by ``derive(by:)``.
-  package var derivation: Derivation? { writer.derivation.object }
+  package var derivation: IndexMaintenance? { writer.derivation.object }
 
   /// How often another process has had the store.
   package var takeovers: UInt64 { derivation?.takeovers ?? 0 }

@@ -24,7 +24,7 @@ extension Engine {
           isCompacted: segment.kind == .compacted, supersededBytes: superseded,
           supersededShare: share))
     }
-    bytes.index = read.manifest.images.reduce(0) { $0 + $1.length }
+    bytes.index = read.manifest.runs.reduce(0) { $0 + $1.length }
     bytes.ballast = writer.ballast.file.bytes
     let (file, offset) = try durablePlace(read)
     let cache = reader.hotCache.statistics

@@ -32,7 +32,7 @@ extension Manifest {
     Self.encode(optional: retention.bytes, into: &writer)
     Self.encode(optional: retention.versionsPerKey.map(UInt64.init), into: &writer)
     for number in [
-      historyFrom, droppedThrough, evictedThrough, nextSegmentID, nextImageID, latestCommitTime,
+      historyFrom, droppedThrough, evictedThrough, nextSegmentID, nextRunID, latestCommitTime,
       lastSequence,
     ] { writer.varint(number) }
     writer.time(historyTime)
@@ -43,11 +43,11 @@ extension Manifest {
     }
     writer.varint(segments.count)
     for segment in segments { segment.encode(into: &writer) }
-    writer.varint(images.count)
-    for image in images {
-      writer.varint(image.id)
-      writer.varint(image.sequence)
-      writer.varint(image.length)
+    writer.varint(runs.count)
+    for run in runs {
+      writer.varint(run.id)
+      writer.varint(run.sequence)
+      writer.varint(run.length)
     }
     writer.varint(damage.count)
     for record in damage { record.encode(into: &writer) }
@@ -104,7 +104,7 @@ extension Manifest {
     droppedThrough = try reader.varint()
     evictedThrough = try reader.varint()
     nextSegmentID = try reader.varint()
-    nextImageID = try reader.varint()
+    nextRunID = try reader.varint()
     latestCommitTime = try reader.varint()
     lastSequence = try reader.varint()
     historyTime = try reader.time()
@@ -122,9 +122,9 @@ extension Manifest {
     for _ in 0..<(try reader.varint(atMost: Limits.segments)) {
       segments.append(try Segment(decoding: &reader))
     }
-    for _ in 0..<(try reader.varint(atMost: Limits.images)) {
-      images.append(
-        Image(
+    for _ in 0..<(try reader.varint(atMost: Limits.manifestRuns)) {
+      runs.append(
+        SortedRun(
           id: try reader.varint(), sequence: try reader.varint(),
           length: try reader.varint(atMost: 1 << 40)))
     }
@@ -137,17 +137,17 @@ extension Manifest {
   /// damage keeps to the limits of these lists.
   package var excess: String? {
     if segments.count > Limits.segments { return "more than \(Limits.segments) segments" }
-    if images.count > Limits.images { return "more than \(Limits.images) index images" }
+    if runs.count > Limits.manifestRuns { return "more than \(Limits.manifestRuns) sorted runs" }
     if keyIDs.count > Limits.keys { return "files of more than \(Limits.keys) keys" }
     return nil
   }
 
   /// Checks that ids and sequences, which the engine counts up, leave room for more.
   private func checkBounds() throws(FormatError) {
-    let ids = [generation, nextSegmentID, nextImageID] + segments.map(\.id) + images.map(\.id)
+    let ids = [generation, nextSegmentID, nextRunID] + segments.map(\.id) + runs.map(\.id)
     let sequences =
       [historyFrom, droppedThrough, evictedThrough, lastSequence] + epochs.map(\.firstSequence)
-      + images.map(\.sequence) + damage.flatMap { [$0.firstSequence, $0.lastSequence] }
+      + runs.map(\.sequence) + damage.flatMap { [$0.firstSequence, $0.lastSequence] }
     guard ids.allSatisfy({ $0 < 1 << 62 }), sequences.allSatisfy({ $0 < 1 << 48 }) else {
       throw FormatError("number out of bounds in the manifest")
     }

@@ -4,7 +4,7 @@ extension Manifest {
   /// Ids of the user's keys in use: the key for new files first, then those that old files need.
   package var keyIDs: [Encryption.KeyID] {
     var ids = keyID.map { [$0] } ?? []
-    for id in segments.compactMap(\.keyID) + images.compactMap(\.keyID) where !ids.contains(id) {
+    for id in segments.compactMap(\.keyID) + runs.compactMap(\.keyID) where !ids.contains(id) {
       ids.append(id)
     }
     return ids
@@ -16,7 +16,7 @@ extension Manifest {
   /// How many segments and runs still need another key than new files; 0 unless a change of keys is
   /// not finished. Without a key for new files, the files that are still encrypted.
   package var filesToRewrite: Int {
-    (segments.map(\.keyID) + images.map(\.keyID)).count { $0 != keyID }
+    (segments.map(\.keyID) + runs.map(\.keyID)).count { $0 != keyID }
   }
 
   /// Encodes which of the user's keys each file needs.
@@ -24,7 +24,7 @@ extension Manifest {
   /// ```
   /// varint count | 16 bytes each: ids of keys
   /// varint: the key for new files
-  /// varint for each segment | varint for each image: its key
+  /// varint for each segment | varint for each sorted run: its key
   /// ```
   /// Keys are counted from 1; 0 stands for none.
   func encodeKeys(into writer: inout ByteWriter) {
@@ -36,10 +36,10 @@ extension Manifest {
     for id in ids { writer.raw(id.bytes) }
     writer.varint(number(keyID))
     for segment in segments { writer.varint(number(segment.keyID)) }
-    for image in images { writer.varint(number(image.keyID)) }
+    for run in runs { writer.varint(number(run.keyID)) }
   }
 
-  /// Decodes the same into the rows of segments and images, which are decoded already.
+  /// Decodes the same into the rows of segments and sorted runs, which are decoded already.
   mutating func decodeKeys(_ reader: inout ByteReader) throws(FormatError) {
     var ids: [Encryption.KeyID] = []
     for _ in 0..<(try reader.varint(atMost: Limits.keys)) {
@@ -54,7 +54,7 @@ extension Manifest {
     }
     keyID = try next()
     for i in segments.indices { segments[i].keyID = try next() }
-    for i in images.indices { images[i].keyID = try next() }
+    for i in runs.indices { runs[i].keyID = try next() }
     guard isEncrypted else { throw FormatError("no key in the manifest of an encrypted store") }
   }
 }

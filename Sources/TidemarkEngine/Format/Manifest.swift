@@ -1,7 +1,8 @@
 /// MANIFEST: which files belong to a store, and how far back its history reaches. The disk has two
 /// copies, each whole; ``ManifestStore`` updates one after the other.
 ///
-/// An image is a sorted run of the index in a file of its own; an epoch is one opening for writing.
+/// A sorted run is a sorted run of the index in a file of its own; an epoch is one opening for
+/// writing.
 ///
 /// ```
 ///  0 u64 magic   8 u16 major, u16 minor   12 u32 x 3 feature masks
@@ -33,7 +34,7 @@ package struct Manifest: Sendable, Hashable {
   /// from a version to the one before it may name an entry that is gone.
   package var evictedThrough: UInt64 = 0
   package var nextSegmentID: UInt64 = 1
-  package var nextImageID: UInt64 = 1
+  package var nextRunID: UInt64 = 1
   /// The highest commit time given out; it never goes back, though its entry may be gone.
   package var latestCommitTime: UInt64 = 0
   /// The highest sequence given out before this update, whether or not its entry is still kept.
@@ -41,7 +42,7 @@ package struct Manifest: Sendable, Hashable {
   /// By first sequence, without overlap; the last one may be open for appending.
   package var segments: [Segment] = []
   /// The sorted runs of the index, newest last.
-  package var images: [Image] = []
+  package var runs: [SortedRun] = []
   package var damage: [Damage] = []
   /// The user's key that new files are encrypted with; nil when they are not.
   package var keyID: Encryption.KeyID?
@@ -96,19 +97,19 @@ package struct Manifest: Sendable, Hashable {
     package var fileName: String { StoreLayout.segmentName(id: id, firstSequence: firstSequence) }
   }
 
-  package struct Image: Sendable, Hashable {
+  package struct SortedRun: Sendable, Hashable {
     package var id: UInt64
     /// The sequence up to which the run covers the log, from the end of the run before it on.
     package var sequence: UInt64
     package var length: Int
-    /// The user's key that the image is encrypted with; nil when it is not.
+    /// The user's key that the sorted run is encrypted with; nil when it is not.
     package var keyID: Encryption.KeyID?
     package init(id: UInt64, sequence: UInt64, length: Int) {
       self.id = id
       self.sequence = sequence
       self.length = length
     }
-    package var fileName: String { StoreLayout.imageName(id: id) }
+    package var fileName: String { StoreLayout.sortedRunName(id: id) }
   }
 
   /// The damage on record in which the entry of a sequence was lost.

@@ -1,19 +1,21 @@
-/// How much superseded history a store keeps: entries that a newer one of their key has replaced.
-/// Without any limit everything is kept; an entry may go as soon as one of the limits lets it go.
+/// The superseded history that a store keeps: entries that a newer entry of their key has replaced.
+/// Without a limit everything is kept. With several limits an entry may go as soon as one of them
+/// lets it go.
 public struct Retention: Sendable, Hashable {
-  /// Superseded entries older than this may go; it counts in whole seconds, rounded up.
+  /// The age from which superseded entries may go, in whole seconds, rounded up; nil for no limit.
   public var age: Duration? {
     get { ageSeconds.map { .seconds(Int64(clamping: $0)) } }
     set { ageSeconds = newValue?.wholeSeconds }
   }
   /// `age` in whole seconds, as MANIFEST stores it.
   package var ageSeconds: UInt64?
-  /// Superseded entries may go, oldest first, while the log is larger than this many bytes.
+  /// The size of the log, in bytes, above which superseded entries may go, the oldest first; nil
+  /// for no limit.
   public var bytes: UInt64?
-  /// At most this many versions of every key are kept, the newest among them.
+  /// The most versions of a key that are kept, the newest among them; nil for no limit.
   public var versionsPerKey: UInt32?
 
-  /// Creates a retention.
+  /// Creates a retention. Without parameters it keeps everything.
   /// - Parameters:
   ///   - age: superseded entries older than this may go.
   ///   - bytes: superseded entries may go while the log is larger than this.
@@ -28,6 +30,6 @@ public struct Retention: Sendable, Hashable {
     self.versionsPerKey = versionsPerKey
   }
 
-  /// Every version of everything.
+  /// The retention that keeps every version of every key.
   public static let everything = Retention()
 }

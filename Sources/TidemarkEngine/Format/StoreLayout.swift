@@ -31,7 +31,9 @@ package enum StoreLayout {
   package static func runName(id: UInt64, number: Int) -> String { digits(id) + "-\(number).run" }
 
   /// `index/0000002a.idx`: a sorted run of the index.
-  package static func imageName(id: UInt64) -> String { digits(id) + ".idx" }
+  package static func sortedRunName(id: UInt64) -> String {
+    digits(id) + ".idx"
+  }
 
   private static func digits(_ number: UInt64, radix: Int = 16, atLeast count: Int = 8) -> String {
     let digits = String(number, radix: radix)

@@ -38,18 +38,18 @@ extension Index {
     let filter = SlotFilter(takesAll: includeFormer, predicate: predicate, table: labelTable)
     let drivers = try drivers(predicate, former: includeFormer)
     guard !drivers.isEmpty else { return try fillAll(&page, limit, range, filter) }
-    let deltas = deltas.map { DeltaCursor($0, labels: drivers, range) }
-    var images: [ImageCursor] = []
+    let memtables = memtables.map { MemtableCursor($0, labels: drivers, range) }
+    var cursors: [RunCursor] = []
     for run in runs.runs {
       // A run beneath (none if `base` is 0) may list a key that lost the label here: list it, too.
       let hidesRuns = run.header.base > 0
-      images.append(
-        try ImageCursor(run, labels: drivers, former: includeFormer || hidesRuns, range))
+      cursors.append(
+        try RunCursor(run, labels: drivers, former: includeFormer || hidesRuns, range))
     }
     // A key that lost a label is listed by the layer in which it lost it, not by newer layers that
     // have the key again. Such an old slot never matches; a view of the past needs the newest one.
     var walk = IndexWalk(
-      self, deltas: deltas, images: images, filter: filter, descending: descending,
+      self, memtables: memtables, runs: cursors, filter: filter, descending: descending,
       looksUpNewest: includeFormer)
     return try walk.fill(&page, limit: limit)
   }
@@ -77,14 +77,15 @@ extension Index {
   private func fillAll(
     _ page: inout KeyPage, _ limit: Int, _ range: KeyRange, _ filter: SlotFilter
   ) throws(IndexError) -> Bool {
-    var images: [ImageCursor] = []
-    for run in runs.runs { images.append(try ImageCursor(all: run, range)) }
+    var cursors: [RunCursor] = []
+    for run in runs.runs { cursors.append(try RunCursor(all: run, range)) }
     var walk = IndexWalk(
-      self, deltas: deltas.map { DeltaCursor(all: $0, range) }, images: images, filter: filter,
+      self, memtables: memtables.map { MemtableCursor(all: $0, range) }, runs: cursors,
+      filter: filter,
       descending: range.descending)
     return try walk.fill(&page, limit: limit)
   }
 
-  /// The deltas, newest first.
-  private var deltas: [Delta] { frozen.map { [active, $0] } ?? [active] }
+  /// The memtables, newest first.
+  private var memtables: [Memtable] { frozen.map { [active, $0] } ?? [active] }
 }

@@ -1,20 +1,20 @@
 /// Maps a key to its slot: sequence, label set and size of its newest entry. Lists keys by label.
 ///
-/// Layers, newest first, as in an LSM tree: the active delta (a memtable), the frozen delta of
-/// which a merge makes the next run, and the sorted runs on the disk (class `Image`). The newest
-/// layer that has a key decides. For each label a layer lists the keys that carry it in this layer,
-/// and those that carried it in the layers beneath: a walk over the lists of a label so meets every
-/// slot that overrides one which it meets further down.
+/// Layers, newest first, as in an LSM tree: the active memtable (a memtable), the frozen memtable
+/// of which a merge makes the next run, and the sorted runs on the disk (class `SortedRun`). The
+/// newest layer that has a key decides. For each label a layer lists the keys that carry it in this
+/// layer, and those that carried it in the layers beneath: a walk over the lists of a label so
+/// meets every slot that overrides one which it meets further down.
 ///
-/// No locks: the owner lets one caller in at a time, since walks sort the deltas lazily. Look-ups
-/// alone may run beside each other.
+/// No locks: the owner lets one caller in at a time, since walks sort the memtables lazily.
+/// Look-ups alone may run beside each other.
 package final class Index {
   /// The runs: immutable, so that a copy of the list may be read without the owner's lock.
   package internal(set) var runs: RunList
-  /// The delta beneath the active one, while a run is made of it; nil otherwise.
-  var frozen: Delta?
+  /// The memtable beneath the active one, while a run is made of it; nil otherwise.
+  var frozen: Memtable?
   /// The memtable that takes every write.
-  var active = Delta()
+  var active = Memtable()
   /// Labels and sets of labels by id.
   package let labelTable: LabelTable
   /// Seeds the hashes of keys. Runs hold such hashes, so the seed is the store's for good.
@@ -36,7 +36,7 @@ package final class Index {
   package func hash(_ key: RawSpan) -> UInt64 { KeyHash.hash(key, seed: seed) }
 
   /// The newest slot of a key, which may say that the key is deleted; nil if no layer has the key.
-  /// - Parameter maySearch: whether the caller is a get, see `Image.lookup`.
+  /// - Parameter maySearch: whether the caller is a get, see `SortedRun.lookup`.
   package func lookup(
     _ key: RawSpan, hash: UInt64, maySearch: Bool = false
   ) throws(IndexError) -> Slot? {
@@ -63,7 +63,7 @@ package final class Index {
     return try runs.isNewest(sequence, of: key, hash: hash)
   }
 
-  /// The newest slot of a key if a delta has it; nil tells nothing of the runs.
+  /// The newest slot of a key if a memtable has it; nil tells nothing of the runs.
   func lookupDeltas(_ key: RawSpan, hash: UInt64) -> Slot? {
     active.slot(of: key, hash) ?? frozen?.slot(of: key, hash)
   }
@@ -108,20 +108,21 @@ package final class Index {
     active.memoryBytes + (frozen?.memoryBytes ?? 0) + runs.memoryBytes + labelTable.memoryBytes
   }
 
-  /// Updates label lists and counts of the active delta; what may throw comes before any change.
+  /// Updates label lists and counts of the active memtable; what may throw comes before any change.
   private func recordChange(
-    _ number: Int, _ key: RawSpan, in active: Delta, isNew: Bool, from old: Slot?, to new: Slot
+    _ number: Int, _ key: RawSpan, in active: Memtable, isNew: Bool, from old: Slot?, to new: Slot
   ) throws(IndexError) {
     let oldSet = old?.effectiveLabelSet ?? 0
     let newSet = new.effectiveLabelSet
     if newSet != 0, isNew, oldSet == 0 || oldSet == newSet,
       active.labels.recordInsert(number, ofSet: newSet, isGained: oldSet == 0)
     {
-      // Done: a set of one label which another key of this delta had before.
+      // Done: a set of one label which another key of this memtable had before.
     } else if oldSet != newSet || (isNew && newSet != 0) {
       try labelTable.labelIDs(ofSet: oldSet, into: &oldIDs)
       try labelTable.labelIDs(ofSet: newSet, into: &newIDs)
-      // The run made of this delta gets the strings of ids that the delta names, and no others.
+      // The run made of this memtable gets the strings of ids that the memtable names, and no
+      // others.
       try labelTable.activate(oldSet, labels: oldIDs)
       try labelTable.activate(newSet, labels: newIDs)
       active.labels.recordChange(number, isNew: isNew, from: oldIDs, to: newIDs)
@@ -132,7 +133,7 @@ package final class Index {
     active.liveChange += (new.isDeleted ? 0 : 1) - (wasLive ? 1 : 0)
   }
 
-  /// Whether each delta agrees within itself; for tests.
+  /// Whether each memtable agrees within itself; for tests.
   package func _checkInvariants() -> Bool {
     active.sortOrder()
     frozen?.sortOrder()

@@ -1,6 +1,6 @@
 // SAFETY: keys lie in the layers that the walk keeps; a span ends before the next step.
 
-/// Merges cursors over the layers of an index (deltas, or memtables, above images, or sorted runs)
+/// Merges cursors over the layers of an index (memtables above sorted runs)
 /// into one walk in key order. Of a key that several layers have, the newest layer's slot counts.
 /// Made and used up within one hold of the lock of the index's owner.
 ///
@@ -12,16 +12,16 @@ struct IndexWalk {
   private static let leastSkips = 512
 
   private let index: Index
-  /// Newest first, all above the images.
-  private var deltas: [DeltaCursor]
-  /// Newest first, all beneath the deltas.
-  private let images: [ImageCursor]
+  /// Newest first, all above the sorted runs.
+  private var memtables: [MemtableCursor]
+  /// Newest first, all beneath the memtables.
+  private let runs: [RunCursor]
   private var filter: SlotFilter
   private let descending: Bool
   /// Whether a key that only older layers' cursors meet is looked up in the whole index. For walks
   /// whose filter takes every slot; other filters refuse the older slot of such a key anyway.
   private let looksUpNewest: Bool
-  /// The newest layer that has the next key, counted from the newest delta; -1 at the end.
+  /// The newest layer that has the next key, counted from the newest memtable; -1 at the end.
   private var winner = -1
   /// The layer whose key comes next after the winner's; -1 if all others are at their ends.
   private var second = -1
@@ -31,18 +31,18 @@ struct IndexWalk {
   private var bound: [UInt8] = []
 
   init(
-    _ index: Index, deltas: [DeltaCursor], images: [ImageCursor], filter: SlotFilter,
+    _ index: Index, memtables: [MemtableCursor], runs: [RunCursor], filter: SlotFilter,
     descending: Bool, looksUpNewest: Bool = false
   ) {
     self.index = index
-    self.deltas = deltas
-    self.images = images
+    self.memtables = memtables
+    self.runs = runs
     self.filter = filter
     self.descending = descending
     self.looksUpNewest = looksUpNewest
   }
 
-  private var layers: Int { deltas.count + images.count }
+  private var layers: Int { memtables.count + runs.count }
 
   /// Fills a page, which ends short where too many keys are not wanted.
   /// - Returns: whether the end was reached.
@@ -53,7 +53,7 @@ struct IndexWalk {
     try chooseLayers()
     while page.count < limit {
       guard winner >= 0 else { return true }
-      if !isShared, winner >= deltas.count, images[winner - deltas.count].isAll,
+      if !isShared, winner >= memtables.count, runs[winner - memtables.count].isAll,
         winner == 0 || !looksUpNewest, try takeWinner(&page, limit)
       {
         try chooseLayers()
@@ -74,7 +74,7 @@ struct IndexWalk {
     return false
   }
 
-  /// Takes keys from the winner, an image, as long as they come before `second`'s key: no other
+  /// Takes keys from the winner, a sorted run, as long as they come before `second`'s key: no other
   /// layer has these. A key that is not wanted ends this, so that `fill` counts it.
   /// - Returns: false when it stopped at a key that is not wanted, or has taken none.
   private mutating func takeWinner(_ page: inout KeyPage, _ limit: Int) throws(IndexError) -> Bool {
@@ -87,7 +87,7 @@ struct IndexWalk {
     var filter = filter
     let before = page.count
     var isWanted = true
-    try images[winner - deltas.count].takeWhile { (key, slot) throws(IndexError) in
+    try runs[winner - memtables.count].takeWhile { (key, slot) throws(IndexError) in
       guard page.count < limit else { return false }
       if !bound.isEmpty {
         let order = key.compare(to: bound.rawSpan)
@@ -110,12 +110,12 @@ struct IndexWalk {
       return try index.lookup(key, hash: index.hash(key))
     }
     let slot: Slot?
-    if winner < deltas.count {
-      let cursor = deltas[winner]
-      slot = cursor.number.map(cursor.delta.store.slot)
+    if winner < memtables.count {
+      let cursor = memtables[winner]
+      slot = cursor.number.map(cursor.memtable.store.slot)
     } else {
-      let images = images.span
-      slot = try images[winner - deltas.count].slot()
+      let runs = runs.span
+      slot = try runs[winner - memtables.count].slot()
     }
     guard let slot, try filter.passes(slot) else { return nil }
     return slot
@@ -164,7 +164,8 @@ struct IndexWalk {
 
   @inline(__always)
   private func hasKey(_ layer: Int) -> Bool {
-    layer < deltas.count ? deltas[layer].number != nil : images[layer - deltas.count].ordinal != nil
+    layer < memtables.count
+      ? memtables[layer].number != nil : runs[layer - memtables.count].ordinal != nil
   }
 
   /// Below zero if the key of layer `a` comes first in the walk.
@@ -176,23 +177,23 @@ struct IndexWalk {
 
   @_lifetime(borrow self)
   private func key(_ layer: Int) throws(IndexError) -> RawSpan {
-    if layer < deltas.count {
-      guard let number = deltas[layer].number else { return RawSpan() }
-      let store = deltas[layer].delta.store
+    if layer < memtables.count {
+      guard let number = memtables[layer].number else { return RawSpan() }
+      let store = memtables[layer].memtable.store
       return unsafe _overrideLifetime(store.key(number), borrowing: self)
     }
     // A span lends its elements, where an array would retain them for each key.
-    let images = images.span
-    guard let ordinal = images[layer - deltas.count].ordinal else { return RawSpan() }
-    return unsafe _overrideLifetime(try images[layer - deltas.count].key(ordinal), borrowing: self)
+    let runs = runs.span
+    guard let ordinal = runs[layer - memtables.count].ordinal else { return RawSpan() }
+    return unsafe _overrideLifetime(try runs[layer - memtables.count].key(ordinal), borrowing: self)
   }
 
   private mutating func advance(_ layer: Int) throws(IndexError) {
-    if layer < deltas.count {
-      deltas[layer].advance()
+    if layer < memtables.count {
+      memtables[layer].advance()
     } else {
-      let images = images.span
-      try images[layer - deltas.count].advance()
+      let runs = runs.span
+      try runs[layer - memtables.count].advance()
     }
   }
 }

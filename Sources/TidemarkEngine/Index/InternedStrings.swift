@@ -1,4 +1,5 @@
-/// The byte strings (labels, or sets of labels) whose ids one delta of the index uses, in memory.
+/// The byte strings (labels, or sets of labels) whose ids one memtable of the index uses, in
+/// memory.
 ///
 /// Finds strings by id and ids by string. A value type: a merge keeps the copy it was given.
 struct InternedStrings {

@@ -6,7 +6,7 @@ package final class LabelTable {
   let labels: StringInterner
   let sets: StringInterner
   /// Sets of one label, which most are: the label by set and the set by label. Only such as the
-  /// active delta has the strings of, so that these need not be interned again.
+  /// active memtable has the strings of, so that these need not be interned again.
   private var labelOfSet = IDMap()
   private var setOfLabel = IDMap()
   /// The set being put together, see ``beginSet()``.
@@ -14,13 +14,13 @@ package final class LabelTable {
   private var setScratch: [UInt8] = []
 
   /// - Parameter runs: newest first.
-  init(runs: [Image], seed: UInt64) {
+  init(runs: [SortedRun], seed: UInt64) {
     let newest = runs.first?.header
     labels = StringInterner(
-      runs.map(ImageStrings.labels), nextID: UInt32(newest?.nextLabel ?? 0), seed: seed)
+      runs.map(RunStrings.labels), nextID: UInt32(newest?.nextLabel ?? 0), seed: seed)
     // Ids of sets begin at 1, since set 0 is in no table.
     sets = StringInterner(
-      runs.map(ImageStrings.sets), nextID: max(1, UInt32(newest?.nextSet ?? 1)), seed: seed)
+      runs.map(RunStrings.sets), nextID: max(1, UInt32(newest?.nextSet ?? 1)), seed: seed)
   }
 
   var memoryBytes: Int {
@@ -101,11 +101,11 @@ package final class LabelTable {
     }
     // A damaged run may name an id that is not given out yet, and a later label would get it.
     guard ids.allSatisfy({ $0 < labels.nextID }) else {
-      throw IndexError.imageInvalid(FormatError("set of labels with an unknown label"))
+      throw IndexError.runInvalid(FormatError("set of labels with an unknown label"))
     }
   }
 
-  /// Gives the active delta the strings of a set and its labels, which another layer may name.
+  /// Gives the active memtable the strings of a set and its labels, which another layer may name.
   /// - Parameter ids: all labels of the set.
   func activate(_ set: UInt32, labels ids: [UInt32]) throws(IndexError) {
     guard set != 0, !sets.active.contains(set) else { return }
@@ -113,7 +113,7 @@ package final class LabelTable {
     try sets.activate(set)
   }
 
-  /// Freezes the strings of the active delta; the next one begins without any.
+  /// Freezes the strings of the active memtable; the next one begins without any.
   func freeze() {
     labels.freeze()
     sets.freeze()
@@ -121,10 +121,10 @@ package final class LabelTable {
     setOfLabel = IDMap()
   }
 
-  /// Takes the list of runs, newest first, of which the newest has the frozen delta's strings.
+  /// Takes the list of runs, newest first, of which the newest has the frozen memtable's strings.
   /// - Returns: the frozen strings, to be freed outside of the lock.
-  func publish(_ runs: [Image]) -> [InternedStrings] {
-    [labels.publish(runs.map(ImageStrings.labels)), sets.publish(runs.map(ImageStrings.sets))]
+  func publish(_ runs: [SortedRun]) -> [InternedStrings] {
+    [labels.publish(runs.map(RunStrings.labels)), sets.publish(runs.map(RunStrings.sets))]
       .compactMap(\.self)
   }
 }
@@ -138,12 +138,12 @@ enum LabelSetCoding {
 
   static func decode(_ bytes: RawSpan, into ids: inout [UInt32]) throws(IndexError) {
     guard bytes.byteCount % 4 == 0, bytes.byteCount <= 4 * Limits.labelsPerEntry else {
-      throw IndexError.imageInvalid(FormatError("set of labels malformed"))
+      throw IndexError.runInvalid(FormatError("set of labels malformed"))
     }
     do throws(FormatError) {
       for offset in stride(from: 0, to: bytes.byteCount, by: 4) {
         ids.append(try bytes.u32(at: offset))
       }
-    } catch { throw IndexError.imageInvalid(error) }
+    } catch { throw IndexError.runInvalid(error) }
   }
 }

@@ -67,7 +67,7 @@ struct NearbyKeys {
 
   /// - Parameter block: the run's row of `blocks`, which the search moves on.
   private static func lookup(
-    _ key: RawSpan, _ hash: UInt64, in run: Image, from block: inout Int
+    _ key: RawSpan, _ hash: UInt64, in run: SortedRun, from block: inout Int
   ) throws(IndexError) -> Slot? {
     if block >= 0 {
       for _ in 0..<blocksMost {
@@ -79,7 +79,7 @@ struct NearbyKeys {
     }
     if run.hasReadHash(hash) {
       guard let found = try run.lookup(key, hash: hash) else { return nil }
-      block = found.ordinal / ImageLayout.keysPerBlock
+      block = found.ordinal / RunLayout.keysPerBlock
       return found.slot
     }
     guard let number = try run.blockNumber(holding: key) else { return nil }

@@ -1,14 +1,14 @@
-/// The immutable part of an index: sorted runs on the disk (class `Image`), each with the newest
-/// slot of every key that was written in a range of sequences. Ranges follow each other, so the
-/// newest run that has a key decides. Copies of the list may be read without any lock.
+/// The immutable part of an index: sorted runs on the disk (class `SortedRun`), each with the
+/// newest slot of every key that was written in a range of sequences. Ranges follow each other, so
+/// the newest run that has a key decides. Copies of the list may be read without any lock.
 package struct RunList: Sendable {
   /// Newest first; the last one begins at sequence 0.
-  package private(set) var runs: [Image]
+  package private(set) var runs: [SortedRun]
 
   /// - Parameter runs: newest first.
-  package init(_ runs: [Image] = []) { self.runs = runs }
+  package init(_ runs: [SortedRun] = []) { self.runs = runs }
 
-  package var newest: Image? { runs.first }
+  package var newest: SortedRun? { runs.first }
 
   /// The runs cover the log up to this sequence; 0 without any run.
   package var sequence: UInt64 { newest?.header.sequence ?? 0 }
@@ -20,7 +20,7 @@ package struct RunList: Sendable {
   package var memoryBytes: Int { runs.reduce(0) { $0 + $1.memoryBytes } }
 
   /// The newest slot of a key, which may say that it is deleted; nil if no run has the key.
-  /// - Parameter maySearch: whether the caller is a get, see `Image.lookup`.
+  /// - Parameter maySearch: whether the caller is a get, see `SortedRun.lookup`.
   package func lookup(
     _ key: RawSpan, hash: UInt64, maySearch: Bool = false
   ) throws(IndexError) -> Slot? {
@@ -30,7 +30,7 @@ package struct RunList: Sendable {
     return nil
   }
 
-  /// The same as ``Index/isNewest(_:of:hash:)``, for entries and keys that no delta has.
+  /// The same as ``Index/isNewest(_:of:hash:)``, for entries and keys that no memtable has.
   func isNewest(_ sequence: UInt64, of key: RawSpan, hash: UInt64) throws(IndexError) -> Bool {
     for run in runs {
       // The entry is in this run's range of sequences. Newer runs do not have its key.
@@ -65,7 +65,7 @@ package struct RunList: Sendable {
 
   /// Puts a run in the place of the `count` newest ones.
   /// - Returns: the runs that it replaces.
-  mutating func replace(newest count: Int, by run: Image) -> [Image] {
+  mutating func replace(newest count: Int, by run: SortedRun) -> [SortedRun] {
     let gone = Array(runs.prefix(count))
     runs.replaceSubrange(0..<gone.count, with: [run])
     return gone

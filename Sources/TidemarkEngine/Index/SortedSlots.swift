@@ -1,4 +1,4 @@
-/// Slot numbers of a delta (a memtable of the index), each once, in the order of their keys.
+/// Slot numbers of a memtable (a memtable of the index), each once, in the order of their keys.
 ///
 /// Sorted chunks of at most 512 numbers, found by binary search. Numbers added since the last
 /// ordered access wait in a tail, so that puts which no walk follows pay nothing for order;
@@ -114,7 +114,7 @@ struct SortedSlots {
       let low = old.partitioningIndex(near: taken) { key.compare(to: store.key(Int($0))) <= 0 }
       merged.append(contentsOf: old[taken..<low])
       taken = low
-      // Equal keys are the same number, since a delta holds every key once.
+      // Equal keys are the same number, since a memtable holds every key once.
       if low < old.count, old[low] == number {
         count -= 1
       } else {

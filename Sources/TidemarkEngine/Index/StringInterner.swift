@@ -1,17 +1,17 @@
 /// Gives byte strings (labels, or encoded sets of labels) small ids, and finds either by the other.
 ///
-/// Its layers are those of the index: the active delta (a memtable), the frozen delta (an immutable
-/// memtable, of which a new run is made) and the runs (sorted runs on disk). The table of a layer
-/// has the strings of all ids that the layer names, so that a layer can be written, merged and
-/// dropped without a look at the others. An id is never given to another string. Without a lock:
-/// the owner of the index lets one caller in at a time, or look-ups beside each other.
+/// Its layers are those of the index: the active memtable (a memtable), the frozen memtable (an
+/// immutable memtable, of which a new run is made) and the runs (sorted runs on disk). The table of
+/// a layer has the strings of all ids that the layer names, so that a layer can be written, merged
+/// and dropped without a look at the others. An id is never given to another string. Without a
+/// lock: the owner of the index lets one caller in at a time, or look-ups beside each other.
 final class StringInterner {
-  /// The strings that the active delta names.
+  /// The strings that the active memtable names.
   private(set) var active: InternedStrings
-  /// The strings that the frozen delta names, while there is one.
+  /// The strings that the frozen memtable names, while there is one.
   private(set) var frozen: InternedStrings?
   /// The tables of the runs, newest first.
-  private(set) var runs: [ImageStrings]
+  private(set) var runs: [RunStrings]
   /// Ids from here on were never given out.
   private(set) var nextID: UInt32
   private let seed: UInt64
@@ -19,7 +19,7 @@ final class StringInterner {
   /// - Parameters:
   ///   - runs: newest first.
   ///   - nextID: the first id that may be given out.
-  init(_ runs: [ImageStrings], nextID: UInt32, seed: UInt64) {
+  init(_ runs: [RunStrings], nextID: UInt32, seed: UInt64) {
     self.seed = seed
     self.runs = runs
     self.nextID = nextID
@@ -34,15 +34,16 @@ final class StringInterner {
     return input
   }
 
-  /// Makes the table of the active delta that of the frozen one, and begins an empty one.
+  /// Makes the table of the active memtable that of the frozen one, and begins an empty one.
   func freeze() {
     frozen = active
     active = InternedStrings(seed: seed)
   }
 
-  /// Replaces the runs. The newest was made of the frozen delta and has all strings that it named.
-  /// - Returns: the table of the frozen delta, to be freed outside of locks.
-  func publish(_ runs: [ImageStrings]) -> InternedStrings? {
+  /// Replaces the runs. The newest was made of the frozen memtable and has all strings that it
+  /// named.
+  /// - Returns: the table of the frozen memtable, to be freed outside of locks.
+  func publish(_ runs: [RunStrings]) -> InternedStrings? {
     self.runs = runs
     defer { frozen = nil }
     return frozen
@@ -59,7 +60,7 @@ final class StringInterner {
   }
 
   /// The id of a string, which is not empty; a new id where no layer names the string. The active
-  /// delta's table gets it in any case, since the delta may name only ids that its table has.
+  /// memtable's table gets it in any case, since the memtable may name only ids that its table has.
   func intern(_ content: RawSpan) throws(IndexError) -> UInt32 {
     if let id = active.find(content) { return id }
     let known = try find(content)
@@ -71,7 +72,8 @@ final class StringInterner {
     return id
   }
 
-  /// Copies an id of another layer into the active delta's table, so that the delta may name it.
+  /// Copies an id of another layer into the active memtable's table, so that the memtable may name
+  /// it.
   func activate(_ id: UInt32) throws(IndexError) {
     guard !active.contains(id) else { return }
     let content = try string(id)
@@ -86,7 +88,7 @@ final class StringInterner {
     if let result = try active.withString(id, body) { return result }
     if let result = try frozen?.withString(id, body) { return result }
     for run in runs { if let result = try run.withString(id, body) { return result } }
-    throw IndexError.imageInvalid(FormatError("id of no label or set"))
+    throw IndexError.runInvalid(FormatError("id of no label or set"))
   }
 
   func string(_ id: UInt32) throws(IndexError) -> [UInt8] {

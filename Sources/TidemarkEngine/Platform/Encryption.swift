@@ -7,34 +7,36 @@
 /// Elsewhere than on Apple's systems it needs a build with the package's trait `Encryption`; see
 /// ``isAvailable``.
 public struct Encryption: Sendable {
-  /// Bytes of a key.
+  /// The length of an encryption key in bytes: 32.
   public static let keyBytes = 32
 
-  /// Names a key: the first 16 bytes of a SHA-256 over a fixed text and the key.
+  /// The id of an encryption key: the first 16 bytes of a SHA-256 over a fixed text and the key.
   public struct KeyID: Sendable, Hashable, CustomStringConvertible {
     static let byteCount = 16
 
-    /// 16 bytes.
+    /// The 16 bytes of the id, to store elsewhere.
     public let bytes: [UInt8]
 
-    /// An id that was kept somewhere.
+    /// Creates an id from bytes that were stored elsewhere.
     /// - Returns: nil unless there are 16 bytes, not all of them zero.
     public init?(_ bytes: [UInt8]) {
       guard bytes.count == 16, bytes.contains(where: { $0 != 0 }) else { return nil }
       self.bytes = bytes
     }
 
-    /// The id in hexadecimal digits.
+    /// The id in 32 hexadecimal digits.
     public var description: String { String(decoding: bytes.hexDigits, as: UTF8.self) }
   }
 
-  /// Whether this build can encrypt and decrypt.
+  /// Whether this build can encrypt and decrypt. If not, the package's trait `Encryption` is
+  /// missing.
   public static var isAvailable: Bool { BlockSealer.isAvailable }
 
   /// Looks up a key, see ``key(_:)``.
   package let find: @Sendable (KeyID?) throws -> [UInt8]?
 
-  /// Keys that are looked up when a store is opened, for example in the system's keychain.
+  /// Makes an encryption whose keys are looked up when a store is opened, for example in the
+  /// system's keychain.
   ///
   /// A program with a single key returns it whatever the id. A program that changes its key
   /// returns the new key for nil, and old keys by their ids until ``Store`` has rewritten
@@ -46,7 +48,7 @@ public struct Encryption: Sendable {
     _ find: @escaping @Sendable (_ id: KeyID?) throws -> [UInt8]?
   ) -> Encryption { Encryption(find: find) }
 
-  /// The id of a key, under which a store will ask for it.
+  /// Computes the id of a key, by which a store asks for the key later.
   /// - Returns: nil unless the key has 32 bytes, and in a build without encryption.
   public static func id(ofKey key: [UInt8]) -> KeyID? {
     guard key.count == keyBytes else { return nil }

@@ -161,7 +161,7 @@ package enum Limits {
   package static let openAttempts = 8
   /// How often a compaction tries to get a run of the whole index that has forgotten the deletes it
   /// drops: one that another thread began before still has them.
-  package static let imageAttempts = 16
+  package static let runAttempts = 16
   /// Segments whose files an opening without the lock holds open from the start, since a writer in
   /// another process may remove them.
   package static let openSegments = 512
@@ -172,7 +172,7 @@ package enum Limits {
   /// Segments in a store.
   package static let segments = 65_536
   /// Runs of the index listed in MANIFEST.
-  package static let images = 32
+  package static let manifestRuns = 32
   /// Findings that a verification reports of one segment.
   package static let verifyFindings = 1_000
   /// How often a verification looks again at what a running writer has changed meanwhile.

@@ -30,7 +30,7 @@ package enum PlantedBug: String, Sendable, CaseIterable {
   /// Compaction drops tombstones whose keys have older versions.
   case tombstoneDroppedEarly
   /// Compaction drops tombstones and keeps runs of the index that still have them.
-  case outdatedImageKept
+  case outdatedRunKept
   /// Compaction merges versions of a key in any order.
   case mergedOutOfOrder
   /// Compaction leaves out the entries that it sorted in memory last.
@@ -38,7 +38,7 @@ package enum PlantedBug: String, Sendable, CaseIterable {
   /// Compaction drops versions that an open view needs.
   case viewsForgotten
   /// A run of the index covers entries that are not durable yet, and stays when a crash loses them.
-  case imageAheadOfLog
+  case runAheadOfLog
   /// Opening forgets sequences whose entries were compacted away, and gives them out again.
   case sequenceReused
   /// Recovery keeps what the last process may not have synced, without writing it again.

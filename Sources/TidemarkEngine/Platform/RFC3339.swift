@@ -1,5 +1,5 @@
 extension Timestamp {
-  /// The point in time that a text like `2026-09-01T08:30:00.25+02:00` names, after RFC 3339.
+  /// Reads a point in time from a text like `2026-09-01T08:30:00.25+02:00`, as RFC 3339 defines it.
   ///
   /// Years 0000 to 9999 in UTC are read, with any offset, up to nine digits of a fraction, and `t`
   /// and `z` in lower case too. A leap second (second 60, where UTC can have one) becomes the last

@@ -1,57 +1,64 @@
-/// An error: what went wrong, what it means, and what to do about it.
+/// The error that Tidemark throws: a code for programs, and a message that says what happened and
+/// what to do.
 ///
-/// Keys and values do not stand in an error's text, since logs travel further than data should;
-/// only the id of an object of a collection does, so that it can be found.
+/// Logs travel further than data should, so an error's text quotes no value. It names an object's
+/// id or a key only where nothing else finds what is wrong: `coding` and `unsentChanges`.
 public struct TidemarkError: Error, Sendable {
-  /// The kind of failure. Open: later versions may add kinds, so keep a default branch.
+  /// The kind of failure. Later versions may add kinds, so keep a default branch in a `switch`.
   public struct Code: Sendable, Hashable, CustomStringConvertible {
-    /// The kind's name.
+    /// The name of the kind, such as `conflict`.
     public let description: String
 
     package init(_ description: String) { self.description = description }
 
-    /// There is no store at this path.
+    /// There is no store at the given path.
     public static let storeMissing = Code("storeMissing")
-    /// Something is at this path that is no store.
+    /// The given path holds something that is not a store.
     public static let notAStore = Code("notAStore")
-    /// There is a store already where one was to be created.
+    /// A store was to be created where there is one already.
     public static let storeExists = Code("storeExists")
-    /// A later version of the library wrote this store.
+    /// A later version of the library wrote this store, in a format that this version cannot read.
     public static let formatTooNew = Code("formatTooNew")
-    /// An earlier version of the library wrote this store, in a format that is read no more.
+    /// An earlier version of the library wrote this store, in a format that this version cannot
+    /// read.
     public static let formatTooOld = Code("formatTooOld")
     /// Another process, or another open store of this one, writes to the store.
     public static let locked = Code("locked")
-    /// Acknowledged data is damaged; ``TidemarkError/file`` and the rest say where.
+    /// Acknowledged data is damaged. ``TidemarkError/file``, ``TidemarkError/offset`` and
+    /// ``TidemarkError/sequences`` say where.
     public static let damaged = Code("damaged")
-    /// The key may have been written in a damaged part of the log that could not be read.
+    /// The key may have been written in a damaged part of the log, so the store cannot tell its
+    /// newest value.
     public static let possiblyStale = Code("possiblyStale")
-    /// History that far back is no longer kept.
+    /// The store no longer keeps the history that the call asked for.
     public static let historyGone = Code("historyGone")
-    /// The cursor speaks of entries that this store no longer has.
+    /// The cursor or view names entries that this store no longer has, after a crash or a restored
+    /// copy.
     public static let historyDiverged = Code("historyDiverged")
-    /// The disk is full: not committed; writes resume when there is space.
+    /// The disk is full, and nothing was committed. Writes work again when there is space.
     public static let noSpace = Code("noSpace")
-    /// A write or sync failed midway: committed or not, only reopening will tell.
+    /// A write or sync failed midway. Only reopening the store tells whether the write was
+    /// committed.
     public static let unknownOutcome = Code("unknownOutcome")
-    /// An earlier write ended with an unknown outcome; reopen, or suspend and resume, the store to
-    /// write again.
+    /// The store refuses writes because an earlier one had an unknown outcome. Reopen the store, or
+    /// suspend and resume it.
     public static let poisoned = Code("poisoned")
-    /// A key, value, label or option is out of bounds.
+    /// An argument, such as a key, a value, a label or an option, is out of its bounds.
     public static let invalidArgument = Code("invalidArgument")
-    /// A key was not in the state that a write asked for; ``TidemarkError/operation`` says which
-    /// change of the batch had asked.
+    /// A key was not in the state that the write's condition demands, so nothing was committed.
+    /// ``TidemarkError/operation`` says which change of the batch set the condition.
     public static let conflict = Code("conflict")
-    /// Another object has a value that a unique index allows once only.
+    /// Another object already has a value that a unique index allows only once.
     public static let notUnique = Code("notUnique")
-    /// No index of the collection serves the query, and it was not asked to scan.
+    /// No index of the collection serves the query, and the call did not allow a scan.
     public static let indexMissing = Code("indexMissing")
-    /// The system refused or failed.
+    /// A call of the operating system failed. ``TidemarkError/cause`` has the system's error where
+    /// it is known.
     public static let inputOutput = Code("inputOutput")
-    /// A value cannot be made of bytes, or bytes of a value; of an object,
-    /// ``TidemarkError/object`` says where.
+    /// A value cannot be encoded to bytes, or decoded from them. For an object
+    /// ``TidemarkError/object`` says which one and which field.
     public static let coding = Code("coding")
-    /// No permission to read or write the store's files, or a read-only file system.
+    /// The process may not read or write the store's files, or the file system is read-only.
     public static let permissionDenied = Code("permissionDenied")
     /// The store is encrypted, and no key was given.
     public static let keyMissing = Code("keyMissing")
@@ -61,43 +68,44 @@ public struct TidemarkError: Error, Sendable {
     public static let notEncrypted = Code("notEncrypted")
     /// This build cannot encrypt or decrypt: it lacks the package's trait `Encryption`.
     public static let encryptionUnavailable = Code("encryptionUnavailable")
-    /// The store was opened for reading only.
+    /// A write was tried on a store that was opened for reading only.
     public static let readOnly = Code("readOnly")
-    /// The store is closed.
+    /// The store is closed; open it again to read or write.
     public static let closed = Code("closed")
-    /// The store is suspended: it has let go of its files until it is resumed.
+    /// The store is suspended: its files are closed until `resume()` opens them again.
     public static let suspended = Code("suspended")
-    /// Somebody else is at the same work, and the caller did not want to wait.
+    /// Another task or process is at the same work, and the call did not wait for it.
     public static let busy = Code("busy")
-    /// A bound of the engine would be exceeded.
+    /// The call would exceed a limit of the store, such as the size of a batch.
     public static let limitExceeded = Code("limitExceeded")
-    /// Somebody who was asked has not answered in time.
+    /// A server, a source or a peer did not answer in time.
     public static let timedOut = Code("timedOut")
-    /// Nobody was asked, since there is no network.
+    /// The source was not called, since it cannot be reached now.
     public static let offline = Code("offline")
-    /// The task was cancelled before anything was done, or while it waited.
+    /// The task was cancelled before the call did its work, or while it waited.
     public static let cancelled = Code("cancelled")
   }
 
-  /// The kind of failure.
+  /// The kind of failure, for a program to act on.
   public var code: Code
-  /// The reason and what to do, in one line.
+  /// The reason and the remedy in one line, for people.
   public var message: String
-  /// The file that it is about, relative to the store where it lies inside.
+  /// The file with the fault, relative to the store where it lies inside; nil when no file is at
+  /// fault.
   public var file: String?
-  /// The offset in the file, in bytes.
+  /// The offset in ``file``, in bytes, at which the fault lies; nil when unknown.
   public var offset: Int?
-  /// The sequences that are concerned.
+  /// The sequences of the entries that the error concerns; nil when it concerns none.
   public var sequences: ClosedRange<UInt64>?
-  /// The change of the batch whose condition does not hold, for a `conflict`; counted from 0 in the
-  /// order in which they were added.
+  /// The index of the batch's change whose condition does not hold, for a `conflict`. It counts
+  /// from 0 in the order in which the changes were added.
   public var operation: Int?
-  /// The object of a collection that it is about.
+  /// The object of a collection that the error is about; nil when it is about none.
   public var object: ObjectPlace?
-  /// The error that caused it.
+  /// The underlying error, such as that of a decoder or of the system; nil when there is none.
   public var cause: (any Error)?
 
-  /// Creates an error.
+  /// Creates an error, for code that reports a failure in the library's form.
   /// - Parameters:
   ///   - code: the kind of failure.
   ///   - message: what happened and what to do, in one line.
@@ -123,16 +131,16 @@ public struct TidemarkError: Error, Sendable {
   }
 }
 
-/// An object of a collection, and a place in it.
+/// An object of a collection, and the field in it, that a ``TidemarkError`` is about.
 public struct ObjectPlace: Sendable, Hashable, CustomStringConvertible {
-  /// The collection's name.
+  /// The name of the object's collection.
   public var collection: String
-  /// The object's id as text; nil where none is known.
+  /// The object's id as text; nil where the id is unknown.
   public var id: String?
-  /// The names and positions that lead to a field, such as `tags.0`; empty for the whole object.
+  /// The path to the field, as names and positions such as `tags.0`; empty for the whole object.
   public var path: String
 
-  /// A place.
+  /// Creates the place of an object, or of a field in it, for an error.
   /// - Parameters:
   ///   - collection: the collection's name.
   ///   - id: the object's id as text.
@@ -143,6 +151,7 @@ public struct ObjectPlace: Sendable, Hashable, CustomStringConvertible {
     self.path = path
   }
 
+  /// The place as text: collection, object and field.
   public var description: String {
     "collection \(collection)" + (id.map { ", object \($0)" } ?? "")
       + (path.isEmpty ? "" : ", field \(path)")
@@ -150,6 +159,7 @@ public struct ObjectPlace: Sendable, Hashable, CustomStringConvertible {
 }
 
 extension TidemarkError: CustomStringConvertible {
+  /// The error as one line of text: the message with object, file and offset where they are known.
   public var description: String {
     var text = message
     if let object { text += " (\(object))" }

@@ -1,6 +1,6 @@
 /// A point in time: seconds since 1970-01-01T00:00:00Z and nanoseconds within the second.
 public struct Timestamp: Sendable, Hashable, Comparable, Codable {
-  /// Whole seconds since 1970, negative before it.
+  /// Whole seconds since 1970-01-01T00:00:00Z; negative for earlier times.
   public var seconds: Int64
   /// Nanoseconds within the second, 0 to 999,999,999.
   public var nanoseconds: UInt32
@@ -19,13 +19,15 @@ public struct Timestamp: Sendable, Hashable, Comparable, Codable {
     return over ? .max : sum
   }
 
-  /// The point `milliseconds` after 1970.
+  /// Creates the point in time that is this many milliseconds after 1970-01-01T00:00:00Z, or before
+  /// it when negative.
   public init(milliseconds: Int64) {
     let seconds = milliseconds >= 0 ? milliseconds / 1000 : (milliseconds + 1) / 1000 - 1
     // The product of the least number of all, rounded down, is below what an integer holds.
     self.init(seconds: seconds, nanoseconds: UInt32(milliseconds &- seconds &* 1000) * 1_000_000)
   }
 
+  /// Whether a point in time is earlier than another.
   public static func < (a: Timestamp, b: Timestamp) -> Bool {
     (a.seconds, a.nanoseconds) < (b.seconds, b.nanoseconds)
   }

@@ -4,8 +4,8 @@ public import TidemarkSyncProtocol
 
 /// Content is sent and fetched in parts, one call each: see ``BlobTransfer`` for their sizes.
 extension HTTPPeer {
-  /// Uploads a part of a content, or only its beginning if parts have become small after failures:
-  /// the answer tells how far the server has it.
+  /// Uploads a part of an attachment or of a large value to the server. After failures it may send
+  /// only the beginning of the part; the answer tells how much the server has.
   public func attach(_ request: AttachRequest) async throws -> AttachAnswer {
     var request = request
     let rest = request.attachment.length - request.offset
@@ -29,7 +29,7 @@ extension HTTPPeer {
     return answer
   }
 
-  /// Reads a part of a content.
+  /// Downloads a part of an attachment or of a large value from the server.
   public func fetch(_ request: ContentRequest) async throws -> ContentAnswer {
     var request = request
     request.limit = min(request.limit, transfer.withLock { $0.fetchBytes })

@@ -17,7 +17,7 @@ struct BlobTransfer: Sendable {
   /// costs a pause.
   private var growth = 1
   /// The bytes that are downloaded so far of one entry's value. A page has at most one large value.
-  private var fetched: (position: Position, bytes: [UInt8])?
+  private var fetched: (position: FeedPosition, bytes: [UInt8])?
 
   /// Most bytes of the next part that is uploaded, a multiple of ``AttachRequest/partBytes``.
   var uploadBytes: Int { Self.wholeParts(min(partBytes, Self.mostSent)) }
@@ -29,7 +29,7 @@ struct BlobTransfer: Sendable {
   }
 
   /// - Returns: how many bytes of the entry's value are downloaded already.
-  mutating func begin(at position: Position) -> Int {
+  mutating func begin(at position: FeedPosition) -> Int {
     if let fetched, fetched.position == position { return fetched.bytes.count }
     fetched = (position, [])
     return 0
@@ -37,14 +37,14 @@ struct BlobTransfer: Sendable {
 
   /// Appends a part, if it continues the bytes that are kept.
   /// - Returns: the offset of the next part.
-  mutating func add(_ part: [UInt8], at offset: Int, of position: Position) -> Int {
+  mutating func add(_ part: [UInt8], at offset: Int, of position: FeedPosition) -> Int {
     if fetched?.position == position, fetched?.bytes.count == offset {
       fetched?.bytes.append(contentsOf: part)
     }
     return begin(at: position)
   }
 
-  mutating func take(_ position: Position) -> [UInt8] {
+  mutating func take(_ position: FeedPosition) -> [UInt8] {
     defer { fetched = nil }
     guard let fetched, fetched.position == position else { return [] }
     return fetched.bytes

@@ -24,16 +24,21 @@ public final class HTTPPeer: Peer {
   /// one of kind `unauthorized` says that the user has to sign in.
   public typealias Authorization = @Sendable (_ wasRefused: Bool) async throws -> String?
 
-  /// The settings of a peer besides its address.
+  /// The settings of an ``HTTPPeer`` besides its address: timeout, largest message and compression.
   public struct Options: Sendable, Hashable {
-    /// How long a call may take; a long poll's wait comes on top.
+    /// How long a call may take; the default is 60 seconds. The wait of a long poll is added to it.
     public var timeout: Duration
-    /// Most bytes of a message: the largest value that others may push must fit in.
+    /// The most bytes of a received message. It must have room for the largest value that other
+    /// replicas may push. The default is ``WireFrame/largestLimit``.
     public var largestMessage: Int
-    /// How frames are compressed.
+    /// How the peer compresses the frames that it sends. The default is zstd.
     public var codec: WireCodec
 
-    /// Options.
+    /// Creates the settings of an ``HTTPPeer``; every parameter has a default.
+    /// - Parameters:
+    ///   - timeout: how long a call may take, without the wait of a long poll.
+    ///   - largestMessage: the most bytes of a received message.
+    ///   - codec: how sent frames are compressed.
     public init(
       timeout: Duration = .seconds(60), largestMessage: Int = WireFrame.largestLimit,
       codec: WireCodec = .zstd
@@ -52,13 +57,13 @@ public final class HTTPPeer: Peer {
   private let prepared = Lock<(batch: BatchID, body: [UInt8])?>(nil)
   let transfer = Lock(BlobTransfer())
 
-  /// The peer at an address.
+  /// Creates a peer for a database of a sync server. It makes no call yet.
   /// - Parameters:
-  ///   - url: the database: `https://HOST/NAME`. With `http` everything can be read on the way,
-  ///     including the authorization.
-  ///   - transport: sends the requests; closed with the peer.
-  ///   - options: the peer's settings.
-  ///   - authorization: gives the value of the header `Authorization`.
+  ///   - url: the address of the database: `https://HOST/NAME`. With `http` everybody on the way
+  ///     can read everything, including the authorization.
+  ///   - transport: sends the requests; the peer closes it.
+  ///   - options: the timeout, the largest message and the compression.
+  ///   - authorization: gives the value of the header `Authorization`; nil for none.
   /// - Throws: `PeerError` of kind `failed` when the address is not such a URL.
   public init(
     _ url: String, transport: any HTTPTransport = PlatformTransport.make(),
@@ -77,11 +82,12 @@ public final class HTTPPeer: Peer {
     self.authorization = authorization
   }
 
-  /// The capabilities of every sync server, with the limits of the last hello.
+  /// The capabilities of every sync server, with the limits from the last hello.
   public var capabilities: PeerCapabilities {
     PeerCapabilities(limits: limits.withLock { $0 }, hasMarkBehindBatch: true)
   }
 
+  /// Opens a session at the server, and learns the feed's state and the server's limits.
   public func hello(_ request: HelloRequest) async throws -> HelloAnswer {
     guard case .helloAnswer(let answer) = try await call("hello", .helloRequest(request)) else {
       throw Self.wrongAnswer
@@ -90,7 +96,7 @@ public final class HTTPPeer: Peer {
     return answer
   }
 
-  /// Pushes a batch, after uploading its large values.
+  /// Uploads the large values of a batch, then pushes the batch.
   public func push(_ request: PushRequest) async throws -> PushAnswer {
     let named = withoutBlobs(request)
     let ready = prepared.withLock { prepared in
@@ -112,8 +118,8 @@ public final class HTTPPeer: Peer {
     prepared.withLock { $0 = (request.batchID, body) }
   }
 
-  /// Reads the feed after a position, 256 KiB at a time; where it has nothing there, the server
-  /// waits as long as the request says.
+  /// Reads a page of at most 256 KiB of the feed after a position. If the feed has nothing there,
+  /// the server waits as long as the request says.
   public func pull(_ request: PullRequest) async throws -> PullAnswer {
     var page = request
     page.limits.bytes = min(page.limits.bytes, SyncLimits().bytes)
@@ -125,6 +131,7 @@ public final class HTTPPeer: Peer {
     return answer
   }
 
+  /// Reads the current contents of keys from the server.
   public func values(_ request: ValuesRequest) async throws -> ValuesAnswer {
     var question = request
     question.takesBlobs = true
@@ -135,6 +142,7 @@ public final class HTTPPeer: Peer {
     return answer
   }
 
+  /// Reads digests from the server, to find keys that differ.
   public func digest(_ request: DigestRequest) async throws -> DigestAnswer {
     guard case .digestAnswer(let answer) = try await call("digest", .digestRequest(request)) else {
       throw Self.wrongAnswer

@@ -9,8 +9,8 @@
   public final class AsyncHTTPClientTransport: HTTPTransport {
     private let client: HTTPClient
 
-    /// A transport with a client of its own, on the shared threads of NIO.
-    /// - Parameter connections: most connections to a server at a time.
+    /// Creates a transport with its own client on the shared threads of NIO.
+    /// - Parameter connections: the most connections to a server at a time.
     public init(connections: Int = 4) {
       var configuration = HTTPClient.Configuration(redirectConfiguration: .disallow)
       configuration.decompression = .disabled
@@ -33,6 +33,8 @@
       Task { try? await client.shutdown() }
     }
 
+    /// Sends a request and passes the response on in pieces; see
+    /// ``HTTPTransport/stream(_:head:body:)``.
     public func stream(
       _ request: HTTPTransportRequest,
       head: @escaping @Sendable (HTTPTransportAnswer) throws -> Void,
@@ -57,7 +59,7 @@
       }
     }
 
-    /// Shuts the client down; running calls fail.
+    /// Shuts the HTTP client down; running calls fail.
     public func close() async { try? await client.shutdown() }
   }
 

@@ -20,12 +20,14 @@
     private let mostIdle: Int
     private let state = Lock(State())
 
-    /// A transport with connections of its own.
-    /// - Parameter connections: most idle connections that are kept.
+    /// Creates a transport with its own connections.
+    /// - Parameter connections: the most idle connections that the transport keeps.
     public init(connections: Int = 4) { mostIdle = max(1, connections) }
 
     deinit { closeAll() }
 
+    /// Sends a request and passes the response on in pieces; see
+    /// ``HTTPTransport/stream(_:head:body:)``.
     public func stream(
       _ request: HTTPTransportRequest,
       head: @escaping @Sendable (HTTPTransportAnswer) throws -> Void,
@@ -87,7 +89,7 @@
       state.withLock { $0.busy[ObjectIdentifier(line)] = nil }
     }
 
-    /// Closes connections; running calls fail.
+    /// Closes the transport's connections; running calls fail.
     public func close() async { closeAll() }
 
     private func closeAll() {

@@ -28,12 +28,16 @@ public protocol HTTPTransport: Sendable {
     body: @escaping @Sendable ([UInt8]) throws -> Void
   ) async throws
 
-  /// Closes connections. Running calls fail.
+  /// Closes the transport's connections. Running calls fail.
   func close() async
 }
 
 extension HTTPTransport {
-  /// Assembles the whole response from the pieces of a stream.
+  /// The default: assembles the whole response from the pieces of ``stream(_:head:body:)``.
+  /// - Parameters:
+  ///   - request: the request.
+  ///   - limit: the most bytes of the response's body.
+  /// - Throws: `PeerError` of kind `malformed` for a longer body; the errors of the stream.
   public func answer(
     to request: HTTPTransportRequest, limit: Int
   ) async throws -> HTTPTransportAnswer {
@@ -44,19 +48,25 @@ extension HTTPTransport {
   }
 }
 
-/// A request for an ``HTTPTransport``.
+/// An HTTP request for an ``HTTPTransport``: method, address, header fields and body.
 public struct HTTPTransportRequest: Sendable, Hashable {
-  /// Such as `POST`.
+  /// The HTTP method, such as `POST`. The default is `GET`.
   public var method: String
-  /// The absolute address: `http` or `https`.
+  /// The absolute address of the resource, with the scheme `http` or `https`.
   public var url: String
-  /// Names and values. Fields of the connection and the framing, such as `Host`, `Content-Length`
-  /// and `Connection`, follow from the rest of the request: those given here are not sent.
+  /// The header fields: values by names. The transport sets fields of the connection and the
+  /// framing itself, such as `Host`, `Content-Length` and `Connection`, and does not send yours.
   public var headers: [String: String]
-  /// Sent with its length; for `GET` and `HEAD` none is sent.
+  /// The body of the request. The transport sends it with its length, and sends none for `GET` and
+  /// `HEAD`.
   public var body: [UInt8]
 
-  /// A request.
+  /// Creates an HTTP request.
+  /// - Parameters:
+  ///   - method: the HTTP method.
+  ///   - url: the absolute address.
+  ///   - headers: the header fields, values by names.
+  ///   - body: the body; empty for none.
   public init(
     method: String = "GET", url: String, headers: [String: String] = [:], body: [UInt8] = []
   ) {
@@ -67,19 +77,24 @@ public struct HTTPTransportRequest: Sendable, Hashable {
   }
 }
 
-/// The response of a server.
+/// The HTTP response of a server: status, header fields and body.
 public struct HTTPTransportAnswer: Sendable, Hashable {
-  /// Such as 200.
+  /// The HTTP status code, such as 200.
   public var status: Int
-  /// Values by names in lower case, several of one name joined with commas; without fields of the
-  /// connection, such as `Transfer-Encoding`, and without ``setCookies``.
+  /// The header fields: values by names in lower case. Several values of one name are joined with
+  /// commas. Fields of the connection, such as `Transfer-Encoding`, are left out, and so is
+  /// `Set-Cookie`: see ``setCookies``.
   public var headers: [String: String]
-  /// The values of `Set-Cookie`, which must not be joined with commas.
+  /// The values of all `Set-Cookie` fields, which must not be joined with commas.
   public var setCookies: [String] = []
-  /// The whole body.
+  /// The body of the response; empty where the call passes the body on in pieces.
   public var body: [UInt8]
 
-  /// An answer.
+  /// Creates an HTTP response, for a transport of your own or a test.
+  /// - Parameters:
+  ///   - status: the HTTP status code.
+  ///   - headers: the header fields, values by names in lower case.
+  ///   - body: the whole body.
   public init(status: Int, headers: [String: String] = [:], body: [UInt8] = []) {
     self.status = status
     self.headers = headers

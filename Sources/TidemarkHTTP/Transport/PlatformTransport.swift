@@ -1,7 +1,8 @@
-/// The transport that needs no other packages.
+/// Makes the HTTP transport that needs no other packages on this platform.
 public enum PlatformTransport {
-  /// A new transport: libcurl's on Linux, Foundation's `URLSession` elsewhere.
-  /// - Parameter connections: most connections to a server; on Linux, most idle ones that are kept.
+  /// Returns a new transport: ``CurlTransport`` on Linux, ``URLSessionTransport`` elsewhere.
+  /// - Parameter connections: the most connections to a server; on Linux, the most idle connections
+  ///   that are kept.
   public static func make(connections: Int = 4) -> any HTTPTransport {
     #if !canImport(Darwin) && (canImport(Glibc) || canImport(Musl))
       CurlTransport(connections: connections)

@@ -42,8 +42,8 @@ public final class URLSessionTransport: HTTPTransport {
   private let calls: Line
   private let state = Lock(State())
 
-  /// A transport with a session of its own.
-  /// - Parameter connections: most connections to a server at a time.
+  /// Creates a transport with its own `URLSession`.
+  /// - Parameter connections: the most connections to a server at a time.
   public init(connections: Int = 4) { calls = Line(connections: max(1, connections)) }
 
   deinit { closeAll() }
@@ -66,6 +66,7 @@ public final class URLSessionTransport: HTTPTransport {
   /// A week in seconds. Longer timeouts overflow on Linux, where they are counted in milliseconds.
   private static let longest = 604_800.0
 
+  /// Sends a request and waits for the whole response; see ``HTTPTransport/answer(to:limit:)``.
   public func answer(
     to request: HTTPTransportRequest, limit: Int
   ) async throws -> HTTPTransportAnswer {
@@ -77,6 +78,8 @@ public final class URLSessionTransport: HTTPTransport {
     return try collector.answer()
   }
 
+  /// Sends a request and passes the response on in pieces; see
+  /// ``HTTPTransport/stream(_:head:body:)``.
   public func stream(
     _ request: HTTPTransportRequest,
     head: @escaping @Sendable (HTTPTransportAnswer) throws -> Void,
@@ -136,7 +139,7 @@ public final class URLSessionTransport: HTTPTransport {
     return message
   }
 
-  /// Ends the sessions; running calls fail.
+  /// Invalidates the transport's URL sessions; running calls fail.
   public func close() async { closeAll() }
 
   private func closeAll() {

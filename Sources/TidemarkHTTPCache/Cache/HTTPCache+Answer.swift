@@ -4,6 +4,8 @@ public import TidemarkHTTP
 internal import TidemarkSyncProtocol
 
 extension HTTPCache {
+  /// Answers a request from the cache or the server and passes the response on in pieces, as a
+  /// transport; see ``respond(to:head:body:)`` for readers that are slow.
   public func stream(
     _ request: HTTPTransportRequest,
     head: @escaping @Sendable (HTTPTransportAnswer) throws -> Void,
@@ -12,17 +14,17 @@ extension HTTPCache {
     try await respond(to: request, head: head, body: body)
   }
 
-  /// Answers a request, from what is stored or from the server, piece by piece.
+  /// Answers a request from the cache or from the server, piece by piece.
   ///
-  /// The next piece comes when `body` returns. A reader that is slow takes no thread, and holds up
-  /// nobody who asks the same.
+  /// The cache passes on the next piece once `body` has returned. A slow reader blocks no thread,
+  /// and does not delay other readers of the same response.
   /// - Parameters:
-  ///   - request: what is asked; its `Cache-Control` field is heeded.
-  ///   - head: is called first, with an answer without body. A request that says `only-if-cached`,
-  ///     or that comes while the cache is offline, may be answered with 504.
-  ///   - body: is called with each piece.
-  /// - Throws: what the transport throws, where nothing stored serves instead; `CancellationError`;
-  ///   what `head` and `body` throw; `damaged` where a stored body is.
+  ///   - request: the request; the cache follows its `Cache-Control` field.
+  ///   - head: called first, with a response without body. The response may be 504 if the request
+  ///     says `only-if-cached` or the cache is offline.
+  ///   - body: called with each piece of the body.
+  /// - Throws: the transport's errors if no stored response can replace the server's;
+  ///   `CancellationError`; the errors of `head` and `body`; `damaged` if a stored body is damaged.
   public func respond(
     to request: HTTPTransportRequest,
     head: @Sendable (HTTPTransportAnswer) async throws -> Void,

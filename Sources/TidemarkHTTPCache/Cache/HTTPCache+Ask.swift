@@ -60,7 +60,7 @@ extension HTTPCache {
     guard let address = request.address, let stamp = question.stamp else {
       return (.passed, .apart)
     }
-    let found: ResponseShelf.Found?
+    let found: ResponseStore.Found?
     switch try plan(request, lesson) {
     case .ask(let stored): found = stored
     case .serve(let stored, _, refreshes: true) where isRefresh: found = stored
@@ -133,7 +133,7 @@ extension HTTPCache {
 
   /// - Parameter status: the server's failure; 0 where it cannot be reached.
   private func answered(
-    insteadOf status: Int, _ stored: ResponseShelf.Found
+    insteadOf status: Int, _ stored: ResponseStore.Found
   ) -> (Question.End, Question.Lesson) {
     count { $0.staleHits += 1 }
     let reply = Question.Reply(
@@ -190,7 +190,7 @@ extension HTTPCache {
 
   /// Keeps a stored response with fresh fields, of which all rules hold as of a new one.
   private func renew(
-    _ stored: ResponseShelf.Found, _ asked: ServerQuestion
+    _ stored: ResponseStore.Found, _ asked: ServerQuestion
   ) async -> Bool {
     guard Storability.allows(stored.response, request: CacheControl(nil)) else {
       return await giveUp(upon: 304, asked)

@@ -6,9 +6,9 @@ extension HTTPCache {
   /// The next step for a request.
   enum Plan {
     /// Answers with what is stored, and may ask the server behind the reader's back.
-    case serve(ResponseShelf.Found, detail: String, refreshes: Bool = false)
+    case serve(ResponseStore.Found, detail: String, refreshes: Bool = false)
     /// Asks the server; of what is stored, whether it is still right.
-    case ask(ResponseShelf.Found?)
+    case ask(ResponseStore.Found?)
     /// Has nothing, and must not ask.
     case refuse(String)
   }
@@ -59,7 +59,7 @@ extension HTTPCache {
 
   /// Whether a stored response answers a request as it is.
   private func isUsable(
-    _ found: ResponseShelf.Found, _ freshness: Freshness, _ request: HTTPCacheRequest
+    _ found: ResponseStore.Found, _ freshness: Freshness, _ request: HTTPCacheRequest
   ) -> Bool {
     let (control, asked) = (found.response.control, request.control)
     guard !control.has("no-cache"), !asked.has("no-cache"), !asked.isTooLong else { return false }
@@ -79,7 +79,7 @@ extension HTTPCache {
   /// Whether a response that is fresh no more may serve at all for a request that has no wish
   /// which it does not meet.
   private func serves(
-    _ found: ResponseShelf.Found, _ freshness: Freshness, _ request: HTTPCacheRequest
+    _ found: ResponseStore.Found, _ freshness: Freshness, _ request: HTTPCacheRequest
   ) -> Bool {
     guard !forbidsStale(found, request), request.control.seconds("min-fresh") == nil else {
       return false
@@ -88,7 +88,7 @@ extension HTTPCache {
   }
 
   /// Whether a stored response must not serve without asking (RFC 9111, 4.2.4).
-  func forbidsStale(_ found: ResponseShelf.Found, _ request: HTTPCacheRequest) -> Bool {
+  func forbidsStale(_ found: ResponseStore.Found, _ request: HTTPCacheRequest) -> Bool {
     let control = found.response.control
     return control.has("must-revalidate") || control.has("no-cache") || control.isTooLong
       || request.control.has("no-cache")
@@ -97,7 +97,7 @@ extension HTTPCache {
   /// Whether a stored response serves in place of an error (RFC 5861, 4).
   /// - Parameter status: what the server has answered; 0 where it cannot be reached.
   func servesInstead(
-    of status: Int, _ found: ResponseShelf.Found, _ request: HTTPCacheRequest
+    of status: Int, _ found: ResponseStore.Found, _ request: HTTPCacheRequest
   ) -> Bool {
     guard !forbidsStale(found, request), request.isBegun(by: found),
       [0, 500, 502, 503, 504].contains(status)

@@ -12,7 +12,11 @@ extension HTTPCache {
   /// Most redirects that are followed.
   private static let mostRedirects = 20
 
-  /// Fetches what an address has, as `URLSession` does.
+  /// Fetches the resource at an address through the cache, as `URLSession` does.
+  /// - Parameters:
+  ///   - url: the address.
+  ///   - limit: the most bytes of the response's body; the default is 64 MiB.
+  /// - Returns: the body and the response.
   public func data(from url: URL, limit: Int = 64 << 20) async throws -> (Data, HTTPURLResponse) {
     try await data(for: URLRequest(url: url), limit: limit)
   }

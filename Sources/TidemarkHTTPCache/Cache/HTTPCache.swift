@@ -20,10 +20,10 @@ internal import TidemarkSyncProtocol
 /// A cache is one user's: responses to requests with an `Authorization` field are kept as others
 /// are. Give each account a prefix of its own, or call ``removeAll()`` when one signs out.
 public final class HTTPCache: HTTPTransport {
-  /// The rules besides those of requests and responses.
+  /// The limits and staleness rules of the cache, besides the rules in requests and responses.
   public let policy: HTTPCachePolicy
   let transport: any HTTPTransport
-  let shelf: ResponseShelf
+  let shelf: ResponseStore
   let questions = Questions()
   private let isConnected: @Sendable () -> Bool
   private let state = Lock(State())
@@ -36,31 +36,33 @@ public final class HTTPCache: HTTPTransport {
     var refreshes = 0
   }
 
-  /// A cache under a prefix of a store.
+  /// Creates a cache whose responses lie under a prefix of a store.
   /// - Parameters:
   ///   - store: keeps the responses.
-  ///   - prefix: that of their keys; 1 to 1,024 bytes, and no other cache's.
-  ///   - policy: the rules besides those of requests and responses.
-  ///   - transport: carries the requests; nil for the platform's own.
-  ///   - isOnline: whether servers can be reached, as far as anybody knows.
-  /// - Throws: `invalidArgument`.
+  ///   - prefix: the prefix of the responses' keys: 1 to 1,024 bytes, and not that of another
+  ///     cache.
+  ///   - policy: the limits and staleness rules of the cache.
+  ///   - transport: sends requests to servers; nil for the platform's own.
+  ///   - isOnline: tells whether servers can be reached, as far as the program knows.
+  /// - Throws: `invalidArgument` for an invalid prefix.
   public init(
     store: Store, prefix: Key = "http/", policy: HTTPCachePolicy = HTTPCachePolicy(),
     transport: (any HTTPTransport)? = nil, isOnline: @escaping @Sendable () -> Bool = { true }
   ) throws(TidemarkError) {
     self.policy = policy
     self.transport = transport ?? PlatformTransport.make()
-    shelf = ResponseShelf(
+    shelf = ResponseStore(
       try store.cache(prefix: prefix, policy: policy.cachePolicy), policy)
     isConnected = isOnline
   }
 
-  /// The cache of the store in which the responses lie, under their addresses; labels are the names
-  /// of servers, so that `Cache.markStale(labels:)` makes all of one's responses be asked about.
+  /// The store's cache that holds the responses, under their addresses. Each response has the name
+  /// of its server as a label, so that `Cache.markStale(labels:)` revalidates all responses of a
+  /// server.
   public var responses: Cache<[UInt8]> { shelf.cache }
 
-  /// Whether no server is to be asked, whatever requests want. What is stored serves then, however
-  /// old, unless it forbids that; for what is not, the answer is 504.
+  /// Whether the cache asks no server, whatever requests say. It then answers with stored responses
+  /// however old, unless they forbid that, and with 504 for everything else.
   public var isOffline: Bool {
     get { state.withLock { $0.isOffline } }
     set { state.withLock { $0.isOffline = newValue } }
@@ -68,23 +70,24 @@ public final class HTTPCache: HTTPTransport {
 
   var isOnline: Bool { !isOffline && isConnected() }
 
-  /// How often it was asked, and what came of it.
+  /// How many requests the cache has answered in which way since it was created.
   public var counts: HTTPCacheCounts { state.withLock { $0.counts } }
 
   func count(_ change: (inout HTTPCacheCounts) -> Void) { state.withLock { change(&$0.counts) } }
 
-  /// Gives up what is stored of an address, in all its variants.
-  /// - Parameter url: an absolute address; what follows `#` does not matter.
+  /// Removes all stored responses of an address, in all their variants.
+  /// - Parameter url: an absolute address. The fragment after `#` does not matter.
   public func remove(_ url: String) async throws(TidemarkError) {
     let address = HTTPAddress(url, longest: HTTPCacheRequest.longestAddress)
     if let address { try await shelf.void(address) }
   }
 
-  /// Gives up all that is stored, and leaves nothing of it on the disk; see `Cache.removeAll`.
-  /// Answers that are under way are not kept, and nobody who asks after this gets one of them.
+  /// Removes all stored responses, and leaves nothing of them on the disk; see `Cache.removeAll`.
+  /// The cache does not keep responses that are in transit, and answers no later request with one
+  /// of them.
   public func removeAll() async throws(TidemarkError) { try await shelf.cache.removeAll() }
 
-  /// Lets go of the transport's connections, and calls off what is under way.
+  /// Closes the transport's connections, and cancels requests in flight.
   public func close() async {
     for question in questions.all { question.callOff() }
     await transport.close()

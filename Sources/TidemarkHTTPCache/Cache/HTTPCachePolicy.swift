@@ -1,38 +1,44 @@
 internal import Tidemark
 
-/// The rules of an ``HTTPCache``, besides what requests and responses say.
+/// The limits and staleness rules of an ``HTTPCache``, besides the rules in requests and responses.
 public struct HTTPCachePolicy: Sendable, Hashable {
-  /// Most responses; nil for any number.
+  /// The most responses that the cache keeps; nil for no limit. The default is 10,000.
   public var capacity: Int?
-  /// Most bytes of responses with their bodies; nil for any number.
+  /// The most bytes of all responses with their bodies; nil for no limit. The default is 256 MiB.
   public var bytes: Int?
-  /// Bodies of more bytes are attachments, files beside the log.
+  /// The largest body, in bytes, that the cache keeps in the store's log; the default is 64 KiB.
+  /// Larger bodies become attachments, which are files beside the log.
   public var inlineBytes: Int
-  /// Bodies of more bytes, or of more than ``bytes``, are handed on and not kept.
+  /// The largest body, in bytes, that the cache keeps; the default is 1 GiB. The cache passes
+  /// larger bodies on without keeping them, and also bodies larger than ``bytes``.
   public var mostBodyBytes: Int
-  /// Most variants of one address that are kept, where its responses have a `Vary` field.
+  /// The most variants of one address that the cache keeps, if its responses have a `Vary` field.
+  /// The default is 32.
   public var variants: Int
-  /// For how long a response that is fresh no more serves while the server cannot be reached, where
-  /// the response says nothing about that; nil for however long. `must-revalidate` and `no-cache`
-  /// forbid it.
+  /// For how long a stale response may still answer while its server cannot be reached, if the
+  /// response does not say. Nil sets no limit, and is the default. `must-revalidate` and `no-cache`
+  /// forbid such answers.
   public var staleIfUnreachable: Duration?
-  /// For how long a response that is fresh no more serves where the server answers 500, 502, 503 or
-  /// 504, where neither request nor response says so.
+  /// For how long a stale response may still answer when its server answers 500, 502, 503 or 504,
+  /// if neither request nor response says. The default is zero.
   public var staleIfError: Duration
-  /// Whether a cache that is offline serves even what says `must-revalidate` or `no-cache`, which
-  /// RFC 9111 forbids: for programs whose users rather see something old than nothing.
+  /// Whether an offline cache also answers with responses that say `must-revalidate` or `no-cache`.
+  /// RFC 9111 forbids that; set it if your users prefer an old response to none. The default is
+  /// false.
   public var servesEverythingOffline: Bool
 
-  /// Rules for a cache.
+  /// Creates the rules of a cache; every parameter has a default.
   /// - Parameters:
-  ///   - capacity: most responses.
-  ///   - bytes: most bytes of responses with their bodies.
-  ///   - inlineBytes: bodies of more bytes are attachments.
-  ///   - mostBodyBytes: bodies of more bytes are not kept.
-  ///   - variants: most variants of one address.
-  ///   - staleIfUnreachable: for how long stale responses serve without a server.
-  ///   - staleIfError: for how long stale responses serve where the server fails.
-  ///   - servesEverythingOffline: whether that holds for what forbids it, too.
+  ///   - capacity: the most responses; nil for no limit.
+  ///   - bytes: the most bytes of all responses; nil for no limit.
+  ///   - inlineBytes: larger bodies become attachments.
+  ///   - mostBodyBytes: larger bodies are not kept.
+  ///   - variants: the most variants of one address.
+  ///   - staleIfUnreachable: for how long stale responses answer while a server cannot be reached;
+  ///     nil for no limit.
+  ///   - staleIfError: for how long stale responses answer when a server fails.
+  ///   - servesEverythingOffline: whether an offline cache ignores `must-revalidate` and
+  ///     `no-cache`.
   public init(
     capacity: Int? = 10_000, bytes: Int? = 256 << 20, inlineBytes: Int = 65_536,
     mostBodyBytes: Int = 1 << 30, variants: Int = 32, staleIfUnreachable: Duration? = nil,
@@ -55,23 +61,23 @@ public struct HTTPCachePolicy: Sendable, Hashable {
   var cachePolicy: CachePolicy { CachePolicy(maxAge: .zero, capacity: capacity, bytes: bytes) }
 }
 
-/// How often an ``HTTPCache`` was asked since it was made, and what came of it.
+/// Counts how an ``HTTPCache`` has answered requests since it was created.
 public struct HTTPCacheCounts: Sendable, Hashable {
-  /// Requests answered with what was stored and fresh.
+  /// How many requests got a stored response that was fresh.
   public var hits = 0
-  /// Requests answered with what was stored and fresh no more.
+  /// How many requests got a stored response that was stale.
   public var staleHits = 0
-  /// Requests answered with what was stored, after the server has said that it is still right.
+  /// How many requests got a stored response after the server had confirmed it.
   public var revalidated = 0
-  /// Requests answered by the server.
+  /// How many requests got a new response from the server.
   public var misses = 0
-  /// Requests that are not the cache's: they went to the server as they were.
+  /// How many requests went to the server unchanged, since the cache does not handle such requests.
   public var bypassed = 0
-  /// Requests that waited for the same one of somebody else.
+  /// How many requests waited for an equal request in flight and got its response.
   public var shared = 0
-  /// Responses that may be kept and could not be, as on a disk that is full.
+  /// How many responses the cache could have kept but could not store, for example on a full disk.
   public var storeFailures = 0
 
-  /// None yet.
+  /// Creates counts that are all 0.
   public init() {}
 }

@@ -70,19 +70,19 @@ struct HTTPCacheRequest: Sendable {
 
   /// The bytes of a stored response that are asked for.
   /// - Returns: nil where it has none of them.
-  func bytes(of found: ResponseShelf.Found) -> Range<Int>? {
+  func bytes(of found: ResponseStore.Found) -> Range<Int>? {
     let total = found.content.total
     return range(of: found.response).map { $0.resolved(in: total) } ?? 0..<total
   }
 
   /// Whether a stored response has all that is asked for.
-  func isHeld(by found: ResponseShelf.Found) -> Bool {
+  func isHeld(by found: ResponseStore.Found) -> Bool {
     guard found.response.isPartial, !isHead, let bytes = bytes(of: found) else { return true }
     return found.content.end(from: bytes.lowerBound) >= bytes.upperBound
   }
 
   /// Whether a stored response has something of it that is an answer: the beginning of a range is.
-  func isBegun(by found: ResponseShelf.Found) -> Bool {
+  func isBegun(by found: ResponseStore.Found) -> Bool {
     if isHeld(by: found) { return true }
     guard range(of: found.response) != nil, let bytes = bytes(of: found) else { return false }
     return found.content.end(from: bytes.lowerBound) > bytes.lowerBound

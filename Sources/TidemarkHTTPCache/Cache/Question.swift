@@ -30,7 +30,7 @@ final class Question: Sendable {
 
   /// The stored response as an answer.
   struct Reply: Sendable {
-    var found: ResponseShelf.Found
+    var found: ResponseStore.Found
     var detail = ""
     /// The outcome of the request to the server; nil where there was none.
     var forwarded: String?
@@ -48,12 +48,12 @@ final class Question: Sendable {
   }
 
   /// The state before it was asked; nil for a question whose answer nobody keeps.
-  let stamp: ResponseShelf.Stamp?
+  let stamp: ResponseStore.Stamp?
   private let pipe = AnswerPipe()
   private let state = Lock(State())
   private let change = Signal()
 
-  init(_ stamp: ResponseShelf.Stamp?) { self.stamp = stamp }
+  init(_ stamp: ResponseStore.Stamp?) { self.stamp = stamp }
 
   // MARK: Asking
 

@@ -6,10 +6,10 @@ struct ServerQuestion: Sendable {
   let request: HTTPCacheRequest
   let address: HTTPAddress
   /// The state before.
-  let stamp: ResponseShelf.Stamp
+  let stamp: ResponseStore.Stamp
   private(set) var message: HTTPTransportRequest
   /// The response that it is about, that its answer is to complete, or that is of no use.
-  let stored: ResponseShelf.Found?
+  let stored: ResponseStore.Found?
   /// Whether an answer may speak of what is stored.
   let isConditional: Bool
   /// The bytes for the reader, where the first of them are here and the server is asked for the
@@ -19,8 +19,8 @@ struct ServerQuestion: Sendable {
   let sent: Int64
 
   init(
-    _ request: HTTPCacheRequest, _ address: HTTPAddress, _ found: ResponseShelf.Found?,
-    _ stamp: ResponseShelf.Stamp, now: Int64, isConditional: Bool = true
+    _ request: HTTPCacheRequest, _ address: HTTPAddress, _ found: ResponseStore.Found?,
+    _ stamp: ResponseStore.Stamp, now: Int64, isConditional: Bool = true
   ) {
     self.request = request
     self.address = address
@@ -55,9 +55,9 @@ enum ServerTurn: Sendable {
   /// The answer is handed on.
   case passed(Passed)
   /// The stored response is still right.
-  case notModified(HTTPTransportAnswer, ResponseShelf.Found)
+  case notModified(HTTPTransportAnswer, ResponseStore.Found)
   /// The stored response serves in place of an error.
-  case failed(Int, ResponseShelf.Found)
+  case failed(Int, ResponseStore.Found)
   /// The server speaks of another response than the one that it was asked about.
   case confused
 
@@ -114,7 +114,7 @@ extension HTTPCache {
 
   /// A part that completes what is here (RFC 9111, 3.4).
   private func completion(
-    _ answer: HTTPTransportAnswer, _ asked: ServerQuestion, _ stored: ResponseShelf.Found,
+    _ answer: HTTPTransportAnswer, _ asked: ServerQuestion, _ stored: ResponseStore.Found,
     _ bytes: Range<Int>, _ missing: Int
   ) -> ServerTurn {
     let isRange = asked.request.range(of: stored.response) != nil

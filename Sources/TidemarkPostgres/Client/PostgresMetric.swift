@@ -1,13 +1,18 @@
 #if PostgreSQL
-  /// A number that monitoring reads.
+  /// One value of the server's PostgreSQL client for a monitoring system such as Prometheus.
   public struct PostgresMetric: Sendable {
+    /// Whether a metric only grows (`counter`) or rises and falls (`gauge`).
     public enum Kind: String, Sendable { case counter, gauge }
 
+    /// The name of the metric; it begins with `postgres_`.
     public let name: String
+    /// Whether the metric is a counter or a gauge.
     public let kind: Kind
+    /// One line for people that says what the metric measures.
     public let help: String
+    /// The value of the metric at the moment of the call.
     public let value: Int
-    /// As Prometheus writes them.
+    /// The labels of the metric in the syntax of Prometheus; empty for none.
     public let labels: String
 
     init(

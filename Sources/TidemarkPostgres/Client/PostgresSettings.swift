@@ -1,28 +1,33 @@
 #if PostgreSQL
-  /// How a server reaches PostgreSQL.
+  /// How a sync server connects to PostgreSQL: addresses, number of connections, timeouts and
+  /// history.
   public struct PostgresSettings: Sendable {
-    /// The address: a URI or a connection string as libpq takes it. Whoever sees it may see a
-    /// password.
+    /// The address of PostgreSQL: a URI or a connection string in the syntax of libpq. It may
+    /// contain a password, so keep it out of logs.
     public var url: String
-    /// Whether a pooler (pgbouncer in transaction mode) stands before PostgreSQL: then nothing is
-    /// prepared and nothing set for a session.
+    /// Whether the connections pass a pooler (pgbouncer in transaction mode). If so, the server
+    /// prepares no statements and sets nothing for a session. The default is false.
     public var isPooled = false
-    /// The address for notifications, which do not pass a pooler; nil where there is none, and the
-    /// heads of the databases are polled every second.
+    /// The address for notifications, which cannot pass a pooler. With nil the server polls the
+    /// ends of the feeds every second instead. The default is ``url``.
     public var directURL: String?
-    /// Most connections at a time, but for two for news.
+    /// The most connections for calls at a time; the default is 16. Two more connections receive
+    /// news.
     public var connections = 16
-    /// Whether a server counts as ready (``PostgresFeeds/isReady``) only while PostgreSQL is set to
-    /// let commits wait for a synchronous standby.
+    /// Whether the server counts as ready (``PostgresFeeds/isReady``) only while PostgreSQL lets
+    /// commits wait for a synchronous standby. The default is false.
     public var requiresStandby = false
-    /// For how long superseded entries are kept before a compaction deletes them.
+    /// For how long a compaction keeps superseded entries. The default is zero: the next compaction
+    /// deletes them.
     public var history: Duration = .zero
-    /// How long connecting to one host, and how long a call may take, in whole seconds.
+    /// The longest time to connect to one host, in whole seconds; the default is three seconds.
     public var connectTimeout: Duration = .seconds(3)
+    /// The longest time that one call may take, in whole seconds; the default is ten seconds.
     public var callTimeout: Duration = .seconds(10)
 
-    /// Settings.
-    /// - Parameter url: the address, such as `postgresql://user@host/database`.
+    /// Creates settings with the defaults for an address.
+    /// - Parameter url: the address for calls and for notifications, such as
+    ///   `postgresql://user@host/database`.
     public init(url: String) {
       self.url = url
       directURL = url

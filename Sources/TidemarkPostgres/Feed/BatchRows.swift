@@ -13,11 +13,11 @@
     private var entries: [Row] = []
     /// The index of the last entry of each key, from 1.
     private var last: [[UInt8]: Int] = [:]
-    private let batch: JudgedBatch
+    private let batch: DecidedBatch
 
     private struct Row {
       var key: KeyColumns
-      var entry: JudgedBatch.Entry
+      var entry: DecidedBatch.Entry
       var bytes: Int
       /// The entry that this one supersedes: its index in the batch, from 1, where the batch has
       /// written the key before; or else its offset in the feed. 0 for neither.
@@ -27,7 +27,7 @@
       var known: UInt64 = 0
     }
 
-    init(_ batch: JudgedBatch, after view: FeedView) throws(TidemarkError) {
+    init(_ batch: DecidedBatch, after view: FeedView) throws(TidemarkError) {
       self.batch = batch
       var held: [[UInt8]: (offset: UInt64, bytes: Int)] = [:]
       for state in view.states.compactMap(\.self) {

@@ -102,7 +102,7 @@
   extension FeedLease {
     init(_ row: inout Row) throws(TidemarkError) {
       let (expires, readsUntil) = (try row.ordered(), try row.ordered())
-      let cursor = Position(epoch: try row.bits(), offset: try row.ordered())
+      let cursor = FeedPosition(epoch: try row.bits(), offset: try row.ordered())
       self.init()
       (self.expires, self.readsUntil, self.cursor) = (expires, readsUntil, cursor)
       clearedThrough = try row.ordered()

@@ -117,7 +117,7 @@
         historyFrom: historyFrom, now: now, policies: table)
       (view.incarnation, view.room) = (incarnation, room)
       view.isReadOnly = state == DatabaseState.readOnly.rawValue
-      news.noteFirst(Position(epoch: epoch, offset: head), of: database)
+      news.noteFirst(FeedPosition(epoch: epoch, offset: head), of: database)
       if row.isNull {
         row.skip()
         row.skip()
@@ -177,7 +177,7 @@
 
     /// - Parameter others: belong into the same transaction, and may have a guard of their own.
     func append(
-      _ batch: JudgedBatch, after view: FeedView, adding others: [Call]
+      _ batch: DecidedBatch, after view: FeedView, adding others: [Call]
     ) throws(TidemarkError) -> FeedMark? {
       let record = try batch.markRecord()
       let calls = try BatchRows(batch, after: view).calls(row, after: view, record) + others
@@ -190,14 +190,14 @@
         try beginEpochIfDue()
         return nil
       }
-      let mark = try FeedMark(record, at: Position(epoch: view.epoch, offset: head.ordered()))
+      let mark = try FeedMark(record, at: FeedPosition(epoch: view.epoch, offset: head.ordered()))
       if batch.hasNews { news.noteAppend(to: database, at: mark.position) }
       return mark
     }
 
     /// Finds out on another connection whether a batch was appended, by its replica's mark.
     private func outcome(
-      of batch: JudgedBatch, _ error: TidemarkError
+      of batch: DecidedBatch, _ error: TidemarkError
     ) throws(TidemarkError) -> FeedMark? {
       let mark = try look(FeedQuestion(of: batch.request.replica)).mark
       guard mark.mark.number == batch.request.number, mark.mark.batchID == batch.request.batchID
@@ -217,8 +217,8 @@
     func close() { closed.withLock { $0 = true } }
 
     /// An append is durable when it returns: PostgreSQL answers a commit once it is on its disk.
-    func settle(through position: Position) {}
-    func isSettled(through position: Position) -> Bool { true }
+    func settle(through position: FeedPosition) {}
+    func isSettled(through position: FeedPosition) -> Bool { true }
 
     // MARK: Leases and policies
 
@@ -239,7 +239,7 @@
 
     func setPolicy(
       _ policy: ConflictPolicy?, prefix: [UInt8]
-    ) throws(TidemarkError) -> Position {
+    ) throws(TidemarkError) -> FeedPosition {
       let record = PolicyTable.encode(policy)
       let change =
         record.isEmpty

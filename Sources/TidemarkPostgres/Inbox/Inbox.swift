@@ -107,7 +107,7 @@
           sequence: UInt64(clamping: id), kind: value == nil ? .delete : .put, key: key,
           content: SyncContent(value: value ?? [], labels: labels),
           base: offset > 0
-            ? .position(Position(epoch: epoch, offset: UInt64(clamping: offset))) : .absent,
+            ? .position(FeedPosition(epoch: epoch, offset: UInt64(clamping: offset))) : .absent,
           commitTime: try row.ordered() << 16)
       }
     }
@@ -132,7 +132,8 @@
       }
       if entries.isEmpty { return false }
       guard let id = feedID.flatMap({ ReplicaID($0) }) else {
-        let refusal = Verdict.rejected(Rejection(code: "", message: "there is no such database"))
+        let refusal = PushVerdict.rejected(
+          SyncRejection(code: "", message: "there is no such database"))
         let verdicts = entries.map { _ in refusal }
         return try pool.write([settle(name, 0, entries, verdicts, 0)], guarded: true) != nil
       }
@@ -168,7 +169,7 @@
 
     /// Deletes the rows and stores their verdicts.
     private func settle(
-      _ name: String, _ database: Int64, _ entries: [Entry], _ verdicts: [Verdict], _ count: Int
+      _ name: String, _ database: Int64, _ entries: [Entry], _ verdicts: [PushVerdict], _ count: Int
     ) -> Call {
       Self.settle(
         .text(name), .bigints(entries.map(\.id)), .byteas(verdicts.map { Array($0.outcome.utf8) }),
@@ -178,7 +179,7 @@
     }
   }
 
-  extension Verdict {
+  extension PushVerdict {
     /// As `tidemark.results` has it.
     fileprivate var outcome: String {
       switch self {
@@ -192,7 +193,7 @@
 
   extension PostgresFeed {
     func append(
-      _ batch: JudgedBatch, after view: FeedView
+      _ batch: DecidedBatch, after view: FeedView
     ) throws(TidemarkError) -> FeedMark? { try append(batch, after: view, adding: []) }
   }
 

@@ -144,7 +144,7 @@
     }
 
     /// This process has appended something, which ends at `head`.
-    func noteAppend(to database: Int64, at head: Position) {
+    func noteAppend(to database: Int64, at head: FeedPosition) {
       tell(
         state.withLock { state in
           state.fresh.insert(database)
@@ -156,13 +156,13 @@
 
     /// Notes the head that the first call of a database has seen. Otherwise the next poll would
     /// take it for news, and wake whoever waits.
-    func noteFirst(_ head: Position, of database: Int64) {
+    func noteFirst(_ head: FeedPosition, of database: Int64) {
       state.withLock { state in
         if state.served[database]?.head == 0 { state.served[database]?.head = Self.bits(head) }
       }
     }
 
-    private static func bits(_ head: Position) -> Int64 {
+    private static func bits(_ head: FeedPosition) -> Int64 {
       Int64(bitPattern: head.offset ^ head.epoch)
     }
 

@@ -1,20 +1,29 @@
 #if PostgreSQL
   internal import Tidemark
 
-  /// Whom servers refuse.
+  /// A caller that every server refuses: a replica, a user or a single token. Set it with
+  /// ``PostgresFeeds/setRevoked(_:_:)``.
   public struct Revocation: Sendable, Hashable, Codable {
+    /// How a revocation identifies the callers that servers refuse.
     public enum Kind: String, Sendable, Codable, CaseIterable {
-      /// A replica, by its id. One whose token does not name it may take another id: revoke its
-      /// token as well.
+      /// One replica, by its id. A replica whose token does not name it may take another id, so
+      /// revoke its token as well.
       case replica
-      /// The callers with a `sub` in their JSON Web Token, or the token with a `jti`.
+      /// With `subject` all callers whose JSON Web Token has this `sub` claim; with `token` the one
+      /// token that has this `jti` claim.
       case subject, token
     }
 
+    /// Whether ``value`` is the id of a replica, a `sub` claim or a `jti` claim.
     public var kind: Kind
+    /// The replica's id as 32 lower-case hexadecimal digits, or the text of the claim.
     public var value: String
 
-    /// - Parameter value: the replica's id in hexadecimal digits; or the claim.
+    /// Creates a revocation; it has an effect once ``PostgresFeeds/setRevoked(_:_:)`` has stored
+    /// it.
+    /// - Parameters:
+    ///   - kind: whether the value is the id of a replica, a `sub` claim or a `jti` claim.
+    ///   - value: the replica's id in hexadecimal digits, or the claim.
     public init(_ kind: Kind, _ value: String) {
       self.kind = kind
       self.value = kind == .replica ? value.lowercased() : value

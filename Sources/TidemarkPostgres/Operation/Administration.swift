@@ -3,28 +3,32 @@
   internal import TidemarkEngine
   internal import TidemarkSyncProtocol
 
-  /// The state of a database: size, quota and number of replicas.
+  /// The state of one database of a sync server: its size, its quota and its number of replicas.
   public struct DatabaseStatus: Sendable, Codable {
+    /// The name of the database.
     public var database: String
-    /// The offset of its last entry.
+    /// The offset of the last entry in the database's feed.
     public var head: UInt64
-    /// About how many bytes its rows take, how many of them a compaction gives back, and how many
-    /// it may take before puts are rejected; 0 for any.
+    /// About how many bytes the rows of the database take.
     public var bytes: Int
+    /// About how many bytes a compaction of the database would free.
     public var reclaimable: Int
+    /// How many bytes the database may take before the server rejects puts; 0 for no quota.
     public var quota: Int
+    /// Whether the server answers pushes to the database with `unavailable`.
     public var isReadOnly: Bool
-    /// How many replicas have a lease.
+    /// How many replicas have a lease at the database.
     public var replicas: Int
   }
 
-  /// The state of a replica of a database: its lease, its lag, and its pushed batches.
+  /// The state of one replica of a database: its lease, its lag and its pushed batches.
   public struct ReplicaStatus: Sendable, Codable {
-    /// Its id, in hexadecimal digits.
+    /// The id of the replica, in hexadecimal digits.
     public var replica: String
-    /// When its lease ends, in milliseconds since 1970; nil without one.
+    /// When the replica's lease ends, in milliseconds since 1970; nil if the replica has no lease.
     public var leaseEnds: UInt64?
-    /// How many entries it is known not to have read, of its own and of others.
+    /// How many entries of the feed the replica has not pulled yet as far as the server knows, its
+    /// own entries included.
     public var lag: UInt64
     /// The number of the last batch that the replica has pushed; batches are numbered from 1.
     public var batches: UInt64
@@ -40,14 +44,19 @@
       "\(status) WHERE n.name > $1::text ORDER BY n.name LIMIT $2::bigint")
     private static let statusOfOne = Statement("\(status) WHERE n.name = $1::text")
 
-    /// The databases after a name, in the order of their names.
+    /// Returns the states of databases, in the order of their names.
+    /// - Parameters:
+    ///   - name: the page begins after this name; empty for the first page.
+    ///   - limit: the most databases of the page.
     public func statuses(
       after name: String = "", limit: Int = 1_000
     ) throws(TidemarkError) -> [DatabaseStatus] {
       try read(Self.statuses(.text(name), .bigint(Int64(clamping: limit))))
     }
 
-    /// - Throws: `storeMissing` where there is no such database, as all calls do that name one.
+    /// Returns the state of one database.
+    /// - Parameter name: the name of the database.
+    /// - Throws: `storeMissing` if no database has the name, as every call with a name does.
     public func status(of name: String) throws(TidemarkError) -> DatabaseStatus {
       guard let status = try read(Self.statusOfOne(.text(name))).first else {
         throw TidemarkError(.storeMissing, "there is no such database")
@@ -78,7 +87,11 @@
       WHERE d.db=$1::bigint ORDER BY 3 DESC LIMIT $2::bigint
       """)
 
-    /// The replicas of a database, those first that lack most.
+    /// Returns the replicas of a database, those with the greatest lag first.
+    /// - Parameters:
+    ///   - name: the name of the database.
+    ///   - limit: the most replicas of the result.
+    /// - Throws: `storeMissing` if no database has the name.
     public func replicas(
       of name: String, limit: Int = 10_000
     ) throws(TidemarkError) -> [ReplicaStatus] {
@@ -104,14 +117,24 @@
     private static let setState = Statement(
       "UPDATE tidemark.tm_db SET state=$2::bigint WHERE db=$1::bigint AND state<>1")
 
-    /// Sets how many bytes a database may take, 0 for any. Puts beyond it are rejected with the
-    /// code `quota`, so that they stay with their devices; deletes are taken.
+    /// Sets how many bytes a database may take. Beyond that the server rejects puts with the code
+    /// `quota`, so that they stay on their devices. It still accepts deletes.
+    /// - Parameters:
+    ///   - bytes: the quota; 0 for none.
+    ///   - name: the name of the database.
+    /// - Throws: `invalidArgument` for a negative quota; `storeMissing` if no database has the
+    ///   name.
     public func setQuota(_ bytes: Int, of name: String) throws(TidemarkError) {
       guard bytes >= 0 else { throw TidemarkError(.invalidArgument, "a quota is 0 or more bytes") }
       _ = try pool.write([Self.setQuota(try number(of: name), .bigint(Int64(bytes)))])
     }
 
-    /// Sets whether pushes to a database are answered `unavailable`, so that devices try later.
+    /// Sets whether the server answers pushes to a database with `unavailable`, so that devices try
+    /// again later.
+    /// - Parameters:
+    ///   - isReadOnly: true stops pushes; false accepts them again.
+    ///   - name: the name of the database.
+    /// - Throws: `storeMissing` if no database has the name.
     public func setReadOnly(_ isReadOnly: Bool, of name: String) throws(TidemarkError) {
       let state: DatabaseState = isReadOnly ? .readOnly : .served
       _ = try pool.write([Self.setState(try number(of: name), .bigint(state.rawValue))])
@@ -127,8 +150,13 @@
       """)
     private static let restore = Statement(
       "DELETE FROM tidemark.tm_revoked WHERE kind=$1::text AND value=$2::text")
-    /// Refuses somebody from now on, within seconds at every server.
-    /// - Parameter isRevoked: false takes it back.
+    /// Revokes the access of a replica, a user or a token, or gives it back. Every server follows
+    /// within seconds.
+    /// - Parameters:
+    ///   - isRevoked: true refuses the callers from now on; false lets them in again.
+    ///   - revocation: the callers.
+    /// - Throws: `invalidArgument` unless a replica has 32 hexadecimal digits and a claim 1 to 255
+    ///   bytes; `limitExceeded` beyond 10,000 revocations.
     public func setRevoked(
       _ isRevoked: Bool, _ revocation: Revocation
     ) throws(TidemarkError) {
@@ -152,15 +180,16 @@
       news.tellAll()
     }
 
-    /// All that counts.
+    /// Returns all revocations that are in effect.
     public func revocations() throws(TidemarkError) -> [Revocation] {
       try Revocation.all(try pool.read([Revocation.readAll])[0])
     }
 
-    /// Whether somebody is refused, as this server has read last, within five seconds.
+    /// Whether the callers of a revocation are refused. The answer comes from memory and may be
+    /// five seconds old.
     public func isRevoked(_ revocation: Revocation) -> Bool { news.isRevoked(revocation) }
 
-    /// Calls `body` whenever somebody else is refused than before.
+    /// Calls `body` whenever the set of revocations has changed.
     public func onRevocation(_ body: @escaping @Sendable () -> Void) { news.onRevocation(body) }
   }
 #endif

@@ -1,12 +1,16 @@
 #if PostgreSQL
   internal import Tidemark
 
-  /// What ``PostgresFeeds/examine(_:)`` has found.
+  /// One result of ``PostgresFeeds/examine(_:)``: a property of the PostgreSQL installation, and
+  /// how grave it is.
   public struct Finding: Sendable, Codable {
+    /// How grave a finding is: `ok` needs nothing, a `warning` should be mended, and with a
+    /// `failure` the server cannot work safely.
     public enum Level: String, Sendable, Codable { case ok, warning, failure }
 
+    /// Whether the finding is fine, a warning or a failure.
     public var level: Level
-    /// One line that says what was found, and what to do.
+    /// One line for people that tells the finding and the remedy.
     public var text: String
   }
 
@@ -141,7 +145,9 @@
       } catch { return finding(.warning, "a check failed: \(error.message)") }
     }
 
-    /// Examines PostgreSQL, its settings and the tables; changes nothing.
+    /// Examines PostgreSQL, its settings and the server's tables, and changes nothing.
+    /// - Parameter settings: how to reach PostgreSQL.
+    /// - Returns: the findings, good ones included.
     public static func examine(_ settings: PostgresSettings) -> [Finding] {
       var settings = settings
       settings.connections = 1

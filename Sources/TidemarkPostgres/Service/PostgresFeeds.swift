@@ -18,9 +18,10 @@
     let news: News
     private let inbox: Inbox
 
-    /// Connects, and checks that the tables are there.
-    /// - Throws: `storeMissing` without tables, `formatTooNew` or `formatTooOld` for those of
-    ///   another release, `inputOutput` where PostgreSQL cannot be reached.
+    /// Connects to PostgreSQL, and checks that the server's tables exist.
+    /// - Parameter settings: how to reach PostgreSQL.
+    /// - Throws: `storeMissing` without tables, `formatTooNew` or `formatTooOld` for tables of
+    ///   another release, `inputOutput` if PostgreSQL cannot be reached.
     public init(_ settings: PostgresSettings) throws(TidemarkError) {
       self.settings = settings
       pool = Pool(settings)
@@ -29,14 +30,15 @@
       inbox = try Inbox(pool, news, history: settings.history)
     }
 
-    /// Makes the tables, or brings those of an earlier release to this one's.
+    /// Creates the server's tables, or migrates the tables of an earlier release.
+    /// - Parameter settings: how to reach PostgreSQL.
     public static func applySchema(_ settings: PostgresSettings) throws(TidemarkError) {
       let pool = Pool(settings)
       defer { pool.close() }
       try Schema.apply(pool)
     }
 
-    /// The statements of ``applySchema(_:)``, for those who run them by hand.
+    /// The SQL statements that ``applySchema(_:)`` runs, if you prefer to run them by hand.
     public static var schema: String { Schema.steps.joined().joined(separator: ";\n\n") + ";\n" }
 
     private static let find = Statement(
@@ -45,12 +47,13 @@
       WHERE n.name=$1::text
       """)
 
-    /// Serves a database.
+    /// Returns a handler that serves one database.
     /// - Parameters:
-    ///   - name: of the database.
-    ///   - isMade: whether it is made when there is none.
-    ///   - options: the handler's settings.
-    /// - Throws: `storeMissing` for a database that is not to be made; what PostgreSQL throws.
+    ///   - name: the name of the database.
+    ///   - isMade: whether the call creates the database if it does not exist.
+    ///   - options: the settings of the handler.
+    /// - Throws: `storeMissing` if the database does not exist and is not to be created; the errors
+    ///   of PostgreSQL.
     public func handler(
       of name: String, creating isMade: Bool = true,
       options: SyncHandler.Options = SyncHandler.Options()
@@ -118,10 +121,10 @@
       SELECT name FROM tidemark.tm_name WHERE name > $1::text ORDER BY name LIMIT $2::bigint
       """)
 
-    /// The names of databases, in their order.
+    /// Returns the names of databases in their order, a page at a time.
     /// - Parameters:
-    ///   - name: the name to begin after.
-    ///   - limit: most names.
+    ///   - name: the page begins after this name; empty for the first page.
+    ///   - limit: the most names of the page.
     public func names(
       after name: String = "", limit: Int = 1_000
     ) throws(TidemarkError) -> [String] {
@@ -133,24 +136,25 @@
 
     private static let counting = Statement("SELECT count(*) FROM tidemark.tm_name")
 
-    /// How many databases there are.
+    /// Returns how many databases the server has.
     public func count() throws(TidemarkError) -> Int {
       guard var row = try pool.read([Self.counting()])[0].first else { return 0 }
       return try row.int()
     }
 
-    /// Whether there is a database of a name.
+    /// Returns whether a database with this name exists.
     public func has(_ name: String) throws(TidemarkError) -> Bool {
       try pool.read([Self.find(.text(name))])[0].first != nil
     }
 
-    /// For a log: which of PostgreSQL's settings may lose what was acknowledged.
+    /// Texts for a log that name settings of PostgreSQL under which acknowledged changes may be
+    /// lost. Empty if the settings are safe.
     public var warnings: [String] {
       let waits = settings.requiresStandby && !news.hasStandby
       return losses() + (waits ? ["not ready until there is a synchronous standby"] : [])
     }
 
-    /// What a server counts, for its metrics.
+    /// Counters and gauges of the PostgreSQL client, for the server's monitoring.
     public var metrics: [PostgresMetric] {
       pool.metrics + [
         PostgresMetric(
@@ -162,12 +166,12 @@
       ]
     }
 
-    /// Whether the primary has answered within the last seconds, as `/ready` tells it, and has a
-    /// synchronous standby where that is required.
+    /// Whether the primary has answered within the last seconds, and has a synchronous standby if
+    /// ``PostgresSettings/requiresStandby`` asks for one. The server's `/ready` page shows it.
     public var isReady: Bool { news.isReady }
 
-    /// Calls `body` with the name of each database that was served here and has something new,
-    /// whichever process appended it.
+    /// Calls `body` with the name of a database whenever a process, this one or another, has
+    /// appended to it. Only databases that this process has served count.
     public func onNews(_ body: @escaping @Sendable (String) -> Void) { news.onNews(body) }
 
     private static let removeName = Statement(
@@ -184,9 +188,10 @@
     private static let markDeleted = Statement(
       "UPDATE tidemark.tm_db SET state=1, upkeep_until=0 WHERE db=$1::bigint")
 
-    /// Deletes a database. Its name is free at once; a database that is made under it has another
-    /// id, so that its replicas begin anew.
-    /// - Returns: whether there was one.
+    /// Deletes a database. Its name is free at once. A new database of the name has another id, so
+    /// that its replicas begin anew.
+    /// - Parameter name: the name of the database.
+    /// - Returns: whether the database existed.
     @discardableResult
     public func delete(_ name: String) throws(TidemarkError) -> Bool {
       guard var row = try pool.read([Self.find(.text(name))])[0].first else { return false }
@@ -223,13 +228,14 @@
       UPDATE tidemark.tm_db SET incarnation='' WHERE db=$1::bigint
       """)
 
-    /// Begins a new epoch with a database's next append: after its rows were changed or loaded by
-    /// hand, which nothing else tells.
+    /// Begins a new epoch of a database's feed with its next append. Call it after you have changed
+    /// or restored the rows by hand, since the server cannot notice that.
+    /// - Parameter name: the name of the database.
     public func beginNewEpoch(of name: String) throws(TidemarkError) {
       _ = try pool.write([Self.forgetting(try number(of: name))])
     }
 
-    /// Ends all connections; handlers answer `unavailable` from then on.
+    /// Closes all connections to PostgreSQL. Handlers answer `unavailable` from then on.
     public func close() {
       pool.close()
       news.close()

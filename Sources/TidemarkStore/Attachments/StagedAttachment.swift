@@ -1,6 +1,7 @@
 public import TidemarkEngine
 
-/// An attachment whose content is durable on disk, and which an entry may name.
+/// An attachment whose content is on the disk, for an entry to name: put it in
+/// ``PutOptions/attachment``.
 ///
 /// The content is kept as long as this value, a copy of it, or a batch that names it exists. After
 /// that the next sweep removes it, unless an entry was committed that names it.
@@ -9,15 +10,16 @@ public struct StagedAttachment: Sendable, Hashable {
 
   package init(hold: AttachmentHold) { self.hold = hold }
 
-  /// The attachment's name.
+  /// The SHA-256 and the length of the content. Entries and readers name the attachment by it.
   public var reference: AttachmentReference { AttachmentReference(hold.id) }
 
+  /// Whether both name the same content: the SHA-256 and the length decide.
   public static func == (one: Self, other: Self) -> Bool { one.hold.id == other.hold.id }
+  /// Hashes the SHA-256 and the length of the content.
   public func hash(into hasher: inout Hasher) { hasher.combine(hold.id) }
 }
 
-/// Writes an attachment piece by piece: content of any length, of which no more than a piece is in
-/// memory.
+/// Writes an attachment of any length, piece by piece, so that only one piece is in memory.
 ///
 /// ```swift
 /// let writer = try store.attachmentWriter()
@@ -30,27 +32,29 @@ public final class AttachmentWriter: Sendable {
 
   init(_ file: AttachmentFileWriter) { self.file = file }
 
-  /// Bytes that were written so far.
+  /// The bytes of content that ``write(_:)`` has taken so far.
   public var length: Int { file.length }
 
-  /// Appends content; may block for as long as the system takes to write it.
-  /// - Throws: `noSpace`, `limitExceeded` beyond 1 TiB, `inputOutput`; then the writer is of no
-  ///   more use and what it wrote is removed. `closed` after ``finish()`` or ``cancel()``.
+  /// Appends bytes to the attachment's content. The call may block for as long as the system takes
+  /// to write them.
+  /// - Throws: `noSpace`, `limitExceeded` beyond 1 TiB, or `inputOutput`. The writer then refuses
+  ///   further calls, and its file is removed. `closed` after ``finish()`` or ``cancel()``.
   public func write(_ bytes: some BytesConvertible) throws(TidemarkError) {
     try bytes.withBytes { (bytes) throws(TidemarkError) in try file.write(bytes) }
   }
 
-  /// Syncs the content to the disk and gives it its name; blocks for as long as that takes.
-  /// - Returns: the attachment, for a put to name.
+  /// Syncs the content to the disk and computes its reference. The call blocks for as long as that
+  /// takes.
+  /// - Returns: the attachment; name it in ``PutOptions/attachment`` to keep it.
   public func finish() throws(TidemarkError) -> StagedAttachment {
     StagedAttachment(hold: try file.finish())
   }
 
-  /// Removes what was written; does nothing after ``finish()``.
+  /// Removes the content that was written so far. After ``finish()`` the call does nothing.
   public func cancel() { file.cancel() }
 }
 
-/// Reads an attachment, from any place of it.
+/// Reads the content of an attachment, from any offset.
 ///
 /// Each piece is compared with its checksum: damage is an error that says where it is.
 /// The content stays readable through an open reader when its entry is deleted and its file swept.
@@ -59,16 +63,16 @@ public final class AttachmentReader: Sendable {
 
   init(_ file: AttachmentFileReader) { self.file = file }
 
-  /// The attachment's name.
+  /// The SHA-256 and the length of the attachment that this reader has open.
   public var reference: AttachmentReference { AttachmentReference(file.header.id) }
 
-  /// The length of the content, in bytes.
+  /// The length of the attachment's content, in bytes.
   public var length: Int { file.length }
 
-  /// Most bytes of one chunk.
+  /// The most bytes that ``forEachChunk(_:)`` and ``chunks`` hand over at a time.
   public static let chunkBytes = AttachmentHeader.pieceBytes
 
-  /// Reads content.
+  /// Reads a range of the attachment's content into memory.
   /// - Parameters:
   ///   - range: the bytes to read; those behind the end are left out.
   /// - Returns: the bytes, all of them in memory.
@@ -100,24 +104,25 @@ public final class AttachmentReader: Sendable {
     }
   }
 
-  /// The content, chunk by chunk.
+  /// The attachment's content as an asynchronous sequence of chunks, from the beginning to the end.
   public var chunks: Chunks { Chunks(file: file) }
 
-  /// The content of an attachment, chunk by chunk.
+  /// The content of an attachment as an asynchronous sequence; see ``AttachmentReader/chunks``.
   public struct Chunks: AsyncSequence, Sendable {
     let file: AttachmentFileReader
 
-    /// Begins to read.
+    /// Starts a new pass over the attachment, at its first byte.
     public func makeAsyncIterator() -> Iterator { Iterator(file: file) }
 
-    /// Reads one chunk after the other.
+    /// One pass over the chunks of an attachment.
     public struct Iterator: AsyncIteratorProtocol {
       let file: AttachmentFileReader
       private var offset = 0
 
       init(file: AttachmentFileReader) { self.file = file }
 
-      /// The next chunk; nil behind the last.
+      /// The next chunk of the attachment's content; nil at the end.
+      /// - Throws: `damaged` with file and offset when a checksum does not match; `inputOutput`.
       public mutating func next() async throws(TidemarkError) -> [UInt8]? {
         guard offset < file.length else { return nil }
         let chunk = try file.read(at: offset, count: AttachmentReader.chunkBytes)

@@ -19,7 +19,7 @@ extension Store {
     }
   }
 
-  /// Writes an attachment from chunks as they come.
+  /// Writes an attachment from an asynchronous sequence of chunks.
   /// - Parameter chunks: the content. If it throws, nothing is kept.
   /// - Returns: the attachment, for a put to name.
   public func attach<Chunks: AsyncSequence>(
@@ -48,8 +48,9 @@ extension Store {
     try engine.attachments.held(reference.engineID).map { StagedAttachment(hold: $0) }
   }
 
-  /// Removes the content of an attachment and leaves the entries that name it: for content that is
-  /// safe elsewhere, such as at a peer. Until it is attached again, readers get nil for it.
+  /// Removes the content of an attachment and keeps the entries that name it. Use it for content
+  /// that is safe elsewhere, such as at a peer. Readers get nil for the attachment until its
+  /// content is attached again.
   ///
   /// The caller must know that the content is safe: this store cannot bring it back.
   public func releaseAttachment(_ reference: AttachmentReference) async throws(TidemarkError) {
@@ -58,7 +59,7 @@ extension Store {
     }
   }
 
-  /// The attachments of the store, as their files are now.
+  /// Counts the attachment files that the store holds now, and their bytes.
   public func attachmentUsage() throws(TidemarkError) -> AttachmentUsage {
     let files = engine.attachments
     var usage = AttachmentUsage()
@@ -118,14 +119,15 @@ extension Store.Blocking {
   }
 }
 
-/// A number of attachments, and the bytes that their files take.
+/// A number of attachments and the bytes of their files, as ``Store/attachmentUsage()`` and
+/// ``Store/sweepAttachments()`` report them.
 public struct AttachmentUsage: Sendable, Hashable {
-  /// How many there are.
+  /// The number of attachments.
   public var count = 0
-  /// Bytes on the disk.
+  /// The bytes that the files of these attachments take on the disk.
   public var bytes = 0
 
-  /// None.
+  /// Creates a usage of no attachments and no bytes.
   public init() {}
 
   init(count: Int, bytes: Int) {
@@ -135,7 +137,7 @@ public struct AttachmentUsage: Sendable, Hashable {
 }
 
 extension StoreReader {
-  /// Opens the attachment of a key.
+  /// Opens the attachment of a key, to read its content.
   /// - Returns: nil when there is no such key, when its entry names no attachment, and when the
   ///   content was released or is at a peer: ``Entry/attachment`` tells these cases apart.
   /// - Throws: `damaged` rather than wrong content, and when the file is missing though the entry
@@ -157,7 +159,7 @@ extension StoreReader {
       file: StoreLayout.attachmentDirectory + "/" + reference.engineID.fileName, offset: 0)
   }
 
-  /// Opens an attachment that an entry names.
+  /// Opens the attachment that an entry names in ``Entry/attachment``, to read its content.
   /// - Returns: nil when its content is not here: it was released, or a peer has it.
   public func attachment(
     _ reference: AttachmentReference

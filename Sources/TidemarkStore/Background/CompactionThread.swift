@@ -55,7 +55,12 @@ final class CompactionThread: Sendable {
         try engine.autoCompactor.compactIfWorthwhile()
         try engine.sweepAttachmentsIfDue()
         state.withLock { $0.failure = nil }
-      } catch { state.withLock { $0.failure = error } }
+      } catch {
+        state.withLock { $0.failure = error }
+        if error.code != .closed {
+          engine.store.tell(.failed, subject: "compaction", error: error)
+        }
+      }
     }
   }
 }

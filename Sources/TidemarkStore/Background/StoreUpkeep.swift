@@ -1,6 +1,6 @@
 internal import TidemarkEngine
 
-/// The thread that does work that nobody waits for: background syncs and runs of the index.
+/// A background thread that several stores can share, for background syncs and index checkpoints.
 ///
 /// A store has one of its own unless its configuration gives one; a program with hundreds of stores
 /// gives all of them the same:
@@ -69,7 +69,7 @@ public final class StoreUpkeep: Sendable {
 
   fileprivate let state = Monitor(State())
 
-  /// A thread for stores; it starts when one of them is written to.
+  /// Creates a thread to share between stores. It starts with the first commit of one of them.
   public init() {}
 
   /// A commit of a store has just raised the store's signal.
@@ -134,7 +134,10 @@ public final class StoreUpkeep: Sendable {
       try store.compactor?.compactIfDue()
       let reader = store.engine.reader
       isSettled = reader.isSuspended || reader.lastSequence == reader.durableSequence
-    } catch { failure = error }
+    } catch {
+      failure = error
+      store.engine.store.tell(.failed, subject: "upkeep", error: error)
+    }
     state.withLock { state in
       state.working = nil
       state.stores[member]?.didLook(failure, isSettled: isSettled, hadNews: hadNews)

@@ -33,7 +33,7 @@ package struct ChangeReader: Sendable {
   private var engine: Engine { source.engine }
 
   /// The next change; nil when the position has reached the end of the log.
-  package mutating func next() throws(TidemarkError) -> Change? {
+  package mutating func next() throws(TidemarkError) -> EntryChange? {
     try checkHistoryAfterReopening()
     while true {
       if let pin, sincePin >= Self.entriesPerPin {
@@ -69,7 +69,7 @@ package struct ChangeReader: Sendable {
   /// - Throws: `historyDiverged` when the entry at the position is lost.
   private mutating func checkHistoryAfterReopening() throws(TidemarkError) {
     let bounds = try engine.reader.bounds()
-    guard let before = known, bounds.opening != before.opening else {
+    guard let before = known, bounds.reopenCount != before.reopenCount else {
       known = bounds
       return
     }
@@ -123,7 +123,7 @@ package struct ChangeReader: Sendable {
   }
 
   /// The change for an entry; nil where the prefix leaves the key out, or the entry is gone.
-  private func change(_ found: LogEntry) throws(TidemarkError) -> Change? {
+  private func change(_ found: LogEntry) throws(TidemarkError) -> EntryChange? {
     let prefix = options.prefix
     guard prefix.bytes.isEmpty || Key(found.key).hasPrefix(prefix) else { return nil }
     do throws(TidemarkError) {

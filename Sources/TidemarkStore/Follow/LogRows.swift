@@ -19,7 +19,8 @@ public struct LogRows: ~Copyable {
     cursor = LogCursor(source.engine.reader, from: min(after, through) + 1, through: through)
   }
 
-  /// The next entry; nil at the end.
+  /// Reads the next entry of the log; nil at the end.
+  /// - Throws: `damaged`, `inputOutput`.
   public mutating func next() throws(TidemarkError) -> Entry? {
     while let entry = try cursor.next() {
       // The cursor ends at the view's sequence; a view by own time also leaves out entries with

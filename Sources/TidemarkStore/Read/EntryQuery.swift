@@ -1,6 +1,7 @@
 public import TidemarkEngine
 
-/// Which entries of a store are wanted, and in which order.
+/// A query for entries of a store: the keys, labels and times that entries must have, and their
+/// order.
 ///
 /// ```swift
 /// var query = EntryQuery(prefix: "note/", labels: .all("inbox").not("done"))
@@ -8,49 +9,52 @@ public import TidemarkEngine
 /// query.limit = 20
 /// ```
 public struct EntryQuery: Sendable, Hashable {
-  /// What entries are sorted by.
+  /// The property by which a query sorts its entries.
   public enum Order: Sendable, Hashable {
-    /// By key, in byte order, as in the index. Other orders gather and sort all rows first.
+    /// By key, in byte order, as the index stores them. The other orders first collect and sort all
+    /// entries.
     case key
-    /// By the sequence of a key's newest entry.
+    /// By the sequence of the key's newest entry, which is the order of the last writes.
     case sequence
-    /// By the entries' own time, or where they have none the commit time.
+    /// By the entry's own time, or by its commit time where the writer gave none.
     case time
   }
 
-  /// Only keys that begin with this.
+  /// Only entries whose keys begin with this prefix; the empty key finds all.
   public var prefix: Key
-  /// Only this key and greater ones, in byte order.
+  /// The smallest key to return, in byte order; nil for no lower bound.
   public var from: Key?
-  /// Only keys less than this one, in byte order.
+  /// Only entries whose keys are less than this one, in byte order; nil for no upper bound.
   public var upTo: Key?
-  /// Only entries with these labels.
+  /// Only entries whose labels meet this filter.
   public var labels: LabelFilter
-  /// Only entries whose own time, or where they have none the commit time, is this or later.
+  /// Only entries of this time or later; nil for no lower bound. An entry's own time counts, or its
+  /// commit time where it has none.
   public var since: Timestamp?
-  /// Only entries whose own time, or where they have none the commit time, is before this one.
+  /// Only entries before this time; nil for no upper bound. An entry's own time counts, or its
+  /// commit time where it has none.
   public var until: Timestamp?
-  /// What entries are sorted by.
+  /// The property by which the entries are sorted; the key by default.
   public var order: Order
-  /// Whether the greatest comes first.
+  /// Whether the greatest key, sequence or time comes first; false by default.
   public var descending: Bool
-  /// Most entries to return; nil for all.
+  /// The most entries to return; nil for all.
   public var limit: Int?
-  /// Whether values are read too.
+  /// Whether the entries hold their values; true by default. With false no values are read.
   public var values: Bool
 
-  /// A query; without parameters, everything in the order of keys.
+  /// Creates a query. Without parameters it finds every entry, in the order of keys.
   /// - Parameters:
-  ///   - prefix: only keys that begin with this.
-  ///   - from: only this key and those behind it.
-  ///   - upTo: only keys before this one.
-  ///   - labels: only entries with these labels.
-  ///   - since: only entries whose own time, or else that of their commit, is this or later.
-  ///   - until: only entries whose time is before this one.
-  ///   - order: by what entries are ordered.
-  ///   - descending: whether the largest comes first.
-  ///   - limit: most entries to return.
-  ///   - values: whether values are read too.
+  ///   - prefix: only entries whose keys begin with this; the default finds all.
+  ///   - from: the smallest key to return; nil for no lower bound.
+  ///   - upTo: only entries whose keys are less than this one; nil for no upper bound.
+  ///   - labels: only entries whose labels meet this filter.
+  ///   - since: only entries of this time or later; nil for no lower bound.
+  ///   - until: only entries before this time; nil for no upper bound.
+  ///   - order: the property by which the entries are sorted.
+  ///   - descending: whether the greatest comes first.
+  ///   - limit: the most entries to return; nil for all.
+  ///   - values: whether the entries hold their values.
   public init(
     prefix: some BytesConvertible = "", from: Key? = nil, upTo: Key? = nil,
     labels: LabelFilter = .everything, since: Timestamp? = nil, until: Timestamp? = nil,

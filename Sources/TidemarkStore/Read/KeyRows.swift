@@ -29,7 +29,7 @@ public struct KeyRows: ~Copyable {
     sizes = PageSizes(limit: query.limit)
   }
 
-  /// The next key; nil at the end.
+  /// Reads the next key of the query; nil at the end.
   public mutating func next() throws(TidemarkError) -> Key? {
     guard let scan else { return nil }
     // The keys of a page that was read before must not outlive a close or a suspension.
@@ -56,7 +56,7 @@ public struct KeyRows: ~Copyable {
     return scan.position(behind: returned - 1, of: page)
   }
 
-  /// Where a later query goes on: behind the key that was returned last. Nil before the first key,
-  /// unless the query itself began at a cursor.
+  /// The cursor with which a later query goes on after the last key that was returned. Nil before
+  /// the first key, unless the query itself began at a cursor.
   public var cursor: PageCursor? { PageCursor(behind: position) }
 }

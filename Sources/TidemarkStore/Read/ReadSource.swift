@@ -1,6 +1,7 @@
 public import TidemarkEngine
 
-/// What a ``StoreReader`` reads from: the newest state of a store, or one view of it.
+/// An implementation detail of the library's own extensions.
+@_documentation(visibility: internal)
 public struct ReadSource: Sendable {
   /// A store closes itself when its last reference goes, so each reader holds one.
   let store: Store

@@ -1,7 +1,7 @@
 public import TidemarkEngine
 
 extension StoreReader {
-  /// A key's value.
+  /// Reads the value of a key as bytes.
   /// - Returns: nil when there is no such key.
   /// - Throws: `damaged` (where) rather than a wrong value, `closed`, `inputOutput`.
   @inlinable
@@ -13,7 +13,7 @@ extension StoreReader {
     return copy
   }
 
-  /// A key's value as text; bytes that are not UTF-8 show as U+FFFD.
+  /// Reads the value of a key as text. Bytes that are not UTF-8 show as U+FFFD.
   /// - Returns: nil when there is no such key.
   public func text(forKey key: some BytesConvertible) throws(TidemarkError) -> String? {
     try value(forKey: key).map { String(decoding: $0, as: UTF8.self) }
@@ -65,7 +65,7 @@ extension StoreReader {
     }
   }
 
-  /// A key's newest entry: its value, labels, times and other metadata.
+  /// Reads the newest entry of a key: its value, labels, times and other metadata.
   /// - Returns: nil when there is no such key.
   public func entry(forKey key: some BytesConvertible) throws(TidemarkError) -> Entry? {
     try entry(forKey: key, values: true, walks: true)
@@ -88,7 +88,7 @@ extension StoreReader {
     }
   }
 
-  /// Whether there is such a key.
+  /// Whether the key has a value: false when it was never written, was deleted or was evicted.
   public func contains(_ key: some BytesConvertible) throws(TidemarkError) -> Bool {
     let source = source
     return try key.withBytes { (key) throws(TidemarkError) in
@@ -98,7 +98,7 @@ extension StoreReader {
     }
   }
 
-  /// All versions of a key that are kept, newest first, deletes and touches among them.
+  /// Reads all kept versions of a key into an array, newest first, with deletes and touches.
   /// - Parameters:
   ///   - key: the key.
   ///   - limit: most versions to return; nil for all.

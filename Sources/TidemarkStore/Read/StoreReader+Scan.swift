@@ -1,17 +1,18 @@
 public import TidemarkEngine
 
 extension StoreReader {
-  /// The entries of a query.
+  /// Returns the entries of a query, to read one after the other.
   /// - Parameters:
   ///   - query: which entries.
-  ///   - cursor: where an earlier call ended, by ``Rows/cursor`` or ``Page/next``; nil for the
-  ///     beginning.
+  ///   - cursor: where an earlier call ended, by ``EntryRows/cursor`` or ``EntryPage/next``; nil
+  ///     for the beginning.
   /// - Throws: `invalidArgument` when the cursor belongs to a query of another order.
   public func entries(
     _ query: EntryQuery, after cursor: PageCursor? = nil
-  ) throws(TidemarkError) -> Rows { try Rows(source, query, after: cursor) }
+  ) throws(TidemarkError) -> EntryRows { try EntryRows(source, query, after: cursor) }
 
-  /// Entries by prefix and labels.
+  /// Returns the entries whose keys have a prefix and that carry labels, to read one after the
+  /// other.
   ///
   /// ```swift
   /// var rows = try store.entries(prefix: "note/", labels: .all("inbox"), descending: true)
@@ -26,13 +27,13 @@ extension StoreReader {
   public func entries(
     prefix: some BytesConvertible = "", labels: LabelFilter = .everything,
     order: EntryQuery.Order = .key, descending: Bool = false, limit: Int? = nil
-  ) throws(TidemarkError) -> Rows {
+  ) throws(TidemarkError) -> EntryRows {
     try entries(
       EntryQuery(prefix: prefix, labels: labels, order: order, descending: descending, limit: limit)
     )
   }
 
-  /// The keys of a query; values are not read.
+  /// Returns the keys of a query; values are not read.
   /// - Parameters:
   ///   - query: which keys.
   ///   - cursor: where an earlier call ended; nil for the beginning.
@@ -41,7 +42,7 @@ extension StoreReader {
     _ query: EntryQuery, after cursor: PageCursor? = nil
   ) throws(TidemarkError) -> KeyRows { try KeyRows(source, query, after: cursor) }
 
-  /// Keys by prefix and labels; values are not read.
+  /// Returns the keys that have a prefix and whose entries carry labels; values are not read.
   public func keys(
     prefix: some BytesConvertible = "", labels: LabelFilter = .everything,
     order: EntryQuery.Order = .key, descending: Bool = false, limit: Int? = nil
@@ -102,7 +103,7 @@ extension StoreReader {
     return count
   }
 
-  /// All labels in byte order, with how many keys carry each.
+  /// Reads all labels of the store in byte order, each with the number of keys that carry it.
   public func labels() throws(TidemarkError) -> [LabelCount] {
     let source = source
     if source.view == nil {
@@ -136,7 +137,7 @@ extension StoreReader {
     while let entry = try rows.next() { try body(entry) }
   }
 
-  /// All entries of a query as one array.
+  /// Reads all entries of a query into one array.
   ///
   /// ```swift
   /// let newest = try store.all(
@@ -161,7 +162,7 @@ extension StoreReader {
     return entries
   }
 
-  /// All entries whose keys have a prefix and that carry labels, as one array in memory.
+  /// Reads all entries whose keys have a prefix and that carry labels into one array.
   ///
   /// For more than some thousand use ``entries(_:after:)``; see ``all(_:)``.
   /// - Parameters:

@@ -6,7 +6,7 @@ public import TidemarkEngine
 /// Reads are synchronous: memory, or one short read of the disk. They run beside writers and
 /// wait for none.
 public protocol StoreReader: Sendable {
-  /// The store, and the view of it if there is one, that reads go to; for the library alone.
+  /// The state that reads go to; used by the library's own extensions.
   var source: ReadSource { get }
 
   /// Calls `body` with a key's value; for the library alone. Generic functions, which are inlined
@@ -18,7 +18,7 @@ public protocol StoreReader: Sendable {
 }
 
 extension Store: StoreReader {
-  /// The newest state of this store.
+  /// The newest state of this store; used by the library's own extensions.
   public var source: ReadSource { ReadSource(store: self, view: nil) }
 
   /// Calls `body` with a key's value; for the library alone.

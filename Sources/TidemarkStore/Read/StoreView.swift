@@ -10,9 +10,9 @@ public import TidemarkEngine
 /// try before.value(forKey: "note/1")   // still there
 /// ```
 public struct StoreView: StoreReader {
-  /// The store and the engine's view; for the library alone.
+  /// The store and the state that this view shows; used by the library's own extensions.
   public let source: ReadSource
-  /// The last sequence whose entry the view may show.
+  /// The sequence that the view is opened at: it shows no entry with a higher one.
   public let sequence: UInt64
 
   /// Calls `body` with a key's value; for the library alone.
@@ -30,7 +30,7 @@ public struct StoreView: StoreReader {
 }
 
 extension Store {
-  /// The state after a sequence.
+  /// Opens a view of the store as it was after a sequence.
   /// - Parameter sequence: nil for the newest; 0 for the empty store at the beginning.
   /// - Throws: `historyGone` when that is no longer kept, `invalidArgument` when it was not
   ///   reached yet.
@@ -39,11 +39,12 @@ extension Store {
     return StoreView(source: ReadSource(store: self, view: view), sequence: view.sequence)
   }
 
-  /// Which of an entry's two times decides whether a view shows it.
+  /// The time by which a view at a date decides whether it shows an entry.
   public enum DateKind: Sendable, Hashable {
-    /// When it was committed here, by this store's clock, which never goes back.
+    /// The time at which this store committed the entry, by a clock that never goes back.
     case commitTime
-    /// ``PutOptions/time``, whatever the writer says; where none was given, the commit time.
+    /// The time that the writer gave the entry in ``PutOptions/time``; the commit time where there
+    /// is none.
     case ownTime
   }
 

@@ -18,9 +18,11 @@ internal import TidemarkEngine
 public final class SharedCache: Sendable {
   let caches: LogCaches
 
-  /// - Parameter bytes: most bytes of memory that all stores keep in it; at least 128 KiB.
+  /// Creates a cache to share between stores.
+  /// - Parameter bytes: the most bytes of memory that all stores together keep in it; at least 128
+  ///   KiB.
   public init(bytes: Int) { caches = LogCaches(bytes: bytes) }
 
-  /// Bytes of memory in use.
+  /// The bytes of memory that the cache uses now, for all of its stores.
   public var bytes: Int { caches.bytes }
 }

@@ -1,36 +1,37 @@
 public import TidemarkEngine
 
 extension Store {
-  /// Where a store lies.
+  /// The place where a store keeps its data: a directory or memory.
   public enum Location: Sendable, Hashable {
-    /// In a directory, by convention `NAME.tidemark`.
+    /// The store lies in the directory at this path, by convention `NAME.tidemark`.
     case directory(String)
-    /// In memory; gone when the store is closed.
+    /// The store is in memory, and its data is gone when the store is closed.
     case inMemory
   }
 
-  /// What the program may do with the store.
+  /// The rights with which a program opens a store: create, write or read only.
   public enum Access: Sendable, Hashable {
-    /// Reads and writes; creates the store when there is none.
+    /// The program reads and writes; opening creates the store when there is none.
     case create
-    /// Reads and writes a store that exists.
+    /// The program reads and writes; opening throws `storeMissing` when there is no store.
     case write
-    /// Reads; takes no lock and writes nothing, also beside a process that writes.
+    /// The program only reads. The store takes no lock and writes nothing, so that another process
+    /// may write at the same time.
     case readOnly
   }
 
-  /// What opening does where data is damaged that was acknowledged to a writer.
+  /// The way in which opening treats damage to data that was acknowledged to a writer.
   public enum Recovery: Sendable, Hashable {
-    /// Opening fails and says where the damage is.
+    /// Opening throws `damaged` and says where the damage is.
     case strict
-    /// The store opens for reading only. Reads for which damage may hide the right answer fail.
+    /// The store opens for reading only. A read fails where damage may hide the right answer.
     case salvage
   }
 
   /// The file system, clock and random numbers of a store; tests set their own.
   package typealias Environment = EngineEnvironment
 
-  /// When the log is compacted.
+  /// The occasions on which a store compacts its log.
   public enum Compaction: Sendable, Hashable {
     /// In the background when half of the log or more may be dropped by the retention, or when
     /// enough entries are not yet sorted by key. Also on request.
@@ -39,34 +40,41 @@ extension Store {
     case onRequest
   }
 
-  /// How a store is opened.
+  /// The settings with which a store is opened. Each property has a default that suits an app.
   public struct Configuration: Sendable {
-    /// What the program may do with the store.
+    /// Whether the program may create the store, write to it, or only read it; ``Access/create`` by
+    /// default.
     public var access: Access
-    /// What opening does about damage.
+    /// The way in which opening treats damage to acknowledged data; ``Recovery/strict`` by default.
     public var recovery: Recovery
-    /// When a write returns that is given no durability of its own.
+    /// The durability of a write that is given none of its own; `buffered` by default.
     public var durability: Durability
-    /// How much superseded history is kept; nil leaves that as it is, which is everything in a
-    /// new store.
+    /// The amount of superseded history that the store keeps. Nil leaves the store's setting as it
+    /// is; a new store keeps everything.
     public var retention: Retention?
-    /// Bytes of memory for all caches together: first for values that were read lately; decoded
-    /// objects and blocks of the log get the rest, decoded blocks and headers at least 128 KiB.
+    /// The bytes of memory for all caches of this store together, 32 MiB by default. Values that
+    /// were read lately come first. Decoded objects and blocks of the log get the rest, decoded
+    /// blocks and headers at least 128 KiB.
     public var cacheBytes: Int
-    /// The keys that the store is encrypted with; nil for a store that is not. A new store is
+    /// The keys of an encrypted store; nil for a store that is not encrypted. A new store is
     /// encrypted when keys are given.
     public var encryption: Encryption?
-    /// The cached values that are read into memory once the store is open.
+    /// The cached values that the store reads into memory after opening; none by default.
     public var warmUp: WarmUp
-    /// When the log is compacted. A compaction in the background never drops what ``retention``
-    /// keeps.
+    /// Whether the store compacts its log in the background, which is the default, or only on
+    /// request. A background compaction never drops history that ``retention`` keeps.
     public var compaction: Compaction
-    /// The thread for background syncs and index checkpoints, where stores share one; nil for one
-    /// of the store's own.
+    /// A thread for background syncs and index checkpoints that several stores share; nil for a
+    /// thread of this store's own.
     public var upkeep: StoreUpkeep?
-    /// The cache of decoded blocks and headers, where stores share one; nil for one of the store's
-    /// own within ``cacheBytes``.
+    /// A cache of decoded blocks and headers that several stores share. Nil for a cache of this
+    /// store's own within ``cacheBytes``.
     public var sharedCache: SharedCache?
+    /// A handler for the events of the store, for logs, metrics and signposts; nil for none.
+    ///
+    /// It is called on any thread, also while the store holds locks: it must return soon, and must
+    /// not call the store.
+    public var onEvent: (@Sendable (StoreEvent) -> Void)?
     package var environment = Environment()
     /// Whether threads sync, checkpoint the index and compact. Without them each write does the
     /// work that is due itself, and async calls block: for simulations, which have one thread.
@@ -77,24 +85,24 @@ extension Store {
     /// The values of caches that are read into memory in the background once a store is open, as
     /// many as half of ``cacheBytes`` holds.
     public enum WarmUp: Sendable, Hashable {
-      /// None: values come into memory as they are read.
+      /// The store reads nothing in advance: values come into memory as they are read.
       case none
-      /// The values that were read most often.
+      /// The store reads the cached values with the most reads, of equals the one read last.
       case mostUsed
-      /// The values that were read last.
+      /// The store reads the cached values that were read last.
       case mostRecent
     }
 
-    /// How a store is opened.
+    /// Creates the settings for opening a store. The defaults suit an app.
     /// - Parameters:
-    ///   - access: what the opening may do.
-    ///   - recovery: what to do about damage.
-    ///   - durability: when a write returns that is given no durability of its own.
-    ///   - retention: how much superseded history is kept; nil leaves that as it is.
-    ///   - cacheBytes: memory for values that were read lately and decoded parts of the log.
-    ///   - encryption: the keys that the store is encrypted with; nil for a store that is not.
-    ///   - compaction: whether the log is also compacted when nobody asks for it.
-    ///   - warmUp: the cached values that are read into memory, in the background.
+    ///   - access: whether the program may create the store, write to it, or only read it.
+    ///   - recovery: whether opening fails on damage or opens the store for reading only.
+    ///   - durability: the durability of a write that is given none of its own.
+    ///   - retention: how much superseded history is kept; nil leaves the store's setting as it is.
+    ///   - cacheBytes: the bytes of memory for all caches of the store; 32 MiB by default.
+    ///   - encryption: the keys of an encrypted store; nil for a store that is not encrypted.
+    ///   - compaction: whether the store also compacts its log in the background.
+    ///   - warmUp: the cached values that the store reads into memory in the background.
     public init(
       access: Access = .create, recovery: Recovery = .strict, durability: Durability = .buffered,
       retention: Retention? = nil, cacheBytes: Int = 32 << 20,
@@ -143,6 +151,7 @@ extension Store.Configuration {
     configuration.encryption = encryption
     configuration.compactsByItself = compaction == .automatic
     configuration.doesBackgroundWorkInline = !usesThreads
+    configuration.onEvent = onEvent
     return configuration
   }
 }

@@ -4,7 +4,7 @@ extension Store {
   /// The synchronous forms of a store's writes and maintenance. They work on the thread that calls
   /// them and block it; writes return when the store's durability, or the one given, is reached.
   public struct Blocking: Sendable {
-    /// The store.
+    /// The store that these calls write to.
     public let store: Store
 
     /// Makes everything durable and closes the store. Further calls do nothing.
@@ -68,10 +68,11 @@ extension Store {
     try await offPool("tidemark-resume") { (store) throws(TidemarkError) in try store.resume() }
   }
 
-  /// Whether the store is suspended.
+  /// Whether the store is suspended, so that reads and writes throw `suspended` until ``resume()``.
   public var isSuspended: Bool { engine.reader.isSuspended }
 
-  /// Gives back the memory of what was read and kept within ``Configuration/cacheBytes``, for an
-  /// app that the system warns of too little memory. What is read next comes from the disk.
+  /// Frees the memory of the store's caches, which ``Configuration/cacheBytes`` bounds. Call it
+  /// when the system warns an app of low memory. Later reads come from the disk until the caches
+  /// fill again.
   public func releaseMemory() { engine.reader.removeCached() }
 }

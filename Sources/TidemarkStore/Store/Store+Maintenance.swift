@@ -35,9 +35,9 @@ extension Store {
       encryption: configuration.encryption)
   }
 
-  /// Copies everything that can still be read of a damaged store into a new one, with sequences,
-  /// times, labels and history. The report and a record in the new store say what is lost. The
-  /// damaged store is only read.
+  /// Copies everything readable of a damaged store into a new one, with sequences, times, labels
+  /// and history. The report, and a record in the new store, say which entries are lost. The
+  /// damaged store is not changed.
   ///
   /// ```swift
   /// let report = try await Store.repair(at: path, into: path + ".new")

@@ -1,168 +1,172 @@
 public import TidemarkEngine
 
 extension Store {
-  /// The facts about a store at one moment.
+  /// The facts about a store at one moment: its sizes, sequences, files, damage and cache counts.
   public struct Status: Sendable {
-    /// Bytes on the disk by what they hold.
+    /// The bytes that a store takes on the disk, by their use.
     public struct Bytes: Sendable, Hashable {
-      /// The whole log.
+      /// The bytes of the whole log.
       public var log: Int
-      /// Entries of the log that are their key's newest.
+      /// The bytes of log entries that are the newest of their key.
       public var live: Int
-      /// Superseded entries of the log that are kept.
+      /// The bytes of superseded log entries that the retention keeps.
       public var history: Int
-      /// Superseded entries of the log that a compaction would drop now.
+      /// The bytes of superseded log entries that a compaction would drop now.
       public var dead: Int
-      /// Superseded entries of the log that would be dead if no view needed them.
+      /// The bytes of superseded log entries that only an open view keeps.
       public var pinned: Int
-      /// Sorted runs of the index.
+      /// The bytes of the index's sorted runs.
       public var index: Int
-      /// A file that sets space aside, so that a store on a full disk can be closed and compacted.
-      /// Where the store's files were copied, the file may have no space allocated yet.
+      /// The bytes of a file that reserves space, so that a store on a full disk can be closed and
+      /// compacted. In a copied store the file may have no space allocated yet.
       public var ballast: Int
     }
 
     /// The end of the part of the log that is known to be on the disk.
     public struct DurablePlace: Sendable, Hashable {
-      /// The file, relative to the store's directory.
+      /// The log file in which the durable part ends, relative to the store's directory.
       public var file: String
-      /// The offset in it, in bytes.
+      /// The offset in ``file``, in bytes, at which the durable part ends.
       public var offset: Int
-      /// The last sequence before it.
+      /// The last sequence of the durable part: a power cut loses only later ones.
       public var sequence: UInt64
     }
 
-    /// One file of the log.
+    /// One file of the log (a segment) with its sizes and state.
     public struct Segment: Sendable, Hashable {
-      /// The file, relative to the store's directory.
+      /// The segment's file, relative to the store's directory.
       public var file: String
-      /// The sequences that it covers; empty in a new one.
+      /// The sequences that the segment covers; empty in a new segment.
       public var sequences: Range<UInt64>
-      /// Bytes in use.
+      /// The bytes of the segment that are in use.
       public var bytes: Int
-      /// Bytes of entries, before compression, that newer ones have replaced.
+      /// The bytes of the segment's entries, before compression, that newer entries of their key
+      /// have replaced.
       public var supersededBytes: Int
-      /// Whether nothing is appended to it any more.
+      /// Whether the segment is complete, so that the store appends nothing to it any more.
       public var isSealed: Bool
-      /// Whether compaction wrote it.
+      /// Whether a compaction wrote the segment.
       public var isCompacted: Bool
     }
 
-    /// One file of the index, a sorted run.
-    public struct Image: Sendable, Hashable {
-      /// The file, relative to the store's directory.
+    /// One file of the index: a sorted run.
+    public struct SortedRun: Sendable, Hashable {
+      /// The run's file, relative to the store's directory.
       public var file: String
-      /// The last sequence that this run and the older ones cover.
+      /// The last sequence that this run and the older runs cover.
       public var sequence: UInt64
-      /// Its length in bytes.
+      /// The length of the run's file, in bytes.
       public var bytes: Int
     }
 
-    /// Acknowledged data that cannot be read.
+    /// A damaged part of the log: acknowledged entries that the store cannot read.
     public struct Damage: Sendable, Hashable {
-      /// The file, relative to the store's directory.
+      /// The damaged file, relative to the store's directory.
       public var file: String
-      /// Where the damage begins in it, in bytes.
+      /// The offset in ``file``, in bytes, at which the damage begins.
       public var offset: Int
-      /// The length of the damage, in bytes.
+      /// The length of the damaged part, in bytes.
       public var length: Int
       /// The sequences whose entries are lost or may be.
       public var sequences: ClosedRange<UInt64>
-      /// The fault that was found, in words.
+      /// A description of the fault, for people.
       public var reason: String
-      /// Whether the user said that these sequences are lost.
+      /// Whether the user has accepted that these sequences are lost.
       public var isAccepted: Bool
     }
 
-    /// How an encrypted store is encrypted.
+    /// The keys of an encrypted store, and the work that a change of keys has left.
     public struct Encrypted: Sendable, Hashable {
-      /// The keys in use; the first one encrypts new files.
+      /// The ids of the keys in use; the first key encrypts new files.
       public var keys: [Encryption.KeyID]
-      /// Files of log, index, attachments and hints that the first key does not encrypt: a change
-      /// of keys was interrupted, or an attachment was begun before it. A compaction on request
-      /// rewrites them.
+      /// The number of files that the first key does not encrypt yet, of log, index, attachments
+      /// and hints. A change of keys was interrupted, or an attachment was begun before the change.
+      /// A compaction on request rewrites them.
       public var filesToRewrite: Int
     }
 
-    /// Compactions in the background, since the store was opened.
+    /// The background compactions of a store since it was opened.
     public struct BackgroundCompaction: Sendable, Hashable {
-      /// Whether the store compacts in the background when it pays.
+      /// Whether the store compacts in the background by itself; see ``Store/Compaction``.
       public var isAutomatic: Bool
       /// Whether a compaction is running, in the background or on request.
       public var isRunning: Bool
-      /// How many compactions in the background have rewritten something.
+      /// The number of background compactions that have rewritten files.
       public var runs: Int
-      /// By how many bytes compactions in the background have made the log smaller.
+      /// The bytes by which background compactions have made the log smaller.
       public var bytesFreed: Int
-      /// Bytes that must be free on the disk for the background compaction that was due last, and
-      /// were not; nil when there was room.
+      /// The free bytes on the disk that the last due background compaction needed and did not
+      /// find; nil when there was room.
       public var neededBytes: Int?
     }
 
-    /// The store's id, 16 bytes; copies share it.
+    /// The store's id, 16 bytes. A copy of the store has the same id.
     public var storeID: [UInt8]
-    /// The replica's id, 16 bytes: the ``Origin/replica`` of what is written here.
+    /// The id of this replica, 16 bytes: the ``EntryOrigin/replica`` of entries that this store
+    /// writes.
     public var replicaID: [UInt8]
-    /// How many keys there are.
+    /// The number of keys that have a value.
     public var keys: Int
-    /// The highest sequence that readers see.
+    /// The sequence of the newest entry that readers see.
     public var sequence: UInt64
-    /// The newest epoch, see ``Cursor/epoch``; 0 in a store that was never written.
+    /// The newest epoch, a random number that tells lost entries from new ones; see
+    /// ``EntryCursor/epoch``. 0 in a store that was never written.
     public var epoch: UInt64
-    /// The entries that are known to be on the disk.
+    /// The end of the durable part of the log: entries before it survive a power cut.
     public var durable: DurablePlace
-    /// Space on the disk.
+    /// The bytes that the store takes on the disk, by their use.
     public var bytes: Bytes
     /// The files of the log, oldest first.
     public var segments: [Segment]
     /// The files of the index, oldest first.
-    public var images: [Image]
+    public var runs: [SortedRun]
     /// The oldest sequence at which a view can be opened; 1 when everything is kept.
     public var historyFrom: UInt64
     /// The last sequence up to which superseded entries may have been dropped; 0 for none.
     public var droppedThrough: UInt64
-    /// How much superseded history is kept.
+    /// The superseded history that the store keeps.
     public var retention: Retention
-    /// The sequences at which views are open; compaction keeps what these show.
+    /// The sequences of the open views; compaction keeps the entries that they show.
     public var pins: [UInt64]
-    /// Damage that was recorded in the store.
+    /// The damage that the store has recorded; empty in a sound store.
     public var damage: [Damage]
-    /// Bytes of memory of index and caches, without the hot cache and a shared cache.
+    /// The bytes of memory that index and caches use, without the hot cache and a shared cache.
     public var memoryBytes: Int
-    /// Bytes of memory of the hot cache, which holds values that were read lately.
+    /// The bytes of memory that the hot cache uses. It holds values that were read lately.
     public var cacheBytes: Int
-    /// How many reads of values the hot cache has answered.
+    /// The number of value reads that the hot cache has answered.
     public var cacheHits: UInt64
-    /// How many reads of values the hot cache has not answered.
+    /// The number of value reads that the hot cache could not answer, so that they read the log.
     public var cacheMisses: UInt64
-    /// The share of reads of values that the hot cache has answered; nil where none was read.
+    /// The share of value reads that the hot cache has answered, 0 to 1; nil before the first read.
     public var cacheHitRatio: Double? {
       let reads = Double(cacheHits) + Double(cacheMisses)
       return reads > 0 ? Double(cacheHits) / reads : nil
     }
-    /// How many values were read into the hot cache after opening, see ``Configuration/warmUp``.
+    /// The number of values that the store read into the hot cache after opening; see
+    /// ``Configuration/warmUp``.
     public var cacheWarmed = 0
-    /// The keys in use; nil when the store is not encrypted.
+    /// The keys of the store; nil when the store is not encrypted.
     public var encryption: Encrypted?
-    /// Compactions in the background.
+    /// The background compactions since the store was opened.
     public var compaction: BackgroundCompaction
-    /// Whether the last writer closed the store and nobody has opened it for writing since.
+    /// Whether the last writer closed the store, and nobody has opened it for writing since.
     public var isClosedCleanly: Bool
     /// Whether writes are refused until the store is reopened, since a write or sync has failed and
     /// how much of it reached the disk is unknown.
     public var isPoisoned: Bool
-    /// The error with which the last work in the background ended; nil when it succeeded.
+    /// The error of the last background work; nil when that work succeeded.
     public var backgroundError: TidemarkError?
   }
 
-  /// History that compactions keep for peers, whatever the retention: deletes, and the versions on
-  /// which changes that a peer has yet to acknowledge were made. A listed peer may have none.
+  /// Lists the history that compactions keep for peers, whatever the retention: deletes, and the
+  /// base versions of changes that a peer has yet to acknowledge. A listed peer may need none.
   /// - Throws: `closed`, and what reading the log throws.
   public func heldHistory() throws(TidemarkError) -> [HeldHistory] {
     try engine.compactor.historyHeldForPeers()
   }
 
-  /// The facts about the store now.
+  /// The facts about the store now: sizes, sequences, files, damage and cache counts.
   /// - Throws: `closed`, `inputOutput`.
   public var status: Status {
     get throws(TidemarkError) {
@@ -188,7 +192,7 @@ extension Store.Status {
         log: status.bytes.log, live: status.bytes.live, history: status.bytes.history,
         dead: status.bytes.dead, pinned: status.bytes.pinned, index: status.bytes.index,
         ballast: status.bytes.ballast),
-      segments: status.segments.map { Segment($0) }, images: manifest.images.map { Image($0) },
+      segments: status.segments.map { Segment($0) }, runs: manifest.runs.map { SortedRun($0) },
       historyFrom: manifest.historyFrom, droppedThrough: manifest.droppedThrough,
       retention: manifest.retention, pins: status.pins,
       damage: manifest.damage.map { Damage($0, file: files[$0.segmentID]) },
@@ -215,11 +219,11 @@ extension Store.Status.Segment {
   }
 }
 
-extension Store.Status.Image {
-  init(_ image: Manifest.Image) {
+extension Store.Status.SortedRun {
+  init(_ run: Manifest.SortedRun) {
     self.init(
-      file: StoreLayout.indexDirectory + "/" + image.fileName, sequence: image.sequence,
-      bytes: image.length)
+      file: StoreLayout.indexDirectory + "/" + run.fileName, sequence: run.sequence,
+      bytes: run.length)
   }
 }
 

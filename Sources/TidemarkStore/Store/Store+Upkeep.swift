@@ -1,30 +1,32 @@
 public import TidemarkEngine
 
-/// The outcome of a compaction, or of a dry run, which only estimates it.
+/// The result of a compaction, or of a dry run, which only estimates it.
 public struct CompactionSummary: Sendable, Hashable {
-  /// Files of the log before and after.
+  /// The number of log files before the compaction.
   public var segmentsBefore: Int
+  /// The number of log files after the compaction.
   public var segmentsAfter: Int
-  /// How many of the files before were replaced; 0 when there was nothing to gain, so that the log
-  /// is as it was, and for a dry run.
+  /// The number of log files that the compaction replaced. 0 for a dry run, and when there was
+  /// nothing to gain, so that the log is unchanged.
   public var segmentsRewritten: Int
-  /// Bytes of the log before and after.
+  /// The bytes of the log before the compaction.
   public var bytesBefore: Int
+  /// The bytes of the log after the compaction, with entries that were written meanwhile.
   public var bytesAfter: Int
-  /// Bytes of the replaced files less those of their replacements; negative where these are larger.
-  /// Unlike ``bytesAfter`` it does not count what was written meanwhile. 0 for a dry run.
+  /// The bytes of the replaced files less those of the new ones; negative where the new files are
+  /// larger. Entries that were written meanwhile do not count. 0 for a dry run.
   public var bytesFreed: Int
-  /// Superseded entries that were dropped, deletes among them.
+  /// The number of superseded entries that the compaction dropped, deletes among them.
   public var droppedEntries: Int
-  /// Deletes (tombstones) that were dropped.
+  /// The number of deletes (tombstones) that the compaction dropped.
   public var droppedTombstones: Int
-  /// Attachments that were removed since no entry names them.
+  /// The number of attachments that were removed because no entry names them.
   public var attachmentsRemoved: Int
   /// The bytes of the removed attachments.
   public var attachmentBytesFreed: Int
   /// The oldest sequence at which a view can be opened from now on.
   public var historyFrom: UInt64
-  /// History that was kept since a peer has yet to acknowledge a change, by peer.
+  /// The history that the compaction kept because a peer has yet to acknowledge a change, by peer.
   public var held: [HeldHistory]
 
   package init(_ report: CompactionReport) {
@@ -47,7 +49,7 @@ extension Store.Blocking {
   /// Writes an index checkpoint; see ``Store/snapshot()``.
   public func snapshot() throws(TidemarkError) { try store.engine.checkpointer.writeRun() }
 
-  /// Makes everything that was committed so far durable.
+  /// Makes every commit so far durable; blocks the calling thread until the sync is done.
   public func flush() throws(TidemarkError) { try store.engine.writer.flush() }
 
   /// Rewrites the log; see ``Store/compact(dropHistory:dense:dryRun:newKey:waits:)``.
@@ -65,7 +67,7 @@ extension Store.Blocking {
   /// Copies the store to another directory while it is being written; see ``Store/backup(to:)``.
   public func backup(to path: String) throws(TidemarkError) { try store.engine.backup(to: path) }
 
-  /// Reads anew what a writer in another process has written; see ``Store/refresh()``.
+  /// Reads the entries that a writer in another process has added; see ``Store/refresh()``.
   public func refresh() throws(TidemarkError) {
     // Any entry that the writer has added, or lost in a crash, changes the cursor.
     let before = store.engine.reader.lastBounds.cursor
@@ -83,20 +85,21 @@ extension Store {
     for participant in participants { try participant.reload() }
   }
 
-  /// Makes everything that was committed so far durable.
+  /// Makes every commit so far durable: returns once their bytes are on the disk.
   public func flush() async throws(TidemarkError) {
     try await offPool("tidemark-flush") { (store) throws(TidemarkError) in try store.flush() }
   }
 
-  /// Writes an index checkpoint, unless one is being written: the memtable as a sorted run, so that
-  /// the next opening need not replay the log. Reads and writes go on meanwhile.
+  /// Writes an index checkpoint: stores the memtable as a sorted run, so that the next opening need
+  /// not replay the log. The call does nothing while another checkpoint is written. Reads and
+  /// writes go on meanwhile.
   public func snapshot() async throws(TidemarkError) {
-    try await offPool("tidemark-image") { (store) throws(TidemarkError) in try store.snapshot() }
+    try await offPool("tidemark-index") { (store) throws(TidemarkError) in try store.snapshot() }
   }
 
-  /// Rewrites the log: drops what the retention does not keep, merges small files, sorts and
-  /// recompresses. Reads and writes go on meanwhile. What open views show is kept, and files that
-  /// would not shrink stay as they are.
+  /// Rewrites the log: drops the history that the retention does not keep, merges small files,
+  /// sorts and recompresses. Reads and writes go on meanwhile. Entries that open views show stay,
+  /// and files that would not shrink stay as they are.
   /// - Parameters:
   ///   - dropHistory: drops all superseded history, whatever the retention; for this run.
   ///   - dense: packs for least space; this and single reads get slower.
@@ -117,9 +120,10 @@ extension Store {
     }
   }
 
-  /// Changes whether the log is compacted in the background: a program that is about to be busy may
-  /// put that off. With `onRequest` a compaction that runs in the background is broken off; what it
-  /// has yet to replace stays as it was.
+  /// Changes whether the store compacts its log in the background, so that a program can put
+  /// compaction off while it is busy. With `onRequest` a running background compaction stops; files
+  /// that it has not replaced stay as they were.
+  /// - Parameter compaction: when the log is compacted from now on.
   public func setCompaction(_ compaction: Compaction) {
     // A store that has no thread for it is switched to `onRequest` in any case.
     engine.autoCompactor.setAutomatic(compaction == .automatic && compactor != nil)
@@ -136,8 +140,8 @@ extension Store {
     }
   }
 
-  /// Reads anew what a writer in another process has written; does nothing unless the store is open
-  /// read-only. Open views show the same as before.
+  /// Reads the entries that a writer in another process has added. The call does nothing unless the
+  /// store is open read-only. Open views show the same as before.
   public func refresh() async throws(TidemarkError) {
     try await offPool("tidemark-read") { (store) throws(TidemarkError) in try store.refresh() }
   }

@@ -78,13 +78,13 @@ public final class Store: Sendable {
   /// The synchronous forms of everything that is async; they block the thread that calls them.
   public var blocking: Blocking { Blocking(store: self) }
 
-  /// The store's id, 16 bytes; copies share it.
+  /// The store's id, 16 bytes. A copy of the store has the same id.
   public var storeID: [UInt8] { engine.reader.storeID }
-  /// The highest sequence that readers see; 0 in an empty store.
+  /// The sequence of the newest entry that readers see; 0 in an empty store.
   public var lastSequence: UInt64 { engine.reader.lastSequence }
-  /// The highest sequence known to be on the disk.
+  /// The sequence up to which all entries are known to be on the disk.
   public var durableSequence: UInt64 { engine.reader.durableSequence }
 
-  /// The cursor behind the newest entry: changes since it are those to come.
-  public var cursor: Cursor { get throws(TidemarkError) { try engine.reader.bounds().cursor } }
+  /// The cursor after the newest entry: a change feed from it delivers only later commits.
+  public var cursor: EntryCursor { get throws(TidemarkError) { try engine.reader.bounds().cursor } }
 }

@@ -1,13 +1,14 @@
 package import TidemarkEngine
 
-/// Names an attachment, a file beside the log that belongs to an entry, by its content.
+/// The name of an attachment: the SHA-256 and the length of its content. An attachment is a file
+/// beside the log that belongs to an entry.
 public struct AttachmentReference: Sendable, Hashable {
-  /// The SHA-256 of the content, 32 bytes.
+  /// The SHA-256 of the attachment's content, 32 bytes.
   public let sha256: [UInt8]
-  /// The length of the content, in bytes.
+  /// The length of the attachment's content, in bytes.
   public let length: Int
 
-  /// A reference.
+  /// Creates the reference of an attachment from its hash and length.
   /// - Parameters:
   ///   - sha256: the SHA-256 of the content, 32 bytes.
   ///   - length: its length, in bytes.
@@ -20,6 +21,6 @@ public struct AttachmentReference: Sendable, Hashable {
 }
 
 extension AttachmentReference: CustomStringConvertible {
-  /// The hash in hexadecimal digits.
+  /// The SHA-256 in 64 hexadecimal digits.
   public var description: String { AttachmentID.text(sha256) }
 }

@@ -14,7 +14,9 @@
 /// }
 /// ```
 public protocol BytesConvertible {
-  /// Calls `body` with the bytes.
+  /// Calls `body` with the value's bytes, which are valid only during the call.
+  /// - Returns: the result of `body`.
+  /// - Throws: the error of `body`.
   func withBytes<R, E: Error>(_ body: (RawSpan) throws(E) -> R) throws(E) -> R
 }
 

@@ -7,7 +7,7 @@ extension Store {
   /// Commits a batch on the calling thread.
   package func commitBlocking(
     _ batch: WriteBatch, _ durability: Durability?, answering check: (any CommitCheck)? = nil
-  ) throws(TidemarkError) -> Receipt {
+  ) throws(TidemarkError) -> WriteReceipt {
     try commitBlocking(operations(of: batch), durability, answering: check)
   }
 
@@ -16,7 +16,7 @@ extension Store {
   package func commitBlocking(
     _ operations: OperationBatch, _ durability: Durability?,
     answering check: (any CommitCheck)? = nil
-  ) throws(TidemarkError) -> Receipt {
+  ) throws(TidemarkError) -> WriteReceipt {
     let durability = durability ?? engine.store.configuration.durability
     // Blocks where caches are written faster than their superseded entries are compacted away.
     if operations.hasCached { engine.autoCompactor.keepCachesWithinBound() }
@@ -55,7 +55,7 @@ extension Store {
   /// The receipt of a batch that was staged; where `durable` is asked for, blocks until its sync.
   private func receiptBlocking(
     of result: CommitResult, _ durability: Durability?
-  ) throws(TidemarkError) -> Receipt {
+  ) throws(TidemarkError) -> WriteReceipt {
     if durability ?? engine.store.configuration.durability == .durable {
       // Also when nothing was written: who hears that a key is gone must not find it after a crash.
       do { try engine.writer.sync(through: result.lastSeen, of: result.epoch) } catch {
@@ -63,18 +63,18 @@ extension Store {
         throw TidemarkError.unknownOutcome(of: result.lastSeen, after: error)
       }
     }
-    return Receipt(result)
+    return WriteReceipt(result)
   }
 
   /// The same for a task, which suspends; without the commit thread it blocks.
   func receipt(
     of result: CommitResult, _ durability: Durability?
-  ) async throws(TidemarkError) -> Receipt {
+  ) async throws(TidemarkError) -> WriteReceipt {
     guard let commits else { return try receiptBlocking(of: result, durability) }
     if durability ?? engine.store.configuration.durability == .durable {
       try await commits.wait(through: result.lastSeen, of: result.epoch)
     }
-    return Receipt(result)
+    return WriteReceipt(result)
   }
 
   /// Commits a batch for a task: stages on its thread and awaits the sync, if it has to be durable.
@@ -83,7 +83,7 @@ extension Store {
   /// - Parameter check: see ``stage(_:_:waitsForRoom:answering:)``.
   package func commit(
     _ batch: WriteBatch, _ durability: Durability?, answering check: (any CommitCheck)? = nil
-  ) async throws(TidemarkError) -> Receipt {
+  ) async throws(TidemarkError) -> WriteReceipt {
     try TidemarkError.checkCancellation()
     guard let commits else { return try commitBlocking(batch, durability, answering: check) }
     let operations = try operations(of: batch)
@@ -91,7 +91,9 @@ extension Store {
     // Writers wait while too much of the log is unsynced: a task here, suspended, and not in
     // `stage`, which would block its thread. Where the sync fails, staging throws what has failed.
     while let goal = engine.writer.goalForRoom() {
+      let start = engine.store.eventStart()
       do { try await commits.wait(through: goal.sequence, of: goal.epoch) } catch { break }
+      engine.store.tell(.stalled, from: start)
       try TidemarkError.checkCancellation()
     }
     // Waiting for a compaction blocks, so it is done on a thread of its own.
@@ -131,7 +133,7 @@ extension Store {
   func putBlocking(
     _ key: RawSpan, _ value: RawSpan, _ labels: [EntryLabel], _ options: PutOptions,
     _ condition: WriteCondition?, _ durability: Durability?
-  ) throws(TidemarkError) -> Receipt {
+  ) throws(TidemarkError) -> WriteReceipt {
     try ReservedKeys.refuse(key)
     // An open question to a cache's source must hear of the write, so it goes by way of the caches.
     if condition == nil, options.isEmpty, !caches.hasQuestion(about: key),

@@ -4,9 +4,9 @@ extension Store {
   /// How often undo and clear are tried when somebody else writes their keys in between.
   fileprivate static let rewriteAttempts = 16
 
-  /// Brings the state at a sequence back, by new entries: keys that came since are deleted, those
-  /// that were changed or deleted get their old value, labels and metadata. The history stays,
-  /// so that an undo can be undone.
+  /// Restores the state at a sequence, by new entries. Keys that came later are deleted. Keys that
+  /// were changed or deleted get back their old value, labels and metadata. The history stays, so
+  /// that an undo can be undone.
   ///
   /// It is one atomic batch. If somebody else writes one of the keys before it is committed, the
   /// undo begins anew from the state by then.
@@ -20,7 +20,7 @@ extension Store {
   @discardableResult
   public func undo(
     since sequence: UInt64, durability: Durability? = nil
-  ) async throws(TidemarkError) -> Receipt {
+  ) async throws(TidemarkError) -> WriteReceipt {
     try TidemarkError.checkCancellation()
     return try await retryingConflicts { () throws(TidemarkError) in
       let batch = try await offPool("tidemark-undo") { (blocking) throws(TidemarkError) in
@@ -48,7 +48,7 @@ extension Store {
   @discardableResult
   public func undo(
     _ sequences: Range<UInt64>, durability: Durability? = nil
-  ) async throws(TidemarkError) -> Receipt {
+  ) async throws(TidemarkError) -> WriteReceipt {
     try TidemarkError.checkCancellation()
     let batch = try await offPool("tidemark-undo") { (blocking) throws(TidemarkError) in
       try blocking.store.undoBatch(of: sequences)
@@ -96,7 +96,7 @@ extension Store.Blocking {
   @discardableResult
   public func undo(
     since sequence: UInt64, durability: Durability? = nil
-  ) throws(TidemarkError) -> Receipt {
+  ) throws(TidemarkError) -> WriteReceipt {
     try retryingConflicts { () throws(TidemarkError) in
       try store.commitBlocking(try store.undoBatch(since: sequence), durability)
     }
@@ -106,7 +106,7 @@ extension Store.Blocking {
   @discardableResult
   public func undo(
     _ sequences: Range<UInt64>, durability: Durability? = nil
-  ) throws(TidemarkError) -> Receipt {
+  ) throws(TidemarkError) -> WriteReceipt {
     try store.commitBlocking(try store.undoBatch(of: sequences), durability)
   }
 

@@ -1,7 +1,8 @@
 public import TidemarkEngine
 
 extension Store {
-  /// Writes a value; the key's labels and all else about it are those given now.
+  /// Writes a value for a key. It replaces the key's value, labels and all other properties with
+  /// those given now.
   ///
   /// ```swift
   /// try await store.put("note/1", "Buy milk", labels: ["inbox"])
@@ -21,7 +22,7 @@ extension Store {
     _ key: some BytesConvertible, _ value: some BytesConvertible, labels: [EntryLabel] = [],
     options: PutOptions = PutOptions(), if condition: WriteCondition? = nil,
     durability: Durability? = nil
-  ) async throws(TidemarkError) -> Receipt {
+  ) async throws(TidemarkError) -> WriteReceipt {
     if condition == nil, options.isEmpty {
       // The fast path: key, value and labels are staged without a batch, unless they need one.
       let result = try value.withBytes { (value) throws(TidemarkError) in
@@ -34,25 +35,27 @@ extension Store {
     return try await commit(batch, durability)
   }
 
-  /// Writes a value with labels of text that is no literal.
+  /// Writes a value with labels that are `String` or `Substring` values; see
+  /// ``put(_:_:labels:options:if:durability:)``.
   @discardableResult @_disfavoredOverload
   public func put(
     _ key: some BytesConvertible, _ value: some BytesConvertible, labels: [some StringProtocol],
     options: PutOptions = PutOptions(), if condition: WriteCondition? = nil,
     durability: Durability? = nil
-  ) async throws(TidemarkError) -> Receipt {
+  ) async throws(TidemarkError) -> WriteReceipt {
     try await put(
       key, value, labels: labels.map { EntryLabel($0) }, options: options, if: condition,
       durability: durability)
   }
 
-  /// Writes a value whose bytes the caller lends; see ``put(_:_:labels:options:if:durability:)``.
+  /// Writes a value from a span of bytes, which must stay valid during the call; see
+  /// ``put(_:_:labels:options:if:durability:)``.
   @discardableResult
   public func put(
     _ key: some BytesConvertible, _ value: RawSpan, labels: [EntryLabel] = [],
     options: PutOptions = PutOptions(), if condition: WriteCondition? = nil,
     durability: Durability? = nil
-  ) async throws(TidemarkError) -> Receipt {
+  ) async throws(TidemarkError) -> WriteReceipt {
     // The fast path, as above.
     if condition == nil, options.isEmpty,
       let result = try stageSingle(.put, key, value, labels: labels, durability)
@@ -64,7 +67,8 @@ extension Store {
     return try await commit(batch, durability)
   }
 
-  /// Deletes a key.
+  /// Deletes a key. Later reads find no value, and older versions stay as long as the retention
+  /// keeps them.
   /// - Parameters:
   ///   - key: the key.
   ///   - time: the delete's own time; views by own time show or leave out the delete by it.
@@ -103,7 +107,7 @@ extension Store {
     return try await !commit(batch, durability).sequences.isEmpty
   }
 
-  /// Commits what the closure puts into the batch, all or nothing.
+  /// Commits the changes that a closure adds to a batch: all of them or none.
   ///
   /// ```swift
   /// try await store.write { batch in
@@ -123,15 +127,20 @@ extension Store {
   nonisolated(nonsending) public func write(
     atomicAtPeer: Bool = false, durability: Durability? = nil,
     _ body: (inout WriteBatch) throws -> Void
-  ) async throws -> Receipt {
+  ) async throws -> WriteReceipt {
     var batch = WriteBatch(atomicAtPeer: atomicAtPeer)
     try body(&batch)
     return try await commit(batch, durability)
   }
 
-  /// Commits a batch, all or nothing.
+  /// Commits a batch: all of its changes or none.
+  /// - Parameters:
+  ///   - batch: the changes to commit.
+  ///   - durability: when to return; nil for the store's.
+  /// - Returns: the sequences and the time of the commit.
+  /// - Throws: `conflict` when a condition of the batch does not hold; then nothing is written.
   @discardableResult
   public func write(
     _ batch: WriteBatch, durability: Durability? = nil
-  ) async throws(TidemarkError) -> Receipt { try await commit(batch, durability) }
+  ) async throws(TidemarkError) -> WriteReceipt { try await commit(batch, durability) }
 }

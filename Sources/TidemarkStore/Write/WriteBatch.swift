@@ -17,23 +17,23 @@ public struct WriteBatch: Sendable {
   /// The staged attachments of the batch's puts; while held here, no sweep removes their files.
   private var attachments: [StagedAttachment] = []
 
-  /// Most changes of a batch that a peer applies as a whole.
+  /// The most changes that a batch with `atomicAtPeer` can hold: 4,000.
   public static let mostAtPeer = 4000
-  /// Most bytes of keys and values of a batch that a peer applies as a whole.
+  /// The most bytes of keys and values that a batch with `atomicAtPeer` can hold: 256 KiB.
   public static let mostBytesAtPeer = 256 << 10
 
-  /// An empty batch.
+  /// Creates an empty batch.
   /// - Parameter atomicAtPeer: whether a peer, too, applies all changes or none; then the batch
   ///   holds no more than fits into one message: ``mostAtPeer`` changes with ``mostBytesAtPeer``.
   public init(atomicAtPeer: Bool = false) { self.atomicAtPeer = atomicAtPeer }
 
-  /// How many changes there are.
+  /// The number of changes in the batch.
   public var count: Int { operations.count }
 
-  /// Whether there is no change.
+  /// Whether the batch holds no changes.
   public var isEmpty: Bool { operations.isEmpty }
 
-  /// Adds a put.
+  /// Adds a put to the batch: the commit writes a value for a key.
   /// - Parameters:
   ///   - key: 1 to 65,535 bytes.
   ///   - value: up to 64 MiB.
@@ -53,7 +53,7 @@ public struct WriteBatch: Sendable {
     }
   }
 
-  /// Adds a put with labels of text that is no literal.
+  /// Adds a put with labels that are `String` or `Substring` values.
   @_disfavoredOverload
   public mutating func put(
     _ key: some BytesConvertible, _ value: some BytesConvertible, labels: [some StringProtocol],
@@ -62,7 +62,7 @@ public struct WriteBatch: Sendable {
     try put(key, value, labels: labels.map { EntryLabel($0) }, options: options, if: condition)
   }
 
-  /// Adds a put of a value whose bytes the caller lends; they are copied.
+  /// Adds a put of a value from a span of bytes. The batch copies the bytes.
   @inlinable
   public mutating func put(
     _ key: some BytesConvertible, _ value: RawSpan, labels: [EntryLabel] = [],
@@ -106,7 +106,7 @@ public struct WriteBatch: Sendable {
     return try operations.addLabel(label.rawSpan)
   }
 
-  /// Adds a delete; nothing happens if the key is absent.
+  /// Adds a delete of a key to the batch. The commit changes nothing when the key is absent.
   /// - Parameters:
   ///   - key: the key.
   ///   - time: the caller's own time of the delete; views by own time go by it.
@@ -173,7 +173,7 @@ public struct WriteBatch: Sendable {
       if: condition)
   }
 
-  /// Empties the batch and keeps its memory.
+  /// Removes all changes from the batch and keeps its memory for the next ones.
   public mutating func removeAll() {
     operations.removeAll()
     attachments = []

@@ -26,39 +26,53 @@ internal import TidemarkSyncProtocol
 /// part of the day's bytes at most. After a clock was set back no wait is longer than 24 hours, and
 /// setting it forward again within them begins no day.
 public struct SyncBudget: Sendable {
-  /// Which bytes are counted.
+  /// Decides which transferred bytes count against ``bytesPerDay``.
   public enum Counted: Sendable, Hashable {
-    /// The bytes that are sent.
+    /// Only the bytes that the replicator sends count; pulled pages are free.
     case sent
-    /// The bytes that are sent and those that are received.
+    /// The bytes that the replicator sends and those that it pulls both count.
     case both
   }
 
-  /// What is allowed over a network of some condition.
+  /// Says what a replicator may transfer while the network is expensive or constrained.
   public enum Rule: Sendable, Hashable {
-    /// Everything.
+    /// The network's condition restricts nothing: the replicator pushes, pulls and fetches.
     case everything
-    /// Only sending entries of this priority and above.
+    /// The replicator only sends entries whose priority is `atLeast` or higher. It pulls, fetches
+    /// and compares nothing.
     case priority(atLeast: Int)
-    /// Nothing: no call is made.
+    /// The replicator makes no call at all while the network has the condition.
     case nothing
   }
 
-  /// The most bytes of a day; nil for no limit.
+  /// The most bytes that the replicator transfers in 24 hours; nil sets no limit. ``counted``
+  /// decides which bytes count.
   public var bytesPerDay: Int?
-  /// Which bytes are counted.
+  /// Whether only sent bytes count against ``bytesPerDay``, or sent and pulled ones. The default is
+  /// ``Counted/both``.
   public var counted: Counted
-  /// Entries of this priority and above are sent even if the day's bytes are used up, and counted;
-  /// nil for none.
+  /// The lowest priority of an urgent entry. The replicator sends urgent entries even when the
+  /// day's bytes are used up, and counts them. Nil makes no entry urgent.
   public var urgentPriority: Int?
-  /// Gives the network's condition; nil if it is unknown, so that everything is allowed.
+  /// The source of the network's condition. With nil the replicator does not know the condition and
+  /// allows every transfer.
   public var network: NetworkSignal?
-  /// What is allowed over an expensive network.
+  /// What the replicator may transfer while ``network`` says that the network is expensive, such as
+  /// a cellular one. The default allows everything.
   public var onExpensive: Rule
-  /// What is allowed over a constrained network.
+  /// What the replicator may transfer while ``network`` says that the network is constrained, for
+  /// example since the user asked to save data. The default allows everything.
   public var onConstrained: Rule
 
-  /// A budget.
+  /// Creates a budget for ``Replicator/Configuration/budget``; without arguments it limits nothing.
+  /// - Parameters:
+  ///   - bytesPerDay: the most bytes in 24 hours; nil for no limit.
+  ///   - counted: whether pulled bytes count as well as sent ones.
+  ///   - urgentPriority: entries of this priority and above are sent even when the day's bytes are
+  ///     used up; nil for none.
+  ///   - network: the source of the network's condition; nil if it is unknown.
+  ///   - onExpensive: what may be transferred over an expensive network.
+  ///   - onConstrained: what may be transferred over a constrained network.
   public init(
     bytesPerDay: Int? = nil, counted: Counted = .both, urgentPriority: Int? = nil,
     network: NetworkSignal? = nil, onExpensive: Rule = .everything,
@@ -73,11 +87,14 @@ public struct SyncBudget: Sendable {
   }
 }
 
-/// Why a budget holds back what a replicator could send or pull. It continues by itself.
+/// Why a ``SyncBudget`` holds transfers back. The replicator continues by itself when the reason is
+/// gone.
+@nonexhaustive
 public enum HoldReason: Sendable, Hashable {
-  /// The day's bytes are used up; the next day begins at this time.
+  /// The day's bytes are used up. The next day begins at the time `until`.
   case budget(until: Timestamp)
-  /// The network has this condition, over which the budget allows nothing, or nothing more.
+  /// The network has this condition, and the budget's rule for it does not allow the waiting
+  /// transfers.
   case network(NetworkCondition)
 }
 

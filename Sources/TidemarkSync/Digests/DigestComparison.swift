@@ -2,18 +2,19 @@ public import Tidemark
 internal import TidemarkEngine
 public import TidemarkSyncProtocol
 
-/// The keys in which a store and a peer differ, each list in byte order.
+/// The keys in which a store and a peer differ: the result of
+/// ``TidemarkStore/Store/difference(from:scope:)``. Each list is in byte order.
 public struct PeerDifference: Sendable, Hashable {
-  /// Keys that only the store has.
+  /// Keys that the local store has and the peer lacks, in byte order.
   public var onlyHere: [Key] = []
-  /// Keys that only the peer has.
+  /// Keys that the peer has and the local store lacks, in byte order.
   public var onlyThere: [Key] = []
-  /// Keys whose values, labels or attachments differ.
+  /// Keys that both sides have with different values, labels or attachments, in byte order.
   public var different: [Key] = []
-  /// How many digests were compared; one if everything is equal.
+  /// How many digests the comparison read from the peer's side; one if everything is equal.
   public var comparisons = 0
 
-  /// Whether both hold the same entries.
+  /// Whether the store and the peer have the same entries.
   public var isEqual: Bool { onlyHere.isEmpty && onlyThere.isEmpty && different.isEmpty }
 }
 

@@ -2,11 +2,12 @@ public import Tidemark
 public import TidemarkEngine
 internal import TidemarkSyncProtocol
 
-/// A conflict, the input of a resolver: the base and the two versions made upon it.
-public struct Conflict: Sendable, Hashable {
-  /// The key.
+/// A key that this store and another replica have both changed: the input of a
+/// ``ConflictResolver``. It holds the two versions and the base from which both began.
+public struct SyncConflict: Sendable, Hashable {
+  /// The key that both sides have changed.
   public var key: Key
-  /// The content that both changes were made upon; nil if the key was absent or the base is
+  /// The version that both sides changed; nil if the key did not exist then or the version is
   /// unknown.
   public var base: SyncContent?
   /// The content in this store; nil if it has deleted the key.
@@ -25,7 +26,16 @@ public struct Conflict: Sendable, Hashable {
   /// none.
   public var policy: ConflictPolicy
 
-  /// A conflict.
+  /// Creates a conflict, for tests of a ``ConflictResolver``. In production the replicator creates
+  /// them.
+  /// - Parameters:
+  ///   - key: the key that both sides have changed.
+  ///   - base: the version before both changes; nil if absent or unknown.
+  ///   - local: this store's version; nil for a delete.
+  ///   - remote: the peer's version; nil for a delete.
+  ///   - localTime: when the local change was committed.
+  ///   - remoteTime: when the remote change was committed; nil if the peer gives no time.
+  ///   - policy: the peer's policy for the key.
   public init(
     key: some BytesConvertible, base: SyncContent?, local: SyncContent?, remote: SyncContent?,
     localTime: Timestamp = Timestamp(seconds: 0), remoteTime: Timestamp? = nil,
@@ -41,66 +51,74 @@ public struct Conflict: Sendable, Hashable {
   }
 }
 
-/// The outcome of a conflict for its key.
-public enum Resolution: Sendable, Hashable {
-  /// The local state, which is sent with the remote one as its base.
+/// The decision about a ``SyncConflict``: which version the key gets in the store and at the peer.
+public enum ConflictResolution: Sendable, Hashable {
+  /// The local version wins. The replicator sends it with the remote version as its base.
   case local
-  /// The remote state; the local change is only in the log's history.
+  /// The remote version wins and replaces the local one, which stays in the log's history only.
   case remote
-  /// A merged state, which is sent.
+  /// The key gets this content, which the resolver made from both versions. The replicator sends
+  /// it.
   case merged(SyncContent)
-  /// The remote state, and the local one under another key.
+  /// The key gets the remote version. The store also writes the local version under `localKey`, so
+  /// that neither is lost.
   case both(localKey: Key)
-  /// The user decides; until then both states can be read.
+  /// The resolver does not decide. ``Replicator/conflicts()`` lists both versions until the user
+  /// decides.
   case ask
 }
 
-/// Decides conflicts. It must be a pure function of its input, since it may run again.
+/// Decides conflicts between this store and a peer. Choose a ready-made one, such as ``byPolicy``
+/// or ``mergeFields(clash:fallback:)``, or write your own. It must be a pure function of the
+/// conflict, since the replicator may call it again for the same conflict.
 public struct ConflictResolver: Sendable {
-  /// The winner when one side edited and the other deleted.
+  /// Decides a conflict in which one side edited the key and the other side deleted it.
   public enum DeleteEdit: String, Sendable, Hashable, CaseIterable {
-    /// The edit wins.
+    /// The edited version wins, so that the key exists afterwards.
     case editSurvives
-    /// The delete wins.
+    /// The delete wins, so that the key is gone afterwards.
     case deleteWins
-    /// The resolver decides, as on two edits.
+    /// The replicator calls the resolver's function, as it does when both sides edited the key.
     case resolve
   }
 
-  /// The winner when one side edited and the other deleted.
+  /// Which side wins when one edited the key and the other deleted it. The default is
+  /// ``DeleteEdit/editSurvives``.
   public var deleteEdit: DeleteEdit
-  private let body: @Sendable (Conflict) -> Decision
+  private let body: @Sendable (SyncConflict) -> Decision
 
   /// A resolution, with counts of the merge of fields that gave it.
   struct Decision: Sendable, Hashable {
-    var resolution: Resolution
+    var resolution: ConflictResolution
     /// How many fields both sides had changed to different values.
     var clashes = 0
     /// Whether the values could not be merged by fields.
     var hasFallenBack = false
   }
 
-  /// A resolver that the program implements.
+  /// Creates a resolver from a function of your program.
   /// - Parameters:
-  ///   - deleteEdit: who wins when one side edited and the other deleted.
-  ///   - body: decides; a pure function.
+  ///   - deleteEdit: which side wins when one edited the key and the other deleted it.
+  ///   - body: returns the resolution of a conflict. It must be a pure function of the conflict.
   public init(
-    deleteEdit: DeleteEdit = .editSurvives, _ body: @escaping @Sendable (Conflict) -> Resolution
+    deleteEdit: DeleteEdit = .editSurvives,
+    _ body: @escaping @Sendable (SyncConflict) -> ConflictResolution
   ) {
     self.init(deleteEdit, deciding: { Decision(resolution: body($0)) })
   }
 
   private init(
-    _ deleteEdit: DeleteEdit, deciding body: @escaping @Sendable (Conflict) -> Decision
+    _ deleteEdit: DeleteEdit, deciding body: @escaping @Sendable (SyncConflict) -> Decision
   ) {
     self.deleteEdit = deleteEdit
     self.body = body
   }
 
-  /// The default, by the peer's policy for the key: with ``ConflictPolicy/detect``, or without any,
-  /// as ``localWins``; with ``ConflictPolicy/lastWriterWins`` the later commit wins, deletes as
-  /// well, and of two at the same time the feed's; the user decides if the peer gives no commit
-  /// time.
+  /// The default resolver: it follows the peer's ``ConflictPolicy`` for the key.
+  ///
+  /// With ``ConflictPolicy/detect``, or without a policy, it decides as ``localWins``. With
+  /// ``ConflictPolicy/lastWriterWins`` the later commit wins, deletes included; at equal times the
+  /// peer's version wins. The user decides if the peer gives no commit time.
   public static let byPolicy = ConflictResolver(
     .resolve,
     deciding: { conflict in
@@ -114,15 +132,18 @@ public struct ConflictResolver: Sendable {
         }
       }
     })
-  /// Local changes that are not sent yet win.
+  /// The local version wins every conflict between two edits. The replicator sends it to the peer.
+  /// An edit wins over a delete.
   public static let localWins = ConflictResolver { _ in .local }
-  /// The feed's content replaces local changes.
+  /// The peer's version wins every conflict, deletes included. It replaces the local change.
   public static let remoteWins = ConflictResolver(deleteEdit: .resolve) { _ in .remote }
-  /// The user decides.
+  /// The user decides every conflict. Read them with ``Replicator/conflicts()`` and decide with
+  /// ``Replicator/decide(_:_:)``.
   public static let ask = ConflictResolver(deleteEdit: .resolve) { _ in .ask }
 
-  /// Keeps both: the remote state, and the local one under the key with a suffix.
-  /// - Parameter suffix: what is appended to the key of the local state.
+  /// Keeps both versions: the key gets the remote one, and the local one moves to the key with a
+  /// suffix. If the longer key exceeds the limit of keys, the user decides.
+  /// - Parameter suffix: the text that is appended to the key of the local version.
   public static func keepBoth(suffix: String = " (local)") -> ConflictResolver {
     ConflictResolver { conflict in
       let key = conflict.key.bytes + suffix.utf8
@@ -157,10 +178,13 @@ public struct ConflictResolver: Sendable {
     }
   }
 
-  /// The resolution of a conflict.
-  public func resolve(_ conflict: Conflict) -> Resolution { decide(conflict).resolution }
+  /// Returns the resolution of a conflict, as the replicator would apply it. Call it to test a
+  /// resolver.
+  public func resolve(_ conflict: SyncConflict) -> ConflictResolution {
+    decide(conflict).resolution
+  }
 
-  func decide(_ conflict: Conflict) -> Decision {
+  func decide(_ conflict: SyncConflict) -> Decision {
     switch (conflict.local == nil, conflict.remote == nil, deleteEdit) {
     case (true, true, _): return Decision(resolution: .remote)
     case (false, true, .editSurvives), (true, false, .deleteWins):
@@ -185,13 +209,13 @@ struct FieldMerge {
   /// Whether the rule has left a field to the user, so that the user decides on the whole value.
   private(set) var asksUser = false
 
-  private let conflict: Conflict
+  private let conflict: SyncConflict
   private let rule: FieldClashRule
   private let fallback: ConflictResolver
   /// The fallback's resolution of the whole value, computed when a field first needs it.
   private lazy var resolution = fallback.resolve(conflict)
 
-  init(_ conflict: Conflict, _ rule: FieldClashRule, fallback: ConflictResolver) {
+  init(_ conflict: SyncConflict, _ rule: FieldClashRule, fallback: ConflictResolver) {
     self.conflict = conflict
     self.rule = rule
     self.fallback = fallback
@@ -273,34 +297,41 @@ extension SyncContent {
 
 /// A field that both sides have changed to different values, or that differs without a base.
 public struct FieldClash: Sendable, Hashable {
-  /// The outcome for the field.
+  /// The decision of a ``FieldClashRule`` about one field.
   public enum Choice: Sendable, Hashable {
-    /// The value of this store.
+    /// The field gets the value that it has in this store.
     case local
-    /// The value of the feed.
+    /// The field gets the value that it has in the peer's feed.
     case remote
-    /// A JSON text made of both. Invalid JSON counts as ``fallback``.
+    /// The field gets this JSON text, as UTF-8. Invalid JSON counts as ``fallback``.
     case value([UInt8])
-    /// The fallback decides on the whole value.
+    /// The resolver's fallback decides on the whole value instead of this field.
     case fallback
-    /// The user decides on the whole value.
+    /// The user decides on the whole value; see ``ConflictResolution/ask``.
     case ask
   }
 
-  /// The names from the outermost object to the field.
+  /// The names of the JSON members that lead from the outermost object to the field.
   public var path: [String]
-  /// The field's JSON text in the base; nil if it had no such field, or is unknown.
+  /// The field's JSON text in the base; nil if the base lacks the field or is unknown.
   public var base: [UInt8]?
   /// Its JSON text in this store; nil if it was removed.
   public var local: [UInt8]?
   /// Its JSON text in the feed; nil if it was removed.
   public var remote: [UInt8]?
-  /// When the local change was committed, as in ``Conflict/localTime``.
+  /// When the local change was committed, as in ``SyncConflict/localTime``.
   public var localTime: Timestamp
-  /// When the remote change was committed, as in ``Conflict/remoteTime``.
+  /// When the remote change was committed, as in ``SyncConflict/remoteTime``.
   public var remoteTime: Timestamp?
 
-  /// A clash.
+  /// Creates a clash, for tests of a ``FieldClashRule``.
+  /// - Parameters:
+  ///   - path: the names from the outermost object to the field.
+  ///   - base: the field's JSON text before both changes; nil if absent or unknown.
+  ///   - local: the field's JSON text in this store; nil if removed.
+  ///   - remote: the field's JSON text in the feed; nil if removed.
+  ///   - localTime: when the local change was committed.
+  ///   - remoteTime: when the remote change was committed; nil if the peer gives no time.
   public init(
     path: [String], base: [UInt8]?, local: [UInt8]?, remote: [UInt8]?,
     localTime: Timestamp = Timestamp(seconds: 0), remoteTime: Timestamp? = nil
@@ -314,33 +345,36 @@ public struct FieldClash: Sendable, Hashable {
   }
 }
 
-/// Decides fields that both sides have changed. It must be a pure function, as a resolver is.
+/// Decides JSON fields that both sides have changed, for
+/// ``ConflictResolver/mergeFields(clash:fallback:)``. It must be a pure function of the clash,
+/// since it may run again.
 public struct FieldClashRule: Sendable {
   /// Nil to follow the fallback's decision on the whole value.
   private let body: (@Sendable (FieldClash) -> FieldClash.Choice)?
 
-  /// A rule that the program implements.
-  /// - Parameter body: decides, for example by the path; a pure function.
+  /// Creates a rule from a function of your program.
+  /// - Parameter body: returns the choice for one field, for example by its path. It must be a pure
+  ///   function of the clash.
   public init(_ body: @escaping @Sendable (FieldClash) -> FieldClash.Choice) {
     self.body = body
   }
 
   private init() { body = nil }
 
-  /// Each such field gets the value of the side that the fallback would let win as a whole. If the
-  /// fallback asks, keeps both or merges, it decides on the whole value.
+  /// A field that both sides changed gets the value of the side that the fallback would let win as
+  /// a whole. If the fallback asks, keeps both or merges, it decides on the whole value.
   public static let asFallback = FieldClashRule()
-  /// Such fields keep this store's values.
+  /// A field that both sides changed keeps this store's value.
   public static let local = FieldClashRule { _ in .local }
-  /// Such fields get the feed's values.
+  /// A field that both sides changed gets the value in the peer's feed.
   public static let remote = FieldClashRule { _ in .remote }
-  /// Such fields get the value that was committed later, by its writer's clock. If the peer gives
-  /// no commit time, the user decides.
+  /// A field that both sides changed gets the value that was committed later, by its writer's
+  /// clock. If the peer gives no commit time, the user decides.
   public static let latest = FieldClashRule { clash in
     clash.remoteTime.map { clash.localTime >= $0 ? .local : .remote } ?? .ask
   }
 
-  func choice(_ clash: FieldClash, like resolution: @autoclosure () -> Resolution)
+  func choice(_ clash: FieldClash, like resolution: @autoclosure () -> ConflictResolution)
     -> FieldClash.Choice
   {
     if let body { return body(clash) }

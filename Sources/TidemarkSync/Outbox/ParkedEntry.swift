@@ -2,19 +2,20 @@ public import Tidemark
 public import TidemarkEngine
 internal import TidemarkSyncProtocol
 
-/// An entry that the peer has refused.
+/// An entry that the peer has refused. It stays in the store until you retry it, discard it or
+/// write its key again.
 public struct ParkedEntry: Sendable, Hashable {
-  /// The key.
+  /// The key of the refused entry.
   public var key: Key
-  /// The entry's place in the log: the argument of ``Replicator/retry(_:)`` and
-  /// ``Replicator/discard(_:)``.
+  /// The sequence of the refused entry in the store's log: the argument of ``Replicator/retry(_:)``
+  /// and ``Replicator/discard(_:)``.
   public var sequence: UInt64
-  /// Whether it is a put or a delete.
+  /// Whether the refused entry is a put or a delete.
   public var kind: ChangeKind
-  /// When it was committed.
+  /// When this store committed the refused entry.
   public var commitTime: Timestamp
-  /// The peer's code and message.
-  public var rejection: Rejection
+  /// Why the peer refused the entry: a code for programs and a message for people.
+  public var rejection: SyncRejection
 }
 
 extension HostState {
@@ -36,24 +37,26 @@ extension HostState {
 }
 
 extension Replicator {
-  /// A receipt for an own entry, which gives its outcome at the peer.
+  /// Returns a receipt for one of this store's entries, by its sequence. The receipt tells the
+  /// entry's outcome at the peer and can wait for it.
   public func receipt(forSequence sequence: UInt64) -> SyncReceipt {
     SyncReceipt(sequence: sequence, host: host)
   }
 
-  /// Receipts for all entries of a write.
-  public func receipts(for write: Receipt) -> [SyncReceipt] {
+  /// Returns a receipt for each entry of a write, so that you can wait until the peer has it.
+  public func receipts(for write: WriteReceipt) -> [SyncReceipt] {
     write.sequences.map { SyncReceipt(sequence: $0, host: host) }
   }
 
-  /// Counts of the entries that are not synced with this peer.
+  /// Counts the entries that this peer does not have yet, at the moment of the call.
   public var pending: PendingSummary {
     get async throws(TidemarkError) { try await host.performPublic { try $0.pendingSummary() } }
   }
 
-  /// The entries that the peer has refused, in the order of their sequences.
+  /// Returns the entries that the peer has refused, in the order of their sequences.
   ///
-  /// Other entries are sent without them. A new put or delete of the key replaces a refused entry.
+  /// The replicator sends other entries without them. A new put or delete of the key replaces a
+  /// refused entry.
   public func parked() async throws(TidemarkError) -> [ParkedEntry] {
     try await host.performPublic { try $0.parked() }
   }
@@ -68,25 +71,25 @@ extension Replicator {
     return again
   }
 
-  /// Sends refused entries again, many in one commit.
-  /// - Returns: the sequences of the new entries. Entries not parked any more are skipped.
+  /// Sends several refused entries again, as new entries in one commit.
+  /// - Returns: the sequences of the new entries. Entries that are no longer parked are skipped.
   @discardableResult
   public func retry(all sequences: [UInt64]) async throws(TidemarkError) -> [UInt64] {
     try await rescheduling { try $0.session().retry(sequences) }
   }
 
-  /// Gives refused entries up, many in one commit; see ``discard(_:)``.
-  /// - Returns: the keys of pending entries written `after` them. Entries not parked any more are
-  ///   skipped.
+  /// Discards several refused entries in one commit; see ``discard(_:)``.
+  /// - Returns: the keys of pending entries written `after` them. Entries that are no longer parked
+  ///   are skipped.
   @discardableResult
   public func discard(all sequences: [UInt64]) async throws(TidemarkError) -> [Key] {
     try await rescheduling { try $0.discard(sequences).dependents }
   }
 
-  /// Gives a refused entry up: its key gets the peer's version back. If the log does not have that,
-  /// this happens once the peer has sent it.
-  /// - Returns: the keys of pending entries written `after` it.
-  /// - Throws: `invalidArgument` when the entry is not parked any more.
+  /// Discards a refused entry: its key gets the peer's version back. If the log does not have that
+  /// version, this happens once the peer has sent it.
+  /// - Returns: the keys of pending entries written `after` the discarded one.
+  /// - Throws: `invalidArgument` when the entry is no longer parked.
   @discardableResult
   public func discard(_ sequence: UInt64) async throws(TidemarkError) -> [Key] {
     let (count, dependents) = try await rescheduling { try $0.discard([sequence]) }
@@ -94,8 +97,8 @@ extension Replicator {
     return dependents
   }
 
-  /// The conflicts that the resolver leaves to the user, with both versions.
-  public func conflicts() async throws(TidemarkError) -> [Conflict] {
+  /// Returns the conflicts that the user must decide, with both versions of each key.
+  public func conflicts() async throws(TidemarkError) -> [SyncConflict] {
     try await host.performPublic { state in
       let session = try state.session()
       let undecided = try session.waitingForUser().filter { $0.reason == .needsDecision }
@@ -103,11 +106,14 @@ extension Replicator {
     }
   }
 
-  /// Decides a conflict of ``conflicts()``. A new put or delete of the key decides it as well, for
+  /// Decides a conflict from ``conflicts()``. A new put or delete of the key also decides it, for
   /// the local side.
-  /// - Throws: `invalidArgument` when there is nothing to decide any more.
+  /// - Parameters:
+  ///   - key: the key of the conflict.
+  ///   - resolution: the version that the key gets.
+  /// - Throws: `invalidArgument` when the key has no conflict to decide any more.
   public func decide(
-    _ key: some BytesConvertible, _ resolution: Resolution
+    _ key: some BytesConvertible, _ resolution: ConflictResolution
   ) async throws(TidemarkError) {
     let bytes = key.withBytes { [UInt8](copying: $0) }
     defer {
@@ -126,40 +132,43 @@ extension Replicator {
     try await rescheduling { try $0.change(scope) }
   }
 
-  /// Runs `body`, which changes what is pending, and pokes the replicator.
+  /// Runs `body`, which changes what is pending, and calls `retryNow` of the replicator.
   private func rescheduling<R: Sendable>(
     _ body: @escaping @Sendable (inout HostState) throws -> R
   ) async throws(TidemarkError) -> R {
     defer {
       host.changed.raise()
-      poke()
+      retryNow()
     }
     return try await host.performPublic(body)
   }
 }
 
-/// The outcome of one own entry at a peer.
+/// The outcome of one of this store's entries at a peer; see ``SyncReceipt``.
+@nonexhaustive
 public enum SyncOutcome: Sendable, Hashable {
-  /// The entry, or an equal one by another replica, is in the peer's feed at this position.
-  case synced(Position)
-  /// Another entry of its key replaced it before it was sent, or won a conflict with it.
+  /// The peer's feed has the entry, or an equal one of another replica, at this position.
+  case synced(FeedPosition)
+  /// Another entry of the same key, with this sequence, replaced the entry before it was sent, or
+  /// won a conflict with it.
   case superseded(by: UInt64)
-  /// The peer has refused it.
-  case parked(Rejection)
-  /// Both sides have changed the key, and the user must decide.
+  /// The peer has refused the entry, for this reason. ``Replicator/parked()`` lists it.
+  case parked(SyncRejection)
+  /// Both sides have changed the key, and the user must decide; see ``Replicator/conflicts()``.
   case needsDecision
-  /// There is nothing to send: it is out of the scope, pulled or cached, or a delete of a key that
-  /// the peer never had; or compaction has dropped it.
+  /// The replicator has nothing to send: the entry is out of the scope, pulled or cached, or
+  /// deletes a key that the peer never had, or compaction has dropped it.
   case notSent
 }
 
-/// The way to wait for the outcome of one own entry at a peer.
+/// Waits for the outcome of one of this store's entries at a peer. ``Replicator/receipts(for:)``
+/// makes receipts for a write.
 public struct SyncReceipt: Sendable {
-  /// The entry's place in the log.
+  /// The sequence of the entry in the store's log.
   public let sequence: UInt64
   let host: SyncHost
 
-  /// The outcome of the entry; nil while it is not known.
+  /// The outcome of the entry at the peer; nil while it is not known yet.
   public var current: SyncOutcome? {
     get async throws(TidemarkError) {
       let sequence = sequence
@@ -167,8 +176,9 @@ public struct SyncReceipt: Sendable {
     }
   }
 
-  /// Waits until the outcome is known. Cancelling ends the wait only, and not the sync.
-  /// - Throws: `cancelled`; what reading the log throws.
+  /// Waits until the entry's outcome at the peer is known. Cancelling the task ends the wait only;
+  /// the entry is still synced.
+  /// - Throws: `cancelled`; the errors of reading the log.
   public func outcome() async throws(TidemarkError) -> SyncOutcome {
     try await TidemarkError.asSyncError { try await host.changed.first { try await current } }
   }

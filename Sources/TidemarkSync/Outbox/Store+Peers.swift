@@ -4,34 +4,36 @@ internal import TidemarkSyncProtocol
 
 /// A peer's status as saved in the store, for a user interface and `logtool peers`.
 public struct PeerInfo: Sendable, Hashable {
-  /// The name that the store knows it by.
+  /// The name of the replicator, under which the store keeps the peer's state.
   public var name: String
-  /// Its address, if its replicator was given one.
+  /// The peer's address from ``Replicator/Configuration/target``; empty if none was given.
   public var target: String
-  /// The entries that are replicated with the peer.
+  /// The scope of the replicator: which entries it pushes to the peer and pulls from it.
   public var scope: SyncScope
-  /// Everything in its feed up to here was pulled.
-  public var cursor: Position
-  /// How many entries of its feed were not pulled when it answered last.
+  /// The position in the peer's feed through which this store has pulled.
+  public var cursor: FeedPosition
+  /// How many entries of the peer's feed this store had not pulled yet when the peer last answered.
   public var entriesToTake: UInt64
-  /// Counts of the entries that are not synced with it.
+  /// Counts the entries of this store that the peer does not have yet.
   public var pending: PendingSummary
-  /// When it answered last; nil if never or not saved.
+  /// When the peer last answered; nil if it never did or the time is not saved.
   public var lastSuccess: Timestamp?
-  /// The end of the lease, until which it keeps deletes for this store; nil if unknown.
+  /// When this store's lease at the peer ends; nil if unknown. Until then the peer keeps deletes
+  /// for this store.
   public var leaseEnds: Timestamp?
   /// The last failure; nil after a success.
   public var lastError: String?
-  /// When the last failure occurred.
+  /// When the last failure with the peer occurred; nil if none is saved.
   public var lastErrorTime: Timestamp?
-  /// Whether this process has a replicator of this name.
+  /// Whether this process has a replicator for the peer now.
   public var isLive: Bool
-  /// The history that compaction keeps for it.
+  /// The history that compaction cannot drop yet, since this peer still needs it.
   public var held: HeldHistory
 }
 
 extension Store {
-  /// The peers that the store has replicated with, by name.
+  /// Returns the status of every peer with which the store has replicated, in the order of their
+  /// names.
   public func peers() async throws(TidemarkError) -> [PeerInfo] {
     try await onSyncThread { try $0.peers() }
   }
@@ -48,7 +50,8 @@ extension Store {
 }
 
 extension Store.Blocking {
-  /// The peers that the store has replicated with; see ``TidemarkStore/Store/peers()``.
+  /// Returns the status of every peer with which the store has replicated, blocking; see
+  /// ``TidemarkStore/Store/peers()``.
   public func peers() throws(TidemarkError) -> [PeerInfo] {
     let held = Dictionary(
       try store.heldHistory().map { ($0.peer, $0) }, uniquingKeysWith: { $1 })
@@ -63,7 +66,8 @@ extension Store.Blocking {
     return names.map { String(decoding: $0, as: UTF8.self) }.sorted()
   }
 
-  /// Forgets a peer; see ``TidemarkStore/Store/forget(peer:)``.
+  /// Removes all state that the store keeps about a peer, and blocks until that is done; see
+  /// ``TidemarkStore/Store/forget(peer:)``.
   public func forget(peer name: String) throws(TidemarkError) {
     let names = try peerNames()
     guard names.contains(name) else {
@@ -104,38 +108,41 @@ extension HostState {
 }
 
 extension Store {
-  /// The alias of a key: the id of its record at the peer's back end; see `RequestPeer`.
+  /// Returns the alias of a key: the id that the peer's back end gave to the key's record; see
+  /// `RequestPeer`.
   /// - Parameters:
-  ///   - key: the key.
-  ///   - name: of the peer.
-  /// - Returns: nil if the peer has given none, or the record is deleted there.
+  ///   - key: the key whose alias you want.
+  ///   - name: the name of the replicator for the peer.
+  /// - Returns: nil if the peer has given no alias, or the record is deleted there.
   public func alias(
     forKey key: some BytesConvertible & Sendable, at name: String
-  ) async throws(TidemarkError) -> Alias? {
+  ) async throws(TidemarkError) -> KeyAlias? {
     try await onSyncThread { try $0.alias(forKey: key, at: name) }
   }
 
-  /// The key whose record at a peer has an alias.
+  /// Returns the key whose record at a peer has an alias.
   /// - Parameters:
   ///   - alias: the id that the back end has given to the record.
-  ///   - name: of the peer.
-  /// - Returns: nil if no key here has the alias.
-  public func key(forAlias alias: Alias, at name: String) async throws(TidemarkError) -> Key? {
+  ///   - name: the name of the replicator for the peer.
+  /// - Returns: nil if no key of the store has the alias.
+  public func key(forAlias alias: KeyAlias, at name: String) async throws(TidemarkError) -> Key? {
     try await onSyncThread { try $0.key(forAlias: alias, at: name) }
   }
 }
 
 extension Store.Blocking {
-  /// The alias of a key; see ``TidemarkStore/Store/alias(forKey:at:)``.
+  /// Returns the id that a peer's back end gave to a key's record, blocking; see
+  /// ``TidemarkStore/Store/alias(forKey:at:)``.
   public func alias(
     forKey key: some BytesConvertible, at name: String
-  ) throws(TidemarkError) -> Alias? {
+  ) throws(TidemarkError) -> KeyAlias? {
     let bytes = key.withBytes { [UInt8](copying: $0) }
     return try ask(name) { try $0.session().knownAliases().alias(ofKey: bytes) }
   }
 
-  /// The key with an alias; see ``TidemarkStore/Store/key(forAlias:at:)``.
-  public func key(forAlias alias: Alias, at name: String) throws(TidemarkError) -> Key? {
+  /// Returns the key whose record at a peer has an alias, blocking; see
+  /// ``TidemarkStore/Store/key(forAlias:at:)``.
+  public func key(forAlias alias: KeyAlias, at name: String) throws(TidemarkError) -> Key? {
     try ask(name) { try $0.session().knownAliases().key(ofAlias: alias) }
   }
 }

@@ -14,10 +14,10 @@ extension Store {
     try await onSyncThread { try $0.pending(for: name) }
   }
 
-  /// Entries that are not synced, in the order of their sequences.
+  /// Returns a page of the entries that a peer does not have yet, in the order of their sequences.
   /// - Parameters:
-  ///   - name: of the peer; nil for the only peer of the store, or for none.
-  ///   - label: only entries that carry it.
+  ///   - name: the name of the replicator for the peer; nil for the store's only peer, or for none.
+  ///   - label: only entries that carry this label; nil for all.
   ///   - sequence: the previous page's `next`; 0 for the first page.
   ///   - limit: the most entries of a page.
   /// - Throws: `invalidArgument` without a name when the store knows several peers.
@@ -29,7 +29,9 @@ extension Store {
     }
   }
 
-  /// How many entries that are not synced carry each label.
+  /// Counts, for each label, the entries with that label that a peer does not have yet.
+  /// - Parameter name: the name of the replicator for the peer; nil for the store's only peer, or
+  ///   for none.
   public func pendingByLabel(for name: String? = nil) async throws(TidemarkError) -> [EntryLabel:
     Int]
   {
@@ -46,7 +48,8 @@ extension Store {
 }
 
 extension Store.Blocking {
-  /// Counts of the entries that are not synced; see ``TidemarkStore/Store/pending(for:)``.
+  /// Counts the entries that a peer does not have yet, blocking; see
+  /// ``TidemarkStore/Store/pending(for:)``.
   public func pending(for name: String? = nil) throws(TidemarkError) -> PendingSummary {
     let names = if let name { [name] } else { try peerNames() }
     return names.count > 1
@@ -76,7 +79,7 @@ extension Store.Blocking {
     return result
   }
 
-  /// Entries that are not synced; see
+  /// Returns a page of the entries that a peer does not have yet, blocking; see
   /// ``TidemarkStore/Store/pendingEntries(for:label:after:limit:)``.
   public func pendingEntries(
     for name: String? = nil, label: EntryLabel? = nil, after sequence: UInt64 = 0, limit: Int = 1000
@@ -84,18 +87,20 @@ extension Store.Blocking {
     try ask(onlyPeer(name)) { try $0.pendingPage(after: sequence, limit: limit, label) }
   }
 
-  /// How many entries that are not synced carry each label.
+  /// Counts, for each label, the entries that a peer does not have yet, blocking; see
+  /// ``TidemarkStore/Store/pendingByLabel(for:)``.
   public func pendingByLabel(for name: String? = nil) throws(TidemarkError) -> [EntryLabel: Int] {
     try ask(onlyPeer(name)) { try $0.pendingByLabel() }
   }
 
-  /// The entries that a peer has refused; see ``Replicator/parked()``.
+  /// Returns the entries that a peer has refused, blocking; see ``Replicator/parked()``.
   public func parked(for name: String? = nil) throws(TidemarkError) -> [ParkedEntry] {
     try ask(onlyPeer(name)) { try $0.parked() }
   }
 
-  /// Sends refused entries again, many in one commit; see ``Replicator/retry(all:)``.
-  /// - Returns: the sequences of the new entries. Entries not parked any more are skipped.
+  /// Sends several refused entries again, as new entries in one commit, blocking; see
+  /// ``Replicator/retry(all:)``.
+  /// - Returns: the sequences of the new entries. Entries that are no longer parked are skipped.
   @discardableResult
   public func retryParked(all sequences: [UInt64], for name: String? = nil) throws(TidemarkError)
     -> [UInt64]
@@ -103,9 +108,9 @@ extension Store.Blocking {
     try ask(onlyPeer(name)) { try $0.session().retry(sequences) }
   }
 
-  /// Gives refused entries up, many in one commit; see ``Replicator/discard(all:)``.
-  /// - Returns: the keys of pending entries written `after` them. Entries not parked any more are
-  ///   skipped.
+  /// Discards several refused entries in one commit, blocking; see ``Replicator/discard(all:)``.
+  /// - Returns: the keys of pending entries written `after` them. Entries that are no longer parked
+  ///   are skipped.
   @discardableResult
   public func discardParked(all sequences: [UInt64], for name: String? = nil) throws(TidemarkError)
     -> [Key]
@@ -132,29 +137,31 @@ extension Store.Blocking {
   }
 }
 
-/// An entry that is not synced.
+/// An entry of this store that a peer does not have yet.
 public struct PendingEntry: Sendable, Hashable {
-  /// The key.
+  /// The key that the pending entry writes or deletes.
   public var key: Key
-  /// The entry's place in the log.
+  /// The sequence of the pending entry in the store's log.
   public var sequence: UInt64
-  /// Whether it is a put or a delete.
+  /// Whether the pending entry is a put or a delete.
   public var kind: ChangeKind
-  /// Its labels.
+  /// The labels of the pending entry.
   public var labels: [EntryLabel]
-  /// Bytes of key and value.
+  /// The size of the pending entry: the bytes of its key and value together.
   public var bytes: Int
-  /// When it was committed.
+  /// When this store committed the pending entry.
   public var commitTime: Timestamp
-  /// Its state towards the peer.
+  /// Why the peer does not have the entry yet: it waits, is in flight, is in conflict or was
+  /// refused.
   public var state: PendingState
 }
 
-/// A page of the entries that are not synced.
+/// A page of the entries that a peer does not have yet; see
+/// ``TidemarkStore/Store/pendingEntries(for:label:after:limit:)``.
 public struct PendingPage: Sendable, Hashable {
-  /// The entries in the order of their sequences.
+  /// The pending entries of this page, in the order of their sequences.
   public var entries: [PendingEntry]
-  /// The `after` of the next page; nil after the last page.
+  /// The argument `after` of the call for the next page; nil on the last page.
   public var next: UInt64?
 }
 
@@ -226,14 +233,15 @@ extension HostState {
   }
 }
 
-/// The state of a key towards a peer.
+/// The sync state of a key at a peer, for the badge beside a row of a list.
+@nonexhaustive
 public enum KeyState: Sendable, Hashable {
-  /// The peer has the key's version, or the version was pulled from it.
+  /// The peer has this store's version of the key, or the store pulled that version from the peer.
   case synced
-  /// The key's newest entry is not synced.
+  /// The peer does not have the key's newest entry yet. The associated state says why.
   case waiting(PendingState)
-  /// The key is not replicated: it has no entry, or one of class `cache` or out of the scope, or it
-  /// was put and deleted before it was sent.
+  /// The key does not replicate. It has no entry, its entry is of class `cache` or out of the
+  /// scope, or it was put and deleted before it was sent.
   case local
 }
 
@@ -253,21 +261,22 @@ extension HostState {
 }
 
 extension Replicator {
-  /// The state of a key, for a mark beside a row of a list.
+  /// Returns the sync state of a key at this peer, for the badge beside its row in a list.
   public func state(forKey key: some BytesConvertible) async throws(TidemarkError) -> KeyState {
     try await states(forKeys: [Key(key)])[0]
   }
 
-  /// The states of keys, in their order.
+  /// Returns the sync states of several keys at this peer, in the order of `keys`.
   public func states(forKeys keys: [Key]) async throws(TidemarkError) -> [KeyState] {
     let bytes = keys.map(\.bytes)
     return try await host.performPublic { try $0.states(ofKeys: bytes) }
   }
 
-  /// The states of keys, in their order: the present ones, then all whenever one has changed.
+  /// Streams the sync states of several keys, in the order of `keys`: the present states first,
+  /// then all states again whenever one of them changes.
   ///
-  /// The sequence ends when its reader stops, and throws when the store fails. A slow reader misses
-  /// intermediate states, never the last.
+  /// The sequence ends when its reader stops, and throws when the store fails. A slow reader may
+  /// miss intermediate states, but never the last.
   public func stateChanges(forKeys keys: [Key]) -> AsyncThrowingStream<[KeyState], any Error> {
     let (stream, continuation) = AsyncThrowingStream.makeStream(
       of: [KeyState].self, bufferingPolicy: .bufferingNewest(1))
@@ -297,7 +306,8 @@ extension Replicator {
 }
 
 extension ObjectCollection {
-  /// The states of objects towards a peer, by id: for a mark beside each row of a list.
+  /// Returns the sync states of objects at a replicator's peer, by id, for the badges beside the
+  /// rows of a list.
   ///
   /// ```swift
   /// let states = try await notes.syncState(of: list.ids, by: replicator)
@@ -310,7 +320,11 @@ extension ObjectCollection {
     return Dictionary(zip(ids, states), uniquingKeysWith: { first, _ in first })
   }
 
-  /// The same, now and whenever one of them has changed; see ``Replicator/stateChanges(forKeys:)``.
+  /// Streams the sync states of objects at a replicator's peer, by id: the present states first,
+  /// then all again whenever one changes; see ``Replicator/stateChanges(forKeys:)``.
+  /// - Parameters:
+  ///   - ids: the ids of the objects.
+  ///   - replicator: the replicator of the peer.
   public func syncStates(
     of ids: [ID], by replicator: Replicator
   ) throws(TidemarkError) -> some AsyncSequence<[ID: KeyState], any Error> & Sendable {

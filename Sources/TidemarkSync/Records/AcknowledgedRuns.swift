@@ -54,7 +54,7 @@ package struct AcknowledgedRuns: Sendable {
     (0...pieces.count).lazy.map { $0 < pieces.count ? pieces[$0].runs : tail }
   }
 
-  package func position(of sequence: UInt64) -> Position? {
+  package func position(of sequence: UInt64) -> FeedPosition? {
     let place = tail.partitioningIndex { $0.last >= sequence }
     if place < tail.count, let found = tail[place].position(of: sequence) { return found }
     guard let index = pieceIndex(sequence), sequence <= pieces[index].last else { return nil }
@@ -70,7 +70,7 @@ package struct AcknowledgedRuns: Sendable {
 
   // MARK: Changing
 
-  mutating func add(_ sequence: UInt64, at position: Position) {
+  mutating func add(_ sequence: UInt64, at position: FeedPosition) {
     guard self.position(of: sequence) == nil else { return }
     extendUnread(sequence, position.offset)
     let run = Run(first: sequence, count: 1, epoch: position.epoch, offset: position.offset)
@@ -95,15 +95,15 @@ package struct AcknowledgedRuns: Sendable {
 
   /// Removes the changes that a restored feed has lost, and returns their sequences.
   /// - Parameter isKept: whether the feed still has a position.
-  mutating func removeLost(_ isKept: (Position) -> Bool) -> [UInt64] {
+  mutating func removeLost(_ isKept: (FeedPosition) -> Bool) -> [UInt64] {
     var lost: [UInt64] = []
     var kept: [Run] = []
     for run in runs {
       var count = run.count
       // The feed may have kept a first part of the run.
-      if !isKept(Position(epoch: run.epoch, offset: run.lastOffset)) {
+      if !isKept(FeedPosition(epoch: run.epoch, offset: run.lastOffset)) {
         count = 0
-        while isKept(Position(epoch: run.epoch, offset: run.offset + count * run.stride)) {
+        while isKept(FeedPosition(epoch: run.epoch, offset: run.offset + count * run.stride)) {
           count += 1
         }
         lost += run.sequences.dropFirst(Int(count))
@@ -258,9 +258,9 @@ package struct AcknowledgedRun: Sendable, Hashable {
   }
 
   /// The position of a change; nil if it is not of this run.
-  func position(of sequence: UInt64) -> Position? {
+  func position(of sequence: UInt64) -> FeedPosition? {
     guard first <= sequence, sequence <= last, (sequence - first) % step == 0 else { return nil }
-    return Position(epoch: epoch, offset: offset + (sequence - first) / step * stride)
+    return FeedPosition(epoch: epoch, offset: offset + (sequence - first) / step * stride)
   }
 
   var sequences: some Sequence<UInt64> {
@@ -279,7 +279,7 @@ package struct AcknowledgedRun: Sendable, Hashable {
 
   /// Appends a change at the run's distances.
   /// - Returns: false if its distances differ; then nothing has changed.
-  mutating func extend(_ sequence: UInt64, at position: Position) -> Bool {
+  mutating func extend(_ sequence: UInt64, at position: FeedPosition) -> Bool {
     guard epoch == position.epoch, position.offset > lastOffset, sequence > last else {
       return false
     }

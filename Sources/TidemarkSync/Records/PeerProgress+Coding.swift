@@ -136,7 +136,7 @@ extension WaitReason: StoredRecord {
       try position.code(&record)
       self = kind == 1 ? .conflict(position) : .lost(position)
     case 3:
-      var rejection = Rejection(code: "", message: "")
+      var rejection = SyncRejection(code: "", message: "")
       if case .parked(let told) = self { rejection = told }
       try record.text(&rejection.code)
       try record.text(&rejection.message)
@@ -219,7 +219,7 @@ package struct OutgoingBatch: Sendable, Hashable {
     guard count <= record.remaining / 2 else { throw FormatError("more changes than bytes") }
     if record.isReading { items.reserveCapacity(count) }
     var last = progress.outbox.frontier
-    let place = Position(epoch: epoch, offset: progress.cursor.offset)
+    let place = FeedPosition(epoch: epoch, offset: progress.cursor.offset)
     for index in 0..<count {
       var item = record.isReading ? Item(sequence: 0, base: .absent) : items[index]
       try record.difference(&item.sequence, from: last)
@@ -237,8 +237,8 @@ package struct OutgoingBatch: Sendable, Hashable {
 extension ChangeBase {
   /// - Parameter place: positions of its epoch are coded without it, with the distance of the
   ///   offset.
-  mutating func code(_ record: inout FrameCursor, _ place: Position) throws(FormatError) {
-    var (kind, position, sequence): (UInt8, Position, UInt64) = (0, place, 0)
+  mutating func code(_ record: inout FrameCursor, _ place: FeedPosition) throws(FormatError) {
+    var (kind, position, sequence): (UInt8, FeedPosition, UInt64) = (0, place, 0)
     switch self {
     case .absent: break
     case .position(let base): (kind, position) = (base.epoch == place.epoch ? 3 : 1, base)

@@ -24,10 +24,10 @@ package struct PeerProgress: Sendable, Hashable {
 
   package var head = Head()
   /// Everything in the feed up to here was pulled.
-  package var cursor = Position.beginning
+  package var cursor = FeedPosition.beginning
   /// The feed's end when this was saved: no known position is later. A feed without this position
   /// was restored from a backup.
-  package var furthest = Position.beginning
+  package var furthest = FeedPosition.beginning
   /// Bytes of the peer that are returned to it with the cursor.
   package var resumption: [UInt8] = []
   /// The number and id of the last batch whose verdicts are known.
@@ -45,7 +45,7 @@ package struct PeerProgress: Sendable, Hashable {
   package var renamedThrough: UInt64 = 0
   /// A restored feed was compared by digest up to here, and is pulled again for own changes. For a
   /// key unknown here, entries up to here are obsolete: the comparison found it absent.
-  package var comparedThrough = Position.beginning
+  package var comparedThrough = FeedPosition.beginning
 
   /// The most epochs saved: a feed reopened more often since its backup is pulled from the
   /// beginning.

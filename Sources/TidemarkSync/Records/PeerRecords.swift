@@ -209,7 +209,7 @@ extension PeerRecords {
     var changes = AliasChanges(upon: known)
     for name in aliasNames {
       guard let key = try table.value(of: .alias, key: name) else { continue }
-      changes.set(Alias(Array(name.dropFirst(aliasPrefix.count))), ofKey: key)
+      changes.set(KeyAlias(Array(name.dropFirst(aliasPrefix.count))), ofKey: key)
     }
     known.apply(changes)
     return known

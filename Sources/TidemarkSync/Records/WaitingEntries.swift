@@ -4,11 +4,11 @@ package import TidemarkSyncProtocol
 /// Why an undecided entry is not sent.
 package enum WaitReason: Sendable, Hashable {
   /// A conflict: the feed has another version, at this position or later, which the resolver needs.
-  case conflict(Position)
+  case conflict(FeedPosition)
   /// The same, but the feed's policy has decided: the feed's version replaces the local one.
-  case lost(Position)
+  case lost(FeedPosition)
   /// The peer has refused it.
-  case parked(Rejection)
+  case parked(SyncRejection)
   /// The resolver left the decision to the user.
   case needsDecision
 }

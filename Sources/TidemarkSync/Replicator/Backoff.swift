@@ -6,12 +6,12 @@ package import TidemarkEngine
 /// A peer's `Retry-After` is added in front, and the ceiling is at least as long as it: clients
 /// that failed at the same instant then retry evenly spread over a time as long as their pause.
 package struct Backoff: Sendable {
-  /// The wait before a retry. A poke, a hint of the program that the peer may answer, ends its last
-  /// part.
+  /// The wait before a retry. A retry request, a hint of the program that the peer may answer, ends
+  /// its last part.
   package struct Wait: Sendable, Hashable {
-    /// The part of the wait that a poke does not end.
+    /// The part of the wait that a retry request does not end.
     package var firm: Duration
-    /// The whole wait, unless a poke ends it.
+    /// The whole wait, unless a retry request ends it.
     package var total: Duration
   }
 

@@ -2,14 +2,18 @@ public import Tidemark
 internal import TidemarkEngine
 internal import TidemarkSyncProtocol
 
-/// How much of an attachment's content was fetched.
+/// How much of an attachment's content ``Replicator/fetchAttachment(forKey:progress:)`` has
+/// fetched.
 public struct AttachmentProgress: Sendable, Hashable {
-  /// The bytes that this store has.
+  /// How many bytes of the content this store has so far.
   public var received: Int
-  /// The bytes of the whole content.
+  /// The length of the whole content in bytes.
   public var length: Int
 
-  /// The progress of a fetch.
+  /// Creates a progress value, for tests and previews.
+  /// - Parameters:
+  ///   - received: how many bytes this store has.
+  ///   - length: the length of the whole content in bytes.
   public init(received: Int, length: Int) {
     self.received = received
     self.length = length

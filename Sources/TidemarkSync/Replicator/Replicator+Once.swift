@@ -48,7 +48,7 @@ extension Replicator {
 
   /// Whether an error needs a decision of the user, so that a retry is useless.
   private func needsUser(_ error: any Error) -> Bool {
-    error is UndecidedDeletions || error is TooManyParked
+    error is UndecidedDeletionsError || error is TooManyParkedError
   }
 
   /// Makes rounds until everything written up to a sequence is decided and the feed is pulled.
@@ -58,23 +58,23 @@ extension Replicator {
     try await waitForRetryAfter()
     try await host.perform { try $0.session().delayed.forgetFaults() }
     while true {
-      let pokes = pokes.count
+      let retryRequests = retryRequests.count
       do {
-        let held = try await round(fresh: true, pokes: pokes) { state in
+        let held = try await round(fresh: true, retryRequests: retryRequests) { state in
           try state.session().isSettled(through: goal, direction)
         }
         // Waits for changes that the peer asked to have resent later.
         guard retries, held == nil, direction.pushes,
           let rest = try await host.perform({ try $0.session().timeToRetry })
         else { return held }
-        _ = try await sleep(rest, unless: self.pokes, beyond: pokes)
+        _ = try await sleep(rest, unless: self.retryRequests, beyond: retryRequests)
       } catch {
         try Task.checkCancellation()
         guard retries, !needsUser(error) else {
           await note(error)
           throw error
         }
-        try await recover(from: error, pokes: pokes, &backoff)
+        try await recover(from: error, retryRequests: retryRequests, &backoff)
       }
     }
   }
@@ -82,11 +82,11 @@ extension Replicator {
   /// Has the running replicator do a round at once, and waits for the end of the round.
   /// - Returns: nil when the replicator was stopped first.
   private func joinRun(retries: Bool) async throws -> HoldReason?? {
-    poke()
-    let wanted = pokes.count
+    retryNow()
+    let wanted = retryRequests.count
     let round = try await rounds.first { () -> Round?? in
       let (round, driver) = state.withLock { ($0.lastRound, $0.driver) }
-      if let round, round.pokes >= wanted {
+      if let round, round.retryRequests >= wanted {
         // If it was stopped or will retry, another round may still succeed.
         guard case .failure(let error) = round.heldBack,
           error is CancellationError || retries && !needsUser(error)

@@ -15,28 +15,28 @@ extension Replicator {
       var backoff = replicator.newBackoff()
       let clock = replicator.store.engine.environment.clock
       var isFresh = true
-      var poked: UInt64 = 0
+      var requested: UInt64 = 0
       try await replicator.waitForRetryAfter()
       var asked = clock.monotonicNanoseconds()
       while true {
         try Task.checkCancellation()
         let seen = replicator.news.count
-        let pokes = replicator.pokes.count
+        let retryRequests = replicator.retryRequests.count
         do {
-          // After a poke the round starts with a hello, as the feed may have grown since its last
-          // answer.
-          isFresh = isFresh || pokes != poked
-          let held = try await replicator.round(fresh: isFresh, pokes: pokes)
+          // After a retry request the round starts with a hello, as the feed may have grown since
+          // its last answer.
+          isFresh = isFresh || retryRequests != requested
+          let held = try await replicator.round(fresh: isFresh, retryRequests: retryRequests)
           if isFresh { asked = clock.monotonicNanoseconds() }
-          (isFresh, poked) = (false, pokes)
+          (isFresh, requested) = (false, retryRequests)
           backoff.succeeded(at: clock.monotonicNanoseconds())
           if let held {
             try await replicator.hold(held, seen)
           } else {
-            isFresh = try await replicator.idle(seen, pokes: pokes, asked: &asked)
+            isFresh = try await replicator.idle(seen, retryRequests: retryRequests, asked: &asked)
           }
         } catch {
-          try await replicator.recover(from: error, pokes: pokes, &backoff)
+          try await replicator.recover(from: error, retryRequests: retryRequests, &backoff)
           isFresh = true
         }
       }
@@ -48,7 +48,7 @@ extension Replicator {
   ///
   /// The task retains the replicator, and so the store. An error that ends it is in ``status``.
   public func start() {
-    poke()
+    retryNow()
     state.withLock { state in
       guard state.task == nil else { return }
       state.task = Task {
@@ -83,13 +83,13 @@ extension Replicator {
     }
     if other == .run { return nil }
     let engine = store.engine
-    let token = engine.observe { [news, pokes, weak engine] in
-      // A closed store ends the sleeps that wait for a poke.
-      if engine?.reader.isClosed ?? true { pokes.raise() }
+    let token = engine.observe { [news, retryRequests, weak engine] in
+      // A closed store ends the sleeps that wait for a retry request.
+      if engine?.reader.isClosed ?? true { retryRequests.raise() }
       news.raise()
     }
     let network = configuration.budget?.network
-    let watch = network?.observe { [weak self] in self?.poke() }
+    let watch = network?.observe { [weak self] in self?.retryNow() }
     defer {
       store.engine.stopObserving(token)
       if let watch { network?.stopObserving(watch) }
@@ -124,21 +124,41 @@ extension Replicator {
   /// A round: makes calls until there is nothing to do.
   /// - Parameters:
   ///   - isFresh: whether the round starts with a hello, which gives the feed's end.
-  ///   - pokes: the number of pokes when the round began, which it answers.
+  ///   - retryRequests: the number of retry requests when the round began, which it answers.
   ///   - answer: the answer of a long poll, to be handled first.
   ///   - isDone: called after every answer: whether to end the round early.
   /// - Returns: why the budget held something back; nil if it did not.
   @discardableResult
   func round(
-    fresh isFresh: Bool, pokes: UInt64, _ answer: Heard? = nil,
+    fresh isFresh: Bool, retryRequests: UInt64, _ answer: Heard? = nil,
     until isDone: @Sendable @escaping (inout HostState) throws -> Bool = { _ in false }
   ) async throws -> HoldReason? {
-    let isPoked = state.withLock { $0.lastRound.map { $0.pokes < pokes } ?? false }
+    let isPoked = state.withLock { $0.lastRound.map { $0.retryRequests < retryRequests } ?? false }
     if isPoked { try await host.perform { try $0.session().delayed.forgetFaults() } }
+    let (start, before) = (store.engine.store.eventStart(), statusFeed.current.totals)
     let held = await Result(of: { try await calls(fresh: isFresh, answer, until: isDone) })
-    state.withLock { $0.lastRound = Round(pokes: pokes, heldBack: held) }
+    tell(held, since: before, start)
+    state.withLock { $0.lastRound = Round(retryRequests: retryRequests, heldBack: held) }
     rounds.raise()
     return try held.get()
+  }
+
+  private func tell(
+    _ held: Result<HoldReason?, any Error>, since before: SyncTotals, _ start: UInt64
+  ) {
+    let (events, now) = (store.engine.store, statusFeed.current.totals)
+    if now.parked > before.parked {
+      events.tell(.refused, entries: now.parked - before.parked, subject: name)
+    }
+    switch held {
+    case .success:
+      events.tell(
+        .synced, from: start, entries: now.pushed + now.pulled - before.pushed - before.pulled,
+        bytes: now.attachmentBytesSent + now.attachmentBytesTaken - before.attachmentBytesSent
+          - before.attachmentBytesTaken, subject: name)
+    case .failure(let error) where error is CancellationError: break
+    case .failure(let error): events.tell(.failed, from: start, subject: name, error: error)
+    }
   }
 
   private func calls(
@@ -242,9 +262,9 @@ extension HostState {
     guard let gate = allowed else { return (nil, reason) }
     guard let call = try session.next(direction, through: gate) else {
       repeats = CallRepeats()
-      if let keys = session.undecidedDeletions { throw UndecidedDeletions(keys: keys) }
+      if let keys = session.undecidedDeletions { throw UndecidedDeletionsError(keys: keys) }
       if let entries = session.tooManyWaiting, direction.pushes {
-        throw TooManyParked(entries: entries)
+        throw TooManyParkedError(entries: entries)
       }
       // With pulls allowed, entries of other replicas may be held back as well.
       let isHeldBack = try reason != nil && (direction.pulls || pendingSummary().entries > 0)

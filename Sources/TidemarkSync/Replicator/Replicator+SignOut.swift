@@ -2,12 +2,13 @@ internal import Tidemark
 public import TidemarkEngine
 internal import TidemarkSyncProtocol
 
-/// What happens to unsent changes when a user signs out.
+/// Decides what ``Replicator/signOut(_:keeping:)`` does with changes that the peer does not have
+/// yet.
 public enum SignOutMode: Sendable, Hashable {
-  /// They are sent first. If one cannot be sent by the deadline, since the peer is unreachable, has
-  /// refused it or is in conflict with it, the sign-out fails.
+  /// The replicator sends unsent changes first. The sign-out fails if a change cannot be sent by
+  /// the deadline: the peer is unreachable, refuses the change or has a conflict with it.
   case send(until: ContinuousClock.Instant)
-  /// They are given up. Those in flight may have arrived at the peer all the same.
+  /// The store drops unsent changes. Changes in flight may have reached the peer all the same.
   case discard
 }
 
@@ -62,7 +63,7 @@ extension Replicator {
       }
     }
     host.changed.raise()
-    poke()
+    retryNow()
     await stop()
     // The session was released: opening another one carries out the sign-out that was recorded.
     try await host.performPublic { _ = try $0.session() }

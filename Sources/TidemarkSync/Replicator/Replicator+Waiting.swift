@@ -8,14 +8,16 @@ extension Replicator {
   /// Waits for news, a local write or a longer feed, with a long poll if the peer supports it.
   /// - Parameter asked: when the peer last gave its feed's end, in monotonic nanoseconds. Frequent
   ///   local writes delay the next hello no longer than the poll interval.
-  /// - Returns: whether the next round starts with a hello even without a poke.
-  func idle(_ seen: UInt64, pokes poked: UInt64, asked: inout UInt64) async throws -> Bool {
+  /// - Returns: whether the next round starts with a hello even without a retry request.
+  func idle(_ seen: UInt64, retryRequests requested: UInt64, asked: inout UInt64) async throws
+    -> Bool
+  {
     let clock = store.engine.environment.clock
     let start = clock.monotonicNanoseconds()
     let left = pollInterval - .nanoseconds(Int64(clamping: start &- asked))
     // Checked first, since local writes may never pause.
     if configuration.direction.pulls, left <= .zero { return true }
-    // A write or poke came meanwhile, perhaps only this replicator's own commit.
+    // A write or retry request came meanwhile, perhaps only this replicator's own commit.
     guard news.count == seen else { return false }
     try await host.perform { state in try state.recordStatus() }
     await countPending(always: true)
@@ -27,10 +29,12 @@ extension Replicator {
       return false
     }
     guard peer.capabilities.canWait, configuration.longPoll > .zero else {
-      // Ended by a local write, a poke, or the time.
+      // Ended by a local write, a retry request, or the time.
       return try await sleep(min(left, rest ?? left), unless: news, beyond: seen)
     }
-    guard let (answer, session) = try await longPoll(seen, pokes: poked) else { return false }
+    guard let (answer, session) = try await longPoll(seen, retryRequests: requested) else {
+      return false
+    }
     // Saves verdicts that are in memory only: no next batch was formed during the long poll.
     try await host.perform { try $0.session().writeDown() }
     asked = clock.monotonicNanoseconds()
@@ -41,7 +45,7 @@ extension Replicator {
       let pause = min(.seconds(1), configuration.pollInterval)
       _ = try await sleep(pause, unless: news, beyond: news.count)
     }
-    try await round(fresh: false, pokes: poked, (.pullAnswer(answer), session))
+    try await round(fresh: false, retryRequests: requested, (.pullAnswer(answer), session))
     return false
   }
 
@@ -54,12 +58,12 @@ extension Replicator {
     return max(configuration.pollInterval, waits ? .seconds(1) : .milliseconds(10))
   }
 
-  /// Makes a pull that the peer answers when its feed has grown. A poke or a local write to be sent
-  /// cancels it; a write that is not sent, such as a cached value, does not, since each cancelled
-  /// call may cost a connection.
-  /// - Returns: nil if a poke or a local write came first.
+  /// Makes a pull that the peer answers when its feed has grown. A retry request or a local write
+  /// to be sent cancels it; a write that is not sent, such as a cached value, does not, since each
+  /// cancelled call may cost a connection.
+  /// - Returns: nil if a retry request or a local write came first.
   private func longPoll(
-    _ seen: UInt64, pokes poked: UInt64
+    _ seen: UInt64, retryRequests requested: UInt64
   ) async throws -> (PullAnswer, session: Int)? {
     let (direction, budget) = (configuration.direction, configuration.budget)
     let wait = UInt32(clamping: configuration.longPoll.wholeMilliseconds)
@@ -82,7 +86,7 @@ extension Replicator {
       if let outcome = result.withLock({ $0 }) {
         do { return (try outcome.get(), session) } catch { try await giveUp(error) }
       }
-      guard pokes.count == poked,
+      guard retryRequests.count == requested,
         try await host.perform({ try $0.hasNothingToDo(direction, budget) })
       else { return nil }
       await countPending(always: true)
@@ -114,7 +118,7 @@ extension Replicator {
   /// Waits until the next retry, as long as the error and the backoff say.
   /// - Throws: the error, if no retry can mend it.
   func recover(
-    from error: any Error, pokes poked: UInt64, _ backoff: inout Backoff
+    from error: any Error, retryRequests requested: UInt64, _ backoff: inout Backoff
   ) async throws {
     try Task.checkCancellation()
     await note(error)
@@ -133,7 +137,8 @@ extension Replicator {
     let wait = backoff.next(
       environment.random, at: environment.clock.monotonicNanoseconds(),
       retryAfter: reason == nil ? asked : configuration.longestRetry)
-    // A poke means that the reason for the pause may be gone, so it ends the pause at once.
+    // A retry request means that the reason for the pause may be gone, so it ends the pause at
+    // once.
     let firm = reason == nil ? wait.firm : .zero
     if let reason {
       await countPending(always: true)
@@ -148,15 +153,15 @@ extension Replicator {
     try await sleepFirmly(for: firm)
     // Local writes do not end the wait: after an outage all clients in use would retry at the same
     // time.
-    _ = try await sleep(wait.total - firm, unless: pokes, beyond: poked)
+    _ = try await sleep(wait.total - firm, unless: retryRequests, beyond: requested)
   }
 
   private func pauseReason(_ error: any Error) -> SyncStatus.PauseReason? {
     switch error {
     case let error as PeerError where error.kind == .unauthorized: .unauthorized
     case let error as PeerError where error.kind == .forbidden: .forbidden
-    case let error as UndecidedDeletions: .deletionsToDecide(keys: error.keys)
-    case let error as TooManyParked: .tooManyParked(entries: error.entries)
+    case let error as UndecidedDeletionsError: .deletionsToDecide(keys: error.keys)
+    case let error as TooManyParkedError: .tooManyParked(entries: error.entries)
     default: nil
     }
   }
@@ -202,16 +207,17 @@ extension Replicator {
 
   // MARK: Time
 
-  /// Sleeps through pokes and writes; only closing the store ends it. Observers get the pending
-  /// count every second.
+  /// Sleeps through retry requests and writes; only closing the store ends it. Observers get the
+  /// pending count every second.
   private func sleepFirmly(for duration: Duration) async throws {
     let clock = store.engine.environment.clock
     let start = clock.monotonicNanoseconds()
     var left = duration
     while left > .zero {
-      // Read before the check: closing the store pokes, and so ends the sleep.
-      let poked = pokes.count
-      guard !store.engine.reader.isClosed, try await !sleep(left, unless: pokes, beyond: poked)
+      // Read before the check: closing the store requests a retry, and so ends the sleep.
+      let requested = retryRequests.count
+      guard !store.engine.reader.isClosed,
+        try await !sleep(left, unless: retryRequests, beyond: requested)
       else { return }
       left = duration - .nanoseconds(Int64(clamping: clock.monotonicNanoseconds() &- start))
     }

@@ -15,32 +15,47 @@ internal import TidemarkEngine
 /// restart or crash. Writers never wait for it; its work is done on a thread of its own.
 ///
 /// Failures of the peer are never final. After one the replicator waits for the peer's
-/// `Retry-After` and a random time whose ceiling grows up to five minutes, and retries; ``poke()``
-/// makes it retry earlier.
+/// `Retry-After` and a random time whose ceiling grows up to five minutes, and retries;
+/// ``retryNow()`` makes it retry earlier.
 public final class Replicator: Sendable {
-  /// The options of a replicator.
+  /// The options of a replicator: its direction, its waits, its network budget and its attachment
+  /// rules.
   public struct Configuration: Sendable {
-    /// The direction: push, pull or both.
+    /// Whether the replicator pushes, pulls or does both. The default is both.
     public var direction: SyncDirection
-    /// The length of a long poll, at peers that support it.
+    /// How long the peer may hold a pull open until a new entry arrives, if it supports long polls.
+    /// The default is 25 seconds.
     public var longPoll: Duration
-    /// The interval of polls at other peers.
+    /// How often the replicator asks a peer without long polls for new entries. The default is 60
+    /// seconds.
     public var pollInterval: Duration
-    /// Ceiling of the wait after the first failure; it doubles with every further one.
+    /// The longest wait after the first failure. It doubles with each further failure, up to
+    /// ``longestRetry``. The default is one second.
     public var firstRetry: Duration
-    /// Ceiling of the wait after many failures. A paused replicator retries after this time, or up
-    /// to twice that.
+    /// The longest wait after repeated failures; the default is 300 seconds. A paused replicator
+    /// retries after this time to twice this time.
     public var longestRetry: Duration
-    /// The share of the network that may be used; nil for all of it.
+    /// Limits the bytes a day and the use of expensive networks; nil sets no limits.
     public var budget: SyncBudget?
-    /// The rules for the content of attachments.
+    /// When the replicator fetches the content of attachments, and whether the device keeps content
+    /// that it has uploaded.
     public var attachments: AttachmentPolicy
-    /// The peer's address for `logtool peers`; nothing depends on it.
+    /// The peer's address as `logtool peers` shows it. Nothing else depends on it; the default is
+    /// empty.
     public var target: String
     /// The sleep function, for simulations.
     package var sleep: @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) }
 
-    /// The options of a replicator.
+    /// Creates the options of a replicator; every parameter has a default.
+    /// - Parameters:
+    ///   - direction: whether the replicator pushes, pulls or does both.
+    ///   - longPoll: how long the peer may hold a pull open.
+    ///   - pollInterval: how often to ask a peer that supports no long polls.
+    ///   - firstRetry: the longest wait after the first failure.
+    ///   - longestRetry: the longest wait after repeated failures.
+    ///   - target: the peer's address, for `logtool peers` only.
+    ///   - budget: limits the bytes a day; nil for no limit.
+    ///   - attachments: the rules for the content of attachments.
     public init(
       direction: SyncDirection = .both, longPoll: Duration = .seconds(25),
       pollInterval: Duration = .seconds(60), firstRetry: Duration = .seconds(1),
@@ -58,9 +73,9 @@ public final class Replicator: Sendable {
     }
   }
 
-  /// The name that the store knows the peer by.
+  /// The name of the replicator, under which the store keeps its checkpoint.
   public let name: String
-  /// The store.
+  /// The store whose entries the replicator pushes, and into which it pulls.
   public let store: Store
   let peer: any Peer
   let configuration: Configuration
@@ -69,10 +84,11 @@ public final class Replicator: Sendable {
   let owner: Int
   let state = Lock(State())
   let statusFeed = StatusFeed()
-  /// Raised by everything that ends waiting for news: writes, pokes, and answers to long polls.
+  /// Raised by everything that ends waiting for news: writes, retry requests, and answers to long
+  /// polls.
   let news = Signal()
-  /// Raised by ``poke()``.
-  let pokes = Signal()
+  /// Raised by ``retryNow()``.
+  let retryRequests = Signal()
   /// Raised at the end of every round.
   let rounds = Signal()
 
@@ -91,8 +107,8 @@ public final class Replicator: Sendable {
 
   /// A round that has ended.
   struct Round {
-    /// The number of pokes when it began.
-    var pokes: UInt64
+    /// The number of retry requests when it began.
+    var retryRequests: UInt64
     /// Why the budget held something back; or the round's error.
     var heldBack: Result<HoldReason?, any Error>
   }
@@ -132,22 +148,22 @@ public final class Replicator: Sendable {
   /// signed in: it makes a round at once.
   ///
   /// It ends a pause and the wait after a failure, except for the peer's `Retry-After`.
-  public func poke() {
-    pokes.raise()
+  public func retryNow() {
+    retryRequests.raise()
     news.raise()
   }
 
   // MARK: Status
 
-  /// The status of the replicator. Pending entries are counted now, unless a request to the peer is
-  /// in flight.
+  /// The replicator's present status. It counts pending entries at the call, unless a request to
+  /// the peer is in flight.
   public var status: SyncStatus {
     countHere()
     return statusFeed.current
   }
 
-  /// The present ``status``, and the status after every change. A slow reader misses intermediate
-  /// ones, never the last. The stream ends with the replicator.
+  /// Streams the replicator's present ``status``, and the status after every change. A slow reader
+  /// may miss intermediate ones, but never the last. The stream ends with the replicator.
   public func statuses() -> AsyncStream<SyncStatus> {
     countHere()
     return statusFeed.stream()

@@ -3,99 +3,103 @@ internal import Tidemark
 public import TidemarkEngine
 internal import TidemarkSyncProtocol
 
-/// The activity of a replicator, its pending entries, counts and last error: for a user interface.
+/// What a replicator is doing, what is pending, what it has transferred and its last error: the
+/// data of a sync indicator in a user interface.
 @dynamicMemberLookup
 public struct SyncStatus: Sendable, Hashable {
-  /// The kind of activity.
+  /// The present activity of a replicator, for a user interface.
+  @nonexhaustive
   public enum Phase: Sendable, Hashable {
-    /// It was not started, or it was stopped.
+    /// The replicator was not started, or it was stopped.
     case stopped
-    /// It is making the hello, the first request.
+    /// The replicator is sending its hello, the first request of a session.
     case connecting
-    /// It is sending entries or attachments.
+    /// The replicator is sending entries or attachments to the peer.
     case pushing
-    /// It is pulling entries, or comparing.
+    /// The replicator is pulling entries from the peer, or comparing digests with it.
     case pulling
-    /// Everything is done: it waits for writes, here or at the peer.
+    /// Both sides are up to date. The replicator waits for writes in the store or at the peer.
     case idle
-    /// A call failed: it retries at this time, or at a ``Replicator/poke()``, but not before the
-    /// end of the peer's `Retry-After`.
+    /// A call failed. The replicator retries at the time `until`, or at a
+    /// ``Replicator/retryNow()``, but not before the end of the peer's `Retry-After`.
     case waiting(until: Timestamp)
-    /// Its ``SyncBudget`` holds entries back. It continues by itself: when the day ends, when the
-    /// network changes, and with urgent entries.
+    /// The ``SyncBudget`` holds transfers back. The replicator continues by itself: when the day
+    /// ends, when the network changes, and for urgent entries.
     case heldBack(HoldReason)
-    /// It needs an action of the program or the user. It also retries by itself, after
-    /// ``Replicator/Configuration/longestRetry`` to twice that.
+    /// The replicator needs an action of the program or the user. It also retries by itself, after
+    /// ``Replicator/Configuration/longestRetry`` to twice that time.
     case paused(PauseReason)
   }
 
   /// Why a replicator waits for an action of the program or the user.
+  @nonexhaustive
   public enum PauseReason: Sendable, Hashable {
-    /// The peer itself rejects the authorization, also a renewed one; ``Replicator/poke()`` retries
-    /// at once.
+    /// The peer itself rejects the authorization, even after it was renewed. Sign in again, then
+    /// call ``Replicator/retryNow()``.
     case unauthorized
-    /// The peer itself says that the authorization does not allow the call; ``Replicator/poke()``
-    /// retries at once.
+    /// The peer itself says that the authorization does not allow the call;
+    /// ``Replicator/retryNow()`` retries at once.
     case forbidden
     /// The store is suspended; the replicator continues when it is resumed.
     case storeSuspended
-    /// So many keys are deleted at the peer that the user must decide about them; see
+    /// The peer has deleted so many keys, `keys` of them, that the user must confirm; see
     /// ``Replicator/decideDeletions(_:)``.
     case deletionsToDecide(keys: Int)
-    /// So many entries are parked or wait for a decision that nothing more is sent; see
-    /// ``TooManyParked``.
+    /// The peer has refused so many entries, or so many wait for a decision, that the replicator
+    /// sends nothing more; see ``TooManyParkedError``.
     case tooManyParked(entries: Int)
   }
 
-  /// A failure.
+  /// A failure of the peer or of this store, with its time, as a ``SyncStatus`` shows it.
   public struct Failure: Sendable, Hashable {
-    /// The reason, for people.
+    /// The reason of the failure, as a text for people.
     public var message: String
-    /// The kind of the peer's failure; nil when this store failed.
+    /// The kind of the peer's error; nil when this store failed and not the peer.
     public var kind: PeerError.Kind?
-    /// When it occurred.
+    /// When the failure occurred, by this store's clock.
     public var time: Timestamp
   }
 
-  /// The replicator's activity.
+  /// What the replicator is doing: idle, pushing, pulling, waiting and so on.
   public var phase = Phase.stopped
   /// The entries that are not synced. ``Replicator/status`` counts at the call, and so does the
   /// first of ``Replicator/statuses()``; later ones have the count of the last change of phase, or
   /// of at most a second ago. While a request is in flight the count is that of its beginning.
   /// ``Replicator/pending`` is always exact.
   public var pending = PendingSummary()
-  /// Counters since the replicator was made: `status.pushed` is one of them.
+  /// Counts of the replicator's work since it was made. `status.pushed` reads one of them.
   public var totals = SyncTotals()
-  /// How many entries of the peer's feed are still to be pulled, also those that are then skipped,
-  /// such as own ones; 0 while the feed's end is unknown.
+  /// How many entries of the peer's feed the replicator has still to read. The number includes
+  /// entries that it will skip, such as this store's own; it is 0 while the feed's end is unknown.
   public var entriesToTake: UInt64 = 0
   /// The last failure; nil after a success, unless a change is delayed because of it.
   public var lastError: Failure?
   /// When the peer answered last; nil before the first answer.
   public var lastSuccess: Timestamp?
 
-  /// One of the ``totals``.
+  /// Reads one counter of ``totals``, so that `status.pushed` works.
   public subscript(dynamicMember count: KeyPath<SyncTotals, Int>) -> Int {
     totals[keyPath: count]
   }
 }
 
-/// The outcome of ``Replicator/syncOnce(deadline:)``.
+/// The outcome of ``Replicator/syncOnce(deadline:)``: what it transferred, what is still pending,
+/// and why.
 @dynamicMemberLookup
 public struct SyncReport: Sendable, Hashable {
-  /// Counters of the call's work: `report.pushed` is one of them.
+  /// Counts of the work of this call. `report.pushed` reads one of them.
   public var totals = SyncTotals()
-  /// The entries that are not synced now.
+  /// Counts the entries that the peer still does not have at the end of the call.
   public var pending = PendingSummary()
   /// Whether every entry that was pending at the call is synced or parked, and the feed is pulled
-  /// to its end. False if an entry is written `after` one that waits for the user.
+  /// to its end. False if an entry was written `after` an entry that waits for the user.
   public var isComplete = false
-  /// Why the ``SyncBudget`` held entries back, if that is why the report is not complete.
+  /// Why the ``SyncBudget`` held transfers back; nil if it did not.
   public var heldBack: HoldReason?
-  /// The last failure, if the deadline ended the call.
+  /// The last failure, if the deadline ended the call; otherwise nil.
   public var lastError: SyncStatus.Failure?
 
-  /// One of the ``totals``.
+  /// Reads one counter of ``totals``, so that `report.pushed` works.
   public subscript(dynamicMember count: KeyPath<SyncTotals, Int>) -> Int {
     totals[keyPath: count]
   }
@@ -111,21 +115,21 @@ public struct SyncReport: Sendable, Hashable {
 /// them count in ``entries``, since they are sent once it is decided; ``PendingEntry/state`` shows
 /// which they are.
 public struct PendingSummary: Sendable, Hashable {
-  /// The entries that are sent once the peer can be reached and the entries that they depend on
-  /// are.
+  /// How many entries the replicator will send by itself, once the peer can be reached and the
+  /// entries before them are decided.
   public var entries = 0
-  /// The bytes of their keys and values.
+  /// The bytes of the keys and values of the pending ``entries``.
   public var bytes = 0
-  /// When the oldest of these was committed.
+  /// When the oldest of the pending ``entries`` was committed; nil if there is none.
   public var oldest: Timestamp?
-  /// How many of them are in the batch in flight.
+  /// How many of the pending ``entries`` were sent and have no answer of the peer yet.
   public var inFlight = 0
-  /// How many entries the peer has refused.
+  /// How many entries the peer has refused; ``Replicator/parked()`` lists them.
   public var parked = 0
-  /// How many entries the user must decide on.
+  /// How many conflicts the user must decide; ``Replicator/conflicts()`` lists them.
   public var needsDecision = 0
 
-  /// A summary without entries.
+  /// Creates a summary in which every count is 0.
   public init() {}
 
   /// Whether no entry waits for the peer or for the user.
@@ -140,12 +144,13 @@ public struct PendingSummary: Sendable, Hashable {
 /// ```
 @MainActor @Observable
 public final class SyncStatusModel {
-  /// The present status.
+  /// The replicator's latest status. Views that read it update when it changes.
   public private(set) var status: SyncStatus
 
   @ObservationIgnored private var task: Task<Void, Never>?
 
-  /// A model that follows a replicator.
+  /// Creates a model that follows a replicator's status for as long as the model lives.
+  /// - Parameter replicator: the replicator to follow.
   public init(_ replicator: Replicator) {
     status = replicator.status
     let statuses = replicator.statuses()
@@ -157,5 +162,5 @@ public final class SyncStatusModel {
     }
   }
 
-  isolated deinit { task?.cancel() }
+  deinit { task?.cancel() }
 }

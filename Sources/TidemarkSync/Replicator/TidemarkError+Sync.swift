@@ -7,11 +7,13 @@ extension TidemarkError.Code {
   /// which is also its ``TidemarkEngine/TidemarkError/peerError``.
   public static let peerFailed = TidemarkError.Code("peerFailed")
   /// Many keys are deleted at the peer, and the user must decide about them: the error's cause is
-  /// ``UndecidedDeletions``.
+  /// ``UndecidedDeletionsError``.
   public static let undecidedDeletions = TidemarkError.Code("undecidedDeletions")
-  /// So many entries are parked that sending has stopped: the error's cause is ``TooManyParked``.
+  /// So many entries are parked that sending has stopped: the error's cause is
+  /// ``TooManyParkedError``.
   public static let tooManyParked = TidemarkError.Code("tooManyParked")
-  /// A sign-out would lose entries that the peer lacks: the error's cause is ``UnsentChanges``.
+  /// A sign-out would lose entries that the peer lacks: the error's cause is
+  /// ``UnsentChangesError``.
   public static let unsentChanges = TidemarkError.Code("unsentChanges")
 }
 
@@ -32,11 +34,11 @@ extension TidemarkError {
     case let error as TidemarkError: self = error
     case let error as PeerError:
       self.init(.peerFailed, "the peer: \(error.message)", cause: error)
-    case let error as UndecidedDeletions:
+    case let error as UndecidedDeletionsError:
       self.init(.undecidedDeletions, error.description, cause: error)
-    case let error as TooManyParked:
+    case let error as TooManyParkedError:
       self.init(.tooManyParked, error.description, cause: error)
-    case let error as UnsentChanges:
+    case let error as UnsentChangesError:
       self.init(.unsentChanges, error.description, cause: error)
     case is CancellationError: self.init(.cancelled, "the task was cancelled")
     default:
@@ -51,13 +53,13 @@ extension TidemarkError {
 ///
 /// Nothing is lost. Once the reason is gone the entries can be sent again with
 /// ``Replicator/retry(_:)``, or given up with ``Replicator/discard(_:)``; then, or after a
-/// ``Replicator/poke()``, the replicator continues. It is the cause of an error with the code
+/// ``Replicator/retryNow()``, the replicator continues. It is the cause of an error with the code
 /// `tooManyParked`.
-public struct TooManyParked: Error, Sendable, Hashable, CustomStringConvertible {
-  /// The number of entries.
+public struct TooManyParkedError: Error, Sendable, Hashable, CustomStringConvertible {
+  /// How many entries the peer refused or the user must decide.
   public var entries: Int
 
-  /// The reason, for people.
+  /// A text for people that says how many entries wait, and what to do.
   public var description: String {
     "\(entries) entries were refused by the peer or wait for a decision; nothing more is sent "
       + "until they are retried or discarded"
@@ -68,21 +70,21 @@ public struct TooManyParked: Error, Sendable, Hashable, CustomStringConvertible 
 /// twentieth of all: probably a mistake. Nothing is pulled or pushed until
 /// ``Replicator/decideDeletions(_:)`` says what to do with them. It is the cause of an error with
 /// the code `undecidedDeletions`.
-public struct UndecidedDeletions: Error, Sendable, Hashable, CustomStringConvertible {
-  /// The number of keys.
+public struct UndecidedDeletionsError: Error, Sendable, Hashable, CustomStringConvertible {
+  /// How many keys the comparison found deleted at the peer.
   public var keys: Int
 
-  /// The reason, for people.
+  /// A text for people that says how many keys are deleted at the peer, and what to do.
   public var description: String {
     "\(keys) keys are deleted at the peer; delete them here, too, or restore them there"
   }
 }
 
-/// The decision about keys that are deleted at the peer.
+/// What ``Replicator/decideDeletions(_:)`` does with many keys that were deleted at the peer.
 public enum DeletionsDecision: Sendable, Hashable {
-  /// They are deleted here, too, except those with changes that are not synced.
+  /// The store deletes the keys too, except keys with changes that the peer does not have yet.
   case accept
-  /// They are sent to the peer again.
+  /// The replicator sends the keys to the peer again.
   case restore
 }
 
@@ -97,6 +99,6 @@ extension Replicator {
       }
       try session.decidePurge(decision == .accept)
     }
-    poke()
+    retryNow()
   }
 }

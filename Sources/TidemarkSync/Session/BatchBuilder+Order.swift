@@ -244,7 +244,7 @@ extension BatchBuilder {
         continue
       }
       let why = "another change of its atomic write did not apply"
-      outbox.wait(member, for: .parked(Rejection(code: Rejection.ofGroup, message: why)))
+      outbox.wait(member, for: .parked(SyncRejection(code: SyncRejection.ofGroup, message: why)))
     }
   }
 }

@@ -2,31 +2,39 @@ internal import Tidemark
 internal import TidemarkEngine
 internal import TidemarkSyncProtocol
 
-/// The rules of a replicator for the content of attachments.
+/// Decides when a replicator fetches the content of attachments, and whether the device keeps
+/// content after its upload.
 public struct AttachmentPolicy: Sendable, Hashable {
-  /// When content is fetched that others have attached.
+  /// When the replicator fetches content that other replicas have attached.
   public enum Fetching: Sendable, Hashable {
-    /// When the program calls ``Replicator/fetchAttachment(forKey:progress:)``.
+    /// The replicator fetches content only when you call
+    /// ``Replicator/fetchAttachment(forKey:progress:)``.
     case onDemand
-    /// As soon as its entry is pulled, if it has at most so many bytes; else on demand.
+    /// The replicator fetches content of at most `upTo` bytes as soon as it pulls the entry. It
+    /// leaves larger content to ``onDemand``.
     case eager(upTo: Int)
   }
 
-  /// What happens to local content once the peer has accepted it with its entry.
+  /// What happens to the local content once the peer has accepted it with its entry.
   public enum AfterUpload: String, Sendable, Hashable, CaseIterable {
-    /// It stays on this device.
+    /// The content stays on this device.
     case keep
-    /// It is deleted, as by `Store.releaseAttachment(_:)`, unless another peer still has to get it
-    /// from this store. To be read it has to be fetched again.
+    /// The store deletes the content, as by `Store.releaseAttachment(_:)`, unless another peer
+    /// still has to get it from this store. Fetch the content to read it again.
     case release
   }
 
-  /// When content is fetched that other stores have attached.
+  /// When the replicator fetches content that other replicas have attached. The default is
+  /// ``Fetching/onDemand``.
   public var fetching: Fetching
-  /// What happens to local content once the peer has accepted it with its entry.
+  /// Whether the device keeps or deletes content that the peer has accepted. The default is
+  /// ``AfterUpload/keep``.
   public var afterUpload: AfterUpload
 
-  /// A policy; by default content is fetched on demand, and kept after an upload.
+  /// Creates the attachment rules of a replicator.
+  /// - Parameters:
+  ///   - fetching: when content of other replicas is fetched; on demand by default.
+  ///   - afterUpload: whether content stays on the device after its upload; it does by default.
   public init(fetching: Fetching = .onDemand, afterUpload: AfterUpload = .keep) {
     self.fetching = fetching
     self.afterUpload = afterUpload

@@ -182,24 +182,27 @@ extension PeerView {
   }
 }
 
-/// The state of an own entry that is not synced with a peer.
+/// Why a peer does not have one of this store's entries yet.
+@nonexhaustive
 public enum PendingState: Sendable, Hashable {
-  /// It waits to be sent.
+  /// The entry waits to be sent.
   case pending
-  /// It is in the batch that was sent; its verdict is not known yet.
+  /// The replicator has sent the entry in a batch, and the peer has not answered yet.
   case inFlight
-  /// The peer has another version of its key, and the resolver will get both.
+  /// The peer has another version of the key. The replicator will give both versions to the
+  /// resolver.
   case conflict
-  /// The peer has refused it, for this reason, until a new put or delete of its key, a retry or a
-  /// discard.
-  case parked(Rejection)
-  /// The resolver leaves it to the user.
+  /// The peer has refused the entry, for this reason. The entry waits until you write its key
+  /// again, retry it or discard it.
+  case parked(SyncRejection)
+  /// Both sides have changed the key, and the resolver leaves the decision to the user.
   case needsDecision
-  /// It was written `after` the entry with this sequence, which waits for the user, or `after`
-  /// others that were.
+  /// The entry was written `after` the entry with this sequence, which waits for the user, or
+  /// `after` other blocked entries.
   case blocked(by: UInt64)
 
-  /// Whether it needs no decision, and is sent or decided once the peer can be reached.
+  /// Whether the entry needs no decision of the user, so that it syncs once the peer can be
+  /// reached.
   public var goesOn: Bool {
     switch self {
     case .pending, .inFlight, .conflict: true
@@ -210,7 +213,7 @@ public enum PendingState: Sendable, Hashable {
 
 extension WaitReason {
   /// The position of the remote state that the entry waits for, or of a later one.
-  var position: Position? {
+  var position: FeedPosition? {
     switch self {
     case .conflict(let position), .lost(let position): position
     case .parked, .needsDecision: nil
@@ -223,7 +226,7 @@ extension WaitReason {
   }
 
   /// The same for a version at another position.
-  func at(_ position: Position) -> Self { isLost ? .lost(position) : .conflict(position) }
+  func at(_ position: FeedPosition) -> Self { isLost ? .lost(position) : .conflict(position) }
 
   var isLost: Bool { if case .lost = self { true } else { false } }
 

@@ -96,12 +96,12 @@ extension SignOut: StoredRecord {
 
 extension SyncSession {
   /// Records that a user signs out; no session replicates before that is carried out.
-  /// - Throws: ``UnsentChanges`` if the peer lacks entries, unless it is forced.
+  /// - Throws: ``UnsentChangesError`` if the peer lacks entries, unless it is forced.
   package func beginSignOut(keeping kept: [SyncScope], isForced: Bool) throws {
     let signOut = SignOut(through: log.head, kept: kept)
     let unsent = isForced ? [] : try unsent(signOut)
     guard unsent.isEmpty else {
-      throw UnsentChanges(entries: unsent.count, keys: unsent.prefix(100).map { Key($0) })
+      throw UnsentChangesError(entries: unsent.count, keys: unsent.prefix(100).map { Key($0) })
     }
     try records.record(.signOut, try signOut.encoded(), durability: .durable)
   }

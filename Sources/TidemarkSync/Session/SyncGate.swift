@@ -62,19 +62,20 @@ extension SyncContent {
   }
 }
 
-/// The direction of replication.
+/// Whether a replicator pushes, pulls or does both.
 public enum SyncDirection: String, Sendable, Hashable, CaseIterable {
-  /// Both ways.
+  /// The replicator pushes this store's entries and pulls those of other replicas.
   case both
-  /// Own entries are pushed. Entries of other replicas are not pulled, except those in conflict
-  /// with own ones.
+  /// The replicator pushes this store's entries. It pulls an entry of another replica only if that
+  /// is in conflict with an entry of this store.
   case push
-  /// Entries of other replicas are pulled. Nothing is pushed, except a batch that was in flight.
+  /// The replicator pulls entries of other replicas. It pushes nothing, except a batch that was in
+  /// flight.
   case pull
 
-  /// Whether own entries are pushed.
+  /// Whether the replicator pushes this store's entries: true for ``both`` and ``push``.
   public var pushes: Bool { self != .pull }
-  /// Whether entries of other replicas are pulled.
+  /// Whether the replicator pulls entries of other replicas: true for ``both`` and ``pull``.
   public var pulls: Bool { self != .push }
 }
 

@@ -24,7 +24,7 @@ extension SyncSession {
   ///   ones from the log.
   func judgeAliases(
     _ batch: OutgoingBatch, _ mark: ReplicaMark, _ sent: [PushedChange]?
-  ) throws(TidemarkError) -> JudgedAliases {
+  ) throws(TidemarkError) -> DecidedAliases {
     let known = try knownAliases()
     var changes = AliasChanges(upon: known)
     var verdicts = mark.verdicts
@@ -52,7 +52,7 @@ extension SyncSession {
         changes.remove(ofKey: other)
       }
       if let fault = alias.fault ?? changes.clash(of: alias, with: key) {
-        verdicts[index] = .rejected(Rejection(code: Alias.refusal, message: fault).bounded)
+        verdicts[index] = .rejected(SyncRejection(code: KeyAlias.refusal, message: fault).bounded)
       } else {
         changes.set(alias, ofKey: key)
       }
@@ -124,7 +124,8 @@ extension SyncSession {
 extension PeerView {
   /// Whether an own change in a page was refused for its alias, and still has none.
   func staysRefused(_ sequence: UInt64, _ changes: AliasChanges) throws(TidemarkError) -> Bool {
-    guard case .parked(let rejection) = outbox.waiting[sequence], rejection.code == Alias.refusal,
+    guard case .parked(let rejection) = outbox.waiting[sequence],
+      rejection.code == KeyAlias.refusal,
       let change = try log.change(at: sequence), change.kind == .put
     else { return false }
     return changes.alias(ofKey: change.key) == nil
@@ -133,11 +134,13 @@ extension PeerView {
 
 /// The verdicts on a batch, the aliases that they give, and by change the newest version of another
 /// key that has the same record, and is evicted.
-typealias JudgedAliases = (verdicts: [Verdict], changes: AliasChanges, doubles: [Int: LoggedChange])
+typealias DecidedAliases = (
+  verdicts: [PushVerdict], changes: AliasChanges, doubles: [Int: LoggedChange]
+)
 
 extension AliasChanges {
   /// Why a key cannot have an alias; nil when it can.
-  fileprivate func clash(of alias: Alias, with key: [UInt8]) -> String? {
+  fileprivate func clash(of alias: KeyAlias, with key: [UInt8]) -> String? {
     guard let owner = self.key(ofAlias: alias), owner != key else { return nil }
     return "two keys cannot have the alias \(alias.text.prefix(64)), which is that of "
       + "\(Key(owner).text.prefix(64)) and came for \(Key(key).text.prefix(64)), too"

@@ -106,20 +106,21 @@ extension SyncSession {
       }
     } catch {
       guard error.code == .damaged else { throw error }
-      outgoing.refuse(row.id, Rejection(code: "attachmentDamaged", message: error.message).bounded)
+      outgoing.refuse(
+        row.id, SyncRejection(code: "attachmentDamaged", message: error.message).bounded)
       return nil
     }
     outgoing.asked = (row.id, request.offset, request.bytes.count)
     return request
   }
 
-  static let contentMissing = Rejection(
+  static let contentMissing = SyncRejection(
     code: "attachmentMissing",
     message: "neither this store nor the peer has the content of the attachment; attach it again "
       + "and retry, or put the entry without it")
 
   /// Parks entries for a peer that accepts no attachments: sent without, they would differ.
-  static let noAttachments = Rejection(
+  static let noAttachments = SyncRejection(
     code: "attachment", message: "the peer takes no attachments; put the entry without one")
 
   func handle(_ answer: AttachAnswer) throws {
@@ -149,7 +150,7 @@ extension SyncSession {
 
   /// Deletes local content that the peer has accepted with its change, if the policy is `release`
   /// and no other peer still needs it from this store.
-  func releaseContent(of batch: OutgoingBatch, _ verdicts: [Verdict]) throws(TidemarkError) {
+  func releaseContent(of batch: OutgoingBatch, _ verdicts: [PushVerdict]) throws(TidemarkError) {
     let taken = zip(batch.items, verdicts).filter(\.1.isTaken).map(\.0.sequence)
     for (change, id) in try attachments(of: taken) {
       outgoing.there.remove(id)
@@ -214,7 +215,7 @@ struct OutgoingAttachments {
   /// For the next change the peer is asked again.
   var there: Set<AttachmentID> = []
   /// Contents that the peer can never have: the changes that refer to them are parked.
-  private(set) var refused: [AttachmentID: Rejection] = [:]
+  private(set) var refused: [AttachmentID: SyncRejection] = [:]
   /// Changes whose uploads wait for room in the table.
   private var later = SequenceSet()
   /// All changes that wait for an upload.
@@ -256,7 +257,7 @@ struct OutgoingAttachments {
   }
 
   /// Ends an upload that cannot succeed: the changes that refer to it are parked.
-  mutating func refuse(_ id: AttachmentID, _ rejection: Rejection) {
+  mutating func refuse(_ id: AttachmentID, _ rejection: SyncRejection) {
     refused[id] = rejection
     release(id)
   }

@@ -81,9 +81,9 @@ extension PeerView {
   /// if it was not called, since only one side has changed.
   fileprivate func resolution(
     on newest: LoggedChange, _ local: SyncContent?, _ remote: RemoteState, isLost: Bool
-  ) throws -> (Resolution, ConflictResolver.Decision?) {
+  ) throws -> (ConflictResolution, ConflictResolver.Decision?) {
     let there = remote.isDeleted ? nil : remote.content
-    var resolution = Resolution.remote
+    var resolution = ConflictResolution.remote
     var decision: ConflictResolver.Decision?
     if !isLost, local != there {
       let base = try baseContent(of: newest)
@@ -128,10 +128,10 @@ extension PeerView {
   /// by the peer's: no change is later than now, or than the peer received it.
   func conflict(
     _ newest: LoggedChange, _ base: SyncContent?, _ local: SyncContent?, _ remote: RemoteState?
-  ) -> Conflict {
+  ) -> SyncConflict {
     let now = min(log.now.sinceEpoch, (1 << 48) - 1) << 16 | 0xffff
     let localTime = min(newest.commitTime, now)
-    return Conflict(
+    return SyncConflict(
       key: newest.key, base: base, local: local,
       remote: remote.flatMap { $0.isDeleted ? nil : $0.content },
       localTime: HybridTime(localTime - min(localTime, session.clockLead << 16)).orderedTimestamp,
@@ -185,7 +185,7 @@ extension SyncTransaction {
   }
 
   mutating func apply(
-    _ resolution: Resolution, _ newest: LoggedChange, _ local: SyncContent?,
+    _ resolution: ConflictResolution, _ newest: LoggedChange, _ local: SyncContent?,
     _ remote: RemoteState, _ slot: Slot?, isForUser: Bool = false
   ) throws {
     let key = newest.key

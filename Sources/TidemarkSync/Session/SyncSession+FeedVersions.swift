@@ -76,7 +76,7 @@ extension PeerView {
 
   /// A version here as the remote state, if the feed holds the same.
   func remoteState(
-    of version: LoggedChange, at position: Position
+    of version: LoggedChange, at position: FeedPosition
   ) throws(TidemarkError) -> RemoteState {
     let writer = version.attributes.origin.flatMap { ReplicaID($0.replica) } ?? replica
     return RemoteState(
@@ -165,11 +165,11 @@ extension PeerView {
 /// The version of a key in the feed, as far as this store knows.
 enum KnownRemote {
   /// The feed has a version that is in this log, at this position.
-  case version(LoggedChange, Position)
+  case version(LoggedChange, FeedPosition)
   /// The feed has another version than the log, saved as the key's remote state.
   case conflicting(RemoteState)
 
-  var position: Position {
+  var position: FeedPosition {
     switch self {
     case .version(_, let position): position
     case .conflicting(let state): state.position
@@ -254,7 +254,7 @@ extension PeerView {
   }
 
   /// The position of a version in the feed; nil if the feed does not have it (any more).
-  func position(of version: LoggedChange) -> Position? {
+  func position(of version: LoggedChange) -> FeedPosition? {
     let position =
       version.attributes.origin == nil
       ? acknowledged.position(of: version.sequence) : version.position
@@ -284,7 +284,9 @@ extension PeerView {
 extension FeedEntry {
   /// A synthetic entry, of no replica, for a key without any entry in the feed, or none that the
   /// authorization covers.
-  static func nothing(_ key: [UInt8], at position: Position, _ kind: Kind = .delete) -> FeedEntry {
+  static func nothing(_ key: [UInt8], at position: FeedPosition, _ kind: Kind = .delete)
+    -> FeedEntry
+  {
     FeedEntry(
       position: position, kind: kind, operation: OperationID(replica: .none, sequence: 0),
       key: key)

@@ -193,11 +193,11 @@ extension SyncSession {
   /// that were given up with them: the changed authorization may cover them.
   private func refusedForReach() throws(TidemarkError) -> [UInt64] {
     var found: [UInt64] = []
-    for entry in outbox.waiting.entries.values where entry.reason.code == Rejection.outOfReach {
+    for entry in outbox.waiting.entries.values where entry.reason.code == SyncRejection.outOfReach {
       found.append(entry.sequence)
       guard entry.isOfGroup, let change = try log.change(at: entry.sequence) else { continue }
       for member in try log.atomicGroup(of: change)
-      where outbox.waiting[member.sequence]?.code == Rejection.ofGroup {
+      where outbox.waiting[member.sequence]?.code == SyncRejection.ofGroup {
         found.append(member.sequence)
       }
     }

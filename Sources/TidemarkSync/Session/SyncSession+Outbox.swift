@@ -62,7 +62,7 @@ extension SyncSession {
     return request
   }
 
-  var knownHead: Position { range?.headPosition ?? progress.furthest }
+  var knownHead: FeedPosition { range?.headPosition ?? progress.furthest }
 }
 
 extension PeerView {
@@ -78,10 +78,10 @@ extension PeerView {
 
 extension LoggedChange {
   /// The feed's position of a pulled entry; nil for an own one.
-  var position: Position? {
+  var position: FeedPosition? {
     guard attributes.origin != nil, case .position(let epoch, let offset) = attributes.base
     else { return nil }
-    return Position(epoch: epoch, offset: offset)
+    return FeedPosition(epoch: epoch, offset: offset)
   }
 }
 
@@ -94,7 +94,7 @@ struct BatchDraft {
   var items: [OutgoingBatch.Item]
   var changes: [PushedChange]
   /// The feed's end as known when the batch was built, since a retry sends the same request.
-  var knownHead: Position
+  var knownHead: FeedPosition
   /// What the batch was built from. After a compaction the log may lack changes of it.
   private let basis: (outbox: Outbox, room: SyncGate, generation: Int)
 
@@ -159,7 +159,7 @@ package final class BatchInFlight {
   let batch: OutgoingBatch
   let sequences: SequenceSet
   /// The changes as sent; nil if the batch was read from the log, after a restart.
-  var content: (changes: [PushedChange], knownHead: Position)?
+  var content: (changes: [PushedChange], knownHead: FeedPosition)?
   /// The keys that it changes; nil until they are computed.
   private var keys: Set<[UInt8]>?
   /// The changes that refer to attachments; nil until they are computed.

@@ -105,7 +105,7 @@ extension SyncSession {
   }
 
   /// The three states of a key that the user is to decide.
-  func conflict(_ change: LoggedChange) throws(TidemarkError) -> Conflict {
+  func conflict(_ change: LoggedChange) throws(TidemarkError) -> SyncConflict {
     conflict(
       change, try baseContent(of: change),
       change.kind == .put ? try log.content(of: change) : nil,
@@ -113,7 +113,7 @@ extension SyncSession {
   }
 
   /// Carries out the user's decision on a key.
-  func decide(_ key: [UInt8], _ resolution: Resolution) throws {
+  func decide(_ key: [UInt8], _ resolution: ConflictResolution) throws {
     guard let sequence = try log.newestChange(ofKey: key)?.sequence else {
       throw TidemarkError(.invalidArgument, "there is nothing to decide on the key")
     }

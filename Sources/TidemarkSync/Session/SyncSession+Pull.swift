@@ -137,7 +137,7 @@ extension PeerView {
 extension SyncTransaction {
   /// Restores the value of an own change that the feed has after a newer version of the key here: a
   /// copy of this store has sent it.
-  fileprivate mutating func restoreOwn(_ own: Returned, at place: Position) throws {
+  fileprivate mutating func restoreOwn(_ own: Returned, at place: FeedPosition) throws {
     let change = own.change
     guard let newest = try log.newestChange(ofKey: change.key), newest.sequence > change.sequence,
       newest.attributes.origin != nil || !own.hadVerdict, !isPending(newest),
@@ -147,7 +147,7 @@ extension SyncTransaction {
   }
 
   /// Counts an own change as applied since the feed returned it: its verdict may be lost.
-  mutating func acknowledge(_ sequence: UInt64, at position: Position) throws(TidemarkError) {
+  mutating func acknowledge(_ sequence: UInt64, at position: FeedPosition) throws(TidemarkError) {
     guard !sequencesInFlight.contains(sequence) else { return }
     // A conflict or rejection of the change is over: this feed has applied it.
     let hasWaited = outbox.waiting[sequence] != nil

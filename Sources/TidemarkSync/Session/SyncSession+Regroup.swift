@@ -56,7 +56,7 @@ extension SyncTransaction {
   /// - Returns: the companions, to be written again with the result; nil if the resolver's result
   ///   cannot be sent, since another member was given up: then the user is to decide.
   mutating func endPending(
-    upTo newest: LoggedChange, for resolution: Resolution, isForUser: Bool
+    upTo newest: LoggedChange, for resolution: ConflictResolution, isForUser: Bool
   ) throws(TidemarkError) -> [LoggedChange]? {
     guard resolution.writes || resolution == .remote else { return [] }
     let pending = try unsent(upTo: newest).filter { isPending($0) }
@@ -103,7 +103,7 @@ extension SyncTransaction {
   }
 }
 
-extension Resolution {
+extension ConflictResolution {
   /// Whether it writes a new own change.
   var writes: Bool {
     switch self {

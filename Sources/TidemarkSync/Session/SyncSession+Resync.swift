@@ -175,7 +175,7 @@ extension SyncSession {
     }
   }
 
-  private func finishResync(at position: Position?) throws {
+  private func finishResync(at position: FeedPosition?) throws {
     let keepsCursor = progress.resync?.keepsCursor ?? false
     try commit { tx in
       tx.progress.resync = nil

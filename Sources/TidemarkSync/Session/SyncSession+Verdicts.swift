@@ -65,14 +65,14 @@ extension PeerView {
 
   /// Whether a verdict cannot be handled without its change, which most batches need not read: all
   /// of their changes are applied, and no key has a remote state or an entry that waits.
-  fileprivate func needsChange(_ verdict: Verdict) -> Bool {
+  fileprivate func needsChange(_ verdict: PushVerdict) -> Bool {
     guard case .applied = verdict, !PlantedSyncBug.isOn(.ackDropsLaterEdit) else { return true }
     return records.hasRemoteStates || !outbox.waiting.isEmpty
   }
 
   /// The feed's end, if only the batch in flight lies between the cursor and the end: then the
   /// cursor can skip the batch; else nil.
-  fileprivate func endOfBatch(_ verdicts: [Verdict]) -> Position? {
+  fileprivate func endOfBatch(_ verdicts: [PushVerdict]) -> FeedPosition? {
     guard capabilities.hasMarkBehindBatch, let range, range.contains(progress.cursor),
       range.head == progress.cursor.offset + UInt64(verdicts.count) + 1
     else { return nil }
@@ -90,7 +90,7 @@ extension SyncTransaction {
   /// - Parameter change: nil if compaction has dropped it, since a newer one of its key has
   ///   replaced it.
   fileprivate mutating func apply(
-    _ verdict: Verdict, to sequence: UInt64, _ change: LoggedChange?
+    _ verdict: PushVerdict, to sequence: UInt64, _ change: LoggedChange?
   ) throws {
     var reason: WaitReason?
     switch verdict {
@@ -124,7 +124,7 @@ extension SyncTransaction {
   }
 
   /// Ends a batch that has all its verdicts.
-  fileprivate mutating func pass(_ batch: OutgoingBatch, _ end: Position?) {
+  fileprivate mutating func pass(_ batch: OutgoingBatch, _ end: FeedPosition?) {
     inFlight = nil
     progress.count(batch.number, batch.batchID)
     // The feed has only this batch after the cursor, so nothing need be pulled.
@@ -138,7 +138,7 @@ extension SyncTransaction {
   /// Evicts a key that has the same record at the back end as another key's change.
   /// - Parameter change: nil if compaction has dropped it, since a newer one has replaced it.
   fileprivate mutating func unite(
-    _ double: LoggedChange, with change: LoggedChange?, _ verdict: Verdict
+    _ double: LoggedChange, with change: LoggedChange?, _ verdict: PushVerdict
   ) throws {
     switch verdict {
     case .applied(let position), .duplicate(let position):
@@ -185,7 +185,7 @@ extension SyncSession {
       guard let waiting = tx.outbox.waiting.entry(ofKey: keys[0]), waiting.reason.position != nil,
         let change = try log.change(at: waiting.sequence)
       else { return }
-      tx.outbox.wait(change, for: .parked(Rejection(code: "conflict", message: error.message)))
+      tx.outbox.wait(change, for: .parked(SyncRejection(code: "conflict", message: error.message)))
     }
   }
 }
@@ -205,7 +205,7 @@ extension SyncTransaction {
       // Compaction drops only changes that a newer one has replaced.
       guard let change else { continue }
       let message = inFlight.lastFailure?.message ?? "the peer fails on it"
-      outbox.wait(change, for: .parked(Rejection(code: "failed", message: message)))
+      outbox.wait(change, for: .parked(SyncRejection(code: "failed", message: message)))
     }
     outbox.batchLimit = 1
   }

@@ -1,31 +1,32 @@
 internal import TidemarkSyncProtocol
 
-/// Counters of a replicator's work, for status and reports.
+/// Counts what a replicator has transferred and resolved since it was made, or during one
+/// `syncOnce` call.
 public struct SyncTotals: Sendable, Hashable {
-  /// Sent entries with a verdict of the peer.
+  /// How many sent entries the peer has answered with a verdict.
   public var pushed = 0
-  /// Sent entries that the peer has applied.
+  /// How many sent entries the peer has applied to its feed.
   public var applied = 0
-  /// Sent entries whose content the peer had already.
+  /// How many sent entries had content that the peer already had.
   public var duplicates = 0
-  /// Sent entries that the peer refused.
+  /// How many sent entries the peer has refused.
   public var parked = 0
-  /// Conflicts: keys that both sides had changed, found by pushes and pulls.
+  /// How many conflicts pushes and pulls have found: keys that both sides had changed.
   public var conflicts = 0
-  /// Conflicts that ended with a value merged from both sides.
+  /// How many conflicts ended with a value merged from both sides.
   public var merged = 0
-  /// Fields that both sides had changed to different values; see ``FieldClashRule``.
+  /// How many JSON fields both sides had changed to different values; see ``FieldClashRule``.
   public var clashes = 0
-  /// Values that ``ConflictResolver/mergeFields(clash:fallback:)`` did not merge by fields, so that
-  /// its fallback decided on the whole value.
+  /// How many values ``ConflictResolver/mergeFields(clash:fallback:)`` could not merge by fields,
+  /// so that its fallback decided on the whole value.
   public var fellBack = 0
-  /// Entries of other replicas that were pulled.
+  /// How many entries of other replicas were pulled.
   public var pulled = 0
-  /// Batches with verdicts.
+  /// How many sent batches the peer has answered with verdicts.
   public var batches = 0
-  /// Bytes of attachments that were uploaded, without those that the peer had already.
+  /// How many bytes of attachments were uploaded, without bytes that the peer already had.
   public var attachmentBytesSent = 0
-  /// Bytes of attachments that were fetched without a request of the program; see
+  /// How many bytes of attachments were fetched without a call of the program; see
   /// ``AttachmentPolicy/Fetching/eager(upTo:)``.
   public var attachmentBytesTaken = 0
   /// Conflicts that a resolver has decided.
@@ -34,7 +35,7 @@ public struct SyncTotals: Sendable, Hashable {
   package var resyncs = 0
 
   /// Counts a batch by the peer's verdicts on it.
-  mutating func count(_ verdicts: [Verdict]) {
+  mutating func count(_ verdicts: [PushVerdict]) {
     batches += 1
     pushed += verdicts.count
     for verdict in verdicts {

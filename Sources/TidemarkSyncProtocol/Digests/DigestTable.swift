@@ -129,7 +129,7 @@ package struct DigestTable: Sendable {
   /// The answer about a part; only where ``answers(_:)`` holds.
   /// - Parameter find: the keys and positions of rows, in their order.
   package func part<E: Error>(
-    _ path: [UInt8], find: (ArraySlice<Row>) throws(E) -> [(key: [UInt8], position: Position)]
+    _ path: [UInt8], find: (ArraySlice<Row>) throws(E) -> [(key: [UInt8], position: FeedPosition)]
   ) throws(E) -> DigestPart {
     let found = isComplete ? rows(of: path) : []
     guard isComplete, found.count <= Self.keysPerPart || path.count >= Self.pathBytes else {

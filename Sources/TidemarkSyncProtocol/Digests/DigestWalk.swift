@@ -22,7 +22,7 @@ package struct DigestWalk: Sendable {
   /// How many parts were compared.
   package private(set) var comparisons = 0
   /// The feed's position in the first answer, as of which the sides are compared.
-  package private(set) var position: Position?
+  package private(set) var position: FeedPosition?
 
   package init() {}
 

@@ -4,8 +4,8 @@ internal import TidemarkEngine
 /// Large values are transferred separately from their changes, in parts: an interrupted transfer
 /// resumes, so a value that takes minutes arrives even if connections last for seconds.
 extension SyncContent {
-  /// Larger values are transferred separately where the transport supports it: in a batch or page
-  /// there would be no room for anything else.
+  /// The largest value, 256 KiB, that a batch or page holds itself. Larger values are transferred
+  /// separately where the transport supports it, since they would leave no room for other entries.
   public static let mostInlineBytes = 256 << 10
 
   /// Replaces a large value by a reference to it (``blob``).

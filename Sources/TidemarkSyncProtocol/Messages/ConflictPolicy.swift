@@ -1,22 +1,29 @@
 public import Tidemark
 
-/// How a conflict is decided: what becomes of a change whose base is not what its key holds now.
+/// Decides what the peer does with a change that is in conflict: its base is not the key's current
+/// version.
 public enum ConflictPolicy: UInt8, Sendable, Hashable, CaseIterable {
-  /// The change is not applied, and its writer must resolve the conflict. Nothing is lost silently.
+  /// The peer does not apply the change, and its writer must resolve the conflict. No change is
+  /// lost silently.
   case detect = 1
-  /// The later of the two wins, by the times at which they were committed on their devices; a time
-  /// after the server received the change counts as that. The other is kept in the server's log.
+  /// The later of the two changes wins, by the commit times on their devices. A commit time after
+  /// the moment at which the server received the change counts as that moment. The losing change
+  /// stays in the server's log.
   case lastWriterWins = 2
 }
 
-/// The policy for the keys that begin with a prefix.
+/// The ``ConflictPolicy`` for all keys that begin with a prefix.
 public struct CollectionPolicy: Sendable, Hashable {
-  /// The prefix of the keys; empty for all. The policy with the longest prefix counts.
+  /// The prefix of the keys; empty for all keys. If several prefixes match a key, the longest one
+  /// decides.
   public var prefix: Key
-  /// The policy for conflicting changes.
+  /// How conflicts on keys with the prefix are decided.
   public var policy: ConflictPolicy
 
-  /// A policy for a collection of keys.
+  /// Creates a policy for the keys that begin with a prefix.
+  /// - Parameters:
+  ///   - prefix: the prefix of the keys, as text or bytes; empty for all keys.
+  ///   - policy: how conflicts on these keys are decided.
   public init(prefix: some BytesConvertible, policy: ConflictPolicy) {
     self.prefix = Key(prefix)
     self.policy = policy

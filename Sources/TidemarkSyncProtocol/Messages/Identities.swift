@@ -1,15 +1,16 @@
 internal import TidemarkEngine
 
-/// A writer's id: 128 random bits, drawn by every store, and again by a copy of one.
+/// The id of a replica: 128 random bits. Every store draws its own, and a copy of a store draws
+/// another.
 public struct ReplicaID: Sendable, Hashable {
-  /// Sixteen bytes.
+  /// The sixteen bytes of the id.
   public let bytes: [UInt8]
 
-  /// The length in bytes.
+  /// The length of a replica's id: 16 bytes.
   public static let byteCount = 16
 
-  /// A replica of these bytes.
-  /// - Returns: nil unless there are sixteen.
+  /// Creates the id with these bytes.
+  /// - Returns: nil unless there are sixteen bytes.
   public init?(_ bytes: [UInt8]) {
     guard bytes.count == Self.byteCount else { return nil }
     self.bytes = bytes
@@ -28,14 +29,15 @@ public struct ReplicaID: Sendable, Hashable {
 }
 
 extension ReplicaID: Comparable {
-  /// Byte order, which breaks ties between commit times.
+  /// Compares the bytes of two ids. The order decides between changes with equal commit times.
   public static func < (a: ReplicaID, b: ReplicaID) -> Bool {
     a.bytes.lexicographicallyPrecedes(b.bytes)
   }
 }
 
 extension ReplicaID: LosslessStringConvertible {
-  /// Reads what ``description`` wrote.
+  /// Creates the id from its text: 32 hexadecimal digits, as ``description`` writes them.
+  /// - Returns: nil if the text is not such an id.
   public init?(_ description: String) {
     guard description.utf8.count == 2 * Self.byteCount,
       let bytes = [UInt8](hexDigits: Array(description.utf8))
@@ -43,18 +45,22 @@ extension ReplicaID: LosslessStringConvertible {
     self.init(bytes)
   }
 
-  /// Thirty-two lower-case hexadecimal digits.
+  /// The id as thirty-two lower-case hexadecimal digits.
   public var description: String { Hex.text(bytes) }
 }
 
-/// Identifies a write for ever: the replica that made it, and its sequence in that replica's log.
+/// Identifies a write for ever, at every replica: the replica that made the write, and its sequence
+/// in that replica's log.
 public struct OperationID: Sendable, Hashable {
-  /// The replica that wrote.
+  /// The replica that made the write.
   public var replica: ReplicaID
-  /// The sequence in that replica's log.
+  /// The sequence of the write in its replica's log.
   public var sequence: UInt64
 
-  /// The write with a sequence of a replica.
+  /// Creates the id of a write.
+  /// - Parameters:
+  ///   - replica: the replica that made the write.
+  ///   - sequence: the sequence of the write in that replica's log.
   public init(replica: ReplicaID, sequence: UInt64) {
     self.replica = replica
     self.sequence = sequence
@@ -65,72 +71,88 @@ public struct OperationID: Sendable, Hashable {
 ///
 /// Every opening of a feed for writing draws a random epoch, so that an offset that a crash or a
 /// restored backup took back differs from the same offset assigned again.
-public struct Position: Sendable, Hashable {
-  /// The epoch in which the offset was assigned.
+public struct FeedPosition: Sendable, Hashable {
+  /// The epoch in which the feed assigned the offset: a random number that changes each time the
+  /// feed is opened for writing.
   public var epoch: UInt64
-  /// Counts a feed's entries; 0 is before the first.
+  /// The number of the entry in its feed, counted from 1; 0 is before the first entry.
   public var offset: UInt64
 
-  /// A position.
+  /// Creates a position in a feed.
+  /// - Parameters:
+  ///   - epoch: the epoch in which the offset was assigned.
+  ///   - offset: the number of the entry; 0 for the position before the first.
   public init(epoch: UInt64, offset: UInt64) {
     self.epoch = epoch
     self.offset = offset
   }
 
-  /// The position before the first entry, in every feed.
-  public static let beginning = Position(epoch: 0, offset: 0)
+  /// The position before the first entry of any feed: the cursor of a reader that has pulled
+  /// nothing.
+  public static let beginning = FeedPosition(epoch: 0, offset: 0)
 }
 
-/// An epoch of a feed: its offsets go from its first to the one before the next epoch's first.
+/// A range of offsets that a feed assigned between two openings for writing. It ends before the
+/// first offset of the next epoch.
 public struct FeedEpoch: Sendable, Hashable {
-  /// The epoch.
+  /// The random number that identifies the epoch.
   public var epoch: UInt64
-  /// The first offset in it.
+  /// The first offset that the feed assigned in this epoch.
   public var firstOffset: UInt64
 
-  /// An epoch that begins at an offset.
+  /// Creates an epoch of a feed.
+  /// - Parameters:
+  ///   - epoch: the random number that identifies it.
+  ///   - firstOffset: its first offset.
   public init(epoch: UInt64, firstOffset: UInt64) {
     self.epoch = epoch
     self.firstOffset = firstOffset
   }
 }
 
-/// The extent of a feed: the epochs that it lists, its end, and up to where tombstones are dropped.
+/// The extent of a feed: its epochs, its last offset, and the offset through which tombstones may
+/// be dropped.
 public struct FeedRange: Sendable, Hashable {
-  /// In the order of their offsets.
+  /// The epochs that the feed lists, in the order of their offsets.
   public var epochs: [FeedEpoch]
-  /// The last offset; 0 for an empty feed.
+  /// The offset of the feed's last entry; 0 for an empty feed.
   public var head: UInt64
-  /// A reader with an earlier cursor must compare by digest: tombstones up to here may be dropped.
+  /// The offset through which the feed may have dropped tombstones. A reader with an earlier cursor
+  /// must compare by digest.
   public var truncatedThrough: UInt64
 
-  /// A range.
+  /// Creates the range of a feed.
+  /// - Parameters:
+  ///   - epochs: the epochs, in the order of their offsets.
+  ///   - head: the last offset; 0 for an empty feed.
+  ///   - truncatedThrough: the offset through which tombstones may be dropped.
   public init(epochs: [FeedEpoch], head: UInt64, truncatedThrough: UInt64 = 0) {
     self.epochs = epochs
     self.head = head
     self.truncatedThrough = truncatedThrough
   }
 
-  /// The last position; the beginning for an empty feed.
-  public var headPosition: Position { position(ofOffset: head) }
+  /// The position of the feed's last entry; ``FeedPosition/beginning`` for an empty feed.
+  public var headPosition: FeedPosition { position(ofOffset: head) }
 
-  /// The position of an offset; the beginning for one that is not in the range.
-  public func position(ofOffset offset: UInt64) -> Position {
+  /// Returns the position with an offset, that is the offset with its epoch;
+  /// ``FeedPosition/beginning`` if the range does not have the offset.
+  public func position(ofOffset offset: UInt64) -> FeedPosition {
     guard offset > 0, offset <= head else { return .beginning }
     let end = epochs.partitioningIndex { $0.firstOffset > offset }
-    return end == 0 ? .beginning : Position(epoch: epochs[end - 1].epoch, offset: offset)
+    return end == 0 ? .beginning : FeedPosition(epoch: epochs[end - 1].epoch, offset: offset)
   }
 
   /// Whether a position is in the feed: its offset is in its epoch, which the feed still lists.
-  public func contains(_ position: Position) -> Bool {
+  public func contains(_ position: FeedPosition) -> Bool {
     if position == .beginning { return true }
     return position.offset > 0 && self.position(ofOffset: position.offset) == position
   }
 
-  /// The last offset up to which this feed is the one that a reader had pulled to a position. It is
-  /// before the position if the feed was restored from a backup.
+  /// Returns the last offset that this feed shares with the feed that a reader pulled to a
+  /// position. It is before the position's offset if the feed was restored from a backup.
   /// - Returns: nil when the feed does not list the position's epoch.
-  public func lastCommonOffset(with position: Position) -> UInt64? {
+  public func lastCommonOffset(with position: FeedPosition) -> UInt64? {
     if position == .beginning { return 0 }
     guard let index = epochs.firstIndex(where: { $0.epoch == position.epoch }),
       position.offset >= epochs[index].firstOffset
@@ -142,7 +164,7 @@ public struct FeedRange: Sendable, Hashable {
   /// - Returns: nil when none of the other's epochs is among those that this feed lists.
   package func lastCommonOffset(with other: FeedRange) -> UInt64? {
     for (index, known) in other.epochs.enumerated().reversed() {
-      let last = Position(epoch: known.epoch, offset: other.lastOffset(at: index))
+      let last = FeedPosition(epoch: known.epoch, offset: other.lastOffset(at: index))
       if let common = lastCommonOffset(with: last) { return common }
     }
     return nil

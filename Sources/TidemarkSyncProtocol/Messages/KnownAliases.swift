@@ -9,8 +9,8 @@ internal import TidemarkEngine
 /// key that has an alias.
 public final class KnownAliases: Sendable {
   private struct State {
-    var keys: [Alias: [UInt8]] = [:]
-    var aliases: [[UInt8]: Alias] = [:]
+    var keys: [KeyAlias: [UInt8]] = [:]
+    var aliases: [[UInt8]: KeyAlias] = [:]
   }
 
   private let state = Lock(State())
@@ -28,25 +28,25 @@ public final class KnownAliases: Sendable {
     self.own = own
   }
 
-  /// The alias of a key; nil where the back end has given none.
-  public func alias(ofKey key: some BytesConvertible) -> Alias? { alias(ofKey: Key(key).bytes) }
+  /// Returns the alias of a key; nil if the back end has given none.
+  public func alias(ofKey key: some BytesConvertible) -> KeyAlias? { alias(ofKey: Key(key).bytes) }
 
-  package func alias(ofKey key: [UInt8]) -> Alias? { state.withLock { $0.aliases[key] } }
+  package func alias(ofKey key: [UInt8]) -> KeyAlias? { state.withLock { $0.aliases[key] } }
 
-  /// The key with an alias; nil for none.
-  public func key(ofAlias alias: Alias) -> Key? {
+  /// Returns the key that has an alias; nil if no key has it.
+  public func key(ofAlias alias: KeyAlias) -> Key? {
     state.withLock { $0.keys[alias] }.map { Key($0) }
   }
 
-  /// The store's own change with a sequence, as it is pushed; nil for one that is not in its log,
-  /// or whose key has got another content from the back end since.
+  /// Returns a change of this store by its sequence, as the replicator pushes it. Nil if the log
+  /// does not have it, or the back end has since given its key other content.
   public func change(ofOwn sequence: UInt64) -> PushedChange? { own(sequence) }
 
   /// How many keys have an alias.
   public var count: Int { state.withLock { $0.keys.count } }
 
   /// All aliases, in no order.
-  package var all: [Alias] { state.withLock { Array($0.keys.keys) } }
+  package var all: [KeyAlias] { state.withLock { Array($0.keys.keys) } }
 
   /// Applies changes that are committed.
   package func apply(_ changes: AliasChanges) {
@@ -59,9 +59,9 @@ public final class KnownAliases: Sendable {
 }
 
 extension KnownAliases: Hashable {
-  /// Whether both are the same object.
+  /// Compares identities: true only if both are the same object.
   public static func == (a: KnownAliases, b: KnownAliases) -> Bool { a === b }
-  /// Hashes the object's identity.
+  /// Hashes the identity of the object, not its aliases.
   public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
 }
 
@@ -69,25 +69,25 @@ extension KnownAliases: Hashable {
 package struct AliasChanges {
   private let known: KnownAliases
   /// Nil for what is removed. Both have the same pairs.
-  package private(set) var keys: [Alias: [UInt8]?] = [:]
-  package private(set) var aliases: [[UInt8]: Alias?] = [:]
+  package private(set) var keys: [KeyAlias: [UInt8]?] = [:]
+  package private(set) var aliases: [[UInt8]: KeyAlias?] = [:]
 
   package init(upon known: KnownAliases) { self.known = known }
 
   package var isEmpty: Bool { keys.isEmpty }
 
-  package func alias(ofKey key: [UInt8]) -> Alias? {
+  package func alias(ofKey key: [UInt8]) -> KeyAlias? {
     if let changed = aliases[key] { return changed }
     return known.alias(ofKey: key)
   }
 
-  package func key(ofAlias alias: Alias) -> [UInt8]? {
+  package func key(ofAlias alias: KeyAlias) -> [UInt8]? {
     if let changed = keys[alias] { return changed }
     return known.key(ofAlias: alias)?.bytes
   }
 
   /// Sets a key's alias, in place of the one that it had. It must not be that of another key.
-  package mutating func set(_ alias: Alias, ofKey key: [UInt8]) {
+  package mutating func set(_ alias: KeyAlias, ofKey key: [UInt8]) {
     guard self.alias(ofKey: key) != alias else { return }
     remove(ofKey: key)
     keys[alias] = .some(key)

@@ -1,11 +1,11 @@
 public import Tidemark
 
-/// Which entries a replicator pushes and pulls: those with any of the labels, or whose key begins
-/// with any of the prefixes.
+/// Decides which entries a replicator pushes and pulls: entries with any of the labels, and entries
+/// whose key begins with any of the prefixes. Without labels and prefixes it contains every entry.
 public struct SyncScope: Sendable, Hashable {
-  /// An entry with one of these is within.
+  /// An entry with at least one of these labels is in the scope.
   public var labels: [EntryLabel] { didSet { update() } }
-  /// An entry whose key begins with one of these is within.
+  /// An entry whose key begins with one of these prefixes is in the scope.
   public var keyPrefixes: [Key] {
     get { prefixBytes.map { Key($0) } }
     set { prefixBytes = newValue.map(\.bytes) }
@@ -15,14 +15,15 @@ public struct SyncScope: Sendable, Hashable {
   /// Labels and prefixes, for binary search.
   private var matcher: ScopeMatcher
 
-  /// A scope; everything when both are empty.
+  /// Creates a scope; it contains every entry if both lists are empty.
   ///
   /// ```swift
   /// let scope = SyncScope(labels: ["shared"], keyPrefixes: ["note/", "task/\(project)/"])
   /// ```
   /// - Parameters:
-  ///   - labels: an entry with one of these is within.
-  ///   - keyPrefixes: an entry whose key begins with one of these is within: text, bytes, keys.
+  ///   - labels: an entry with one of these labels is in the scope.
+  ///   - keyPrefixes: an entry whose key begins with one of these prefixes is in the scope. A
+  ///     prefix is text, bytes or a key.
   public init(labels: [EntryLabel] = [], keyPrefixes: [any BytesConvertible] = []) {
     self.init(labels: labels, prefixBytes: keyPrefixes.map { Key($0).bytes })
   }
@@ -35,13 +36,14 @@ public struct SyncScope: Sendable, Hashable {
 
   private mutating func update() { matcher = ScopeMatcher(labels: labels, prefixes: prefixBytes) }
 
-  /// All entries.
+  /// The scope that contains every entry; the default of a replicator.
   public static let everything = SyncScope()
 
-  /// Whether all entries are within.
+  /// Whether the scope contains every entry: it has no labels and no prefixes.
   public var isEverything: Bool { labels.isEmpty && prefixBytes.isEmpty }
 
-  /// Whether an entry is within; a lookup, however many labels and prefixes the scope has.
+  /// Whether an entry with this key and these labels is in the scope. The cost is that of a lookup,
+  /// whatever the number of labels and prefixes in the scope.
   public func contains(key: some BytesConvertible, labels: [EntryLabel]) -> Bool {
     contains(key: Key(key).bytes, labels: labels)
   }

@@ -1,14 +1,16 @@
 internal import TidemarkEngine
 
-/// The condition of the network; a program decides from it whether to replicate.
+/// The condition of the network, as the program reports it with a ``NetworkSignal``. A
+/// ``SyncBudget`` decides from it what to transfer.
+@nonexhaustive
 public enum NetworkCondition: String, Sendable, Hashable, CaseIterable {
-  /// It can be used without restraint.
+  /// The network has no restrictions.
   case unrestricted
-  /// It may cost money, such as a cellular network or a personal hotspot.
+  /// The network may cost money, such as a cellular network or a personal hotspot.
   case expensive
-  /// It is slow, or the user has asked to save data.
+  /// The network is slow, or the user has asked to save data.
   case constrained
-  /// There is no network.
+  /// The device has no network.
   case offline
 }
 
@@ -27,8 +29,8 @@ public final class NetworkSignal: Sendable {
   private let state: Lock<NetworkCondition>
   private let observers = Observers()
 
-  /// A signal.
-  /// - Parameter condition: the condition until the program sets another.
+  /// Creates a signal that reports the same condition until the program sets another.
+  /// - Parameter condition: the condition at the beginning.
   public init(_ condition: NetworkCondition = .unrestricted) {
     state = Lock(condition)
   }
@@ -46,7 +48,9 @@ public final class NetworkSignal: Sendable {
     }
   }
 
-  /// Sets the condition to each element of a sequence, until it ends or throws.
+  /// Sets the condition to each element of an asynchronous sequence, until the sequence ends or
+  /// throws.
+  /// - Throws: the error of the sequence.
   public func follow<Conditions: AsyncSequence>(
     _ conditions: Conditions
   ) async throws(Conditions.Failure) where Conditions.Element == NetworkCondition {

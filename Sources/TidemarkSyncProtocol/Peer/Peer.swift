@@ -10,7 +10,7 @@ internal import TidemarkEngine
 /// bits of milliseconds since 1970, 16 of count), waits as numbers of seconds or milliseconds. The
 /// rest of the API has `Key`, `Timestamp` and `Duration`.
 public protocol Peer: Sendable {
-  /// The peer's capabilities.
+  /// What the peer supports, such as long polls and digests, and the limits of its batches.
   var capabilities: PeerCapabilities { get }
   /// Presents the replica and its cursor, and learns the feed's state; the first call after opening
   /// and after every failure.
@@ -21,9 +21,10 @@ public protocol Peer: Sendable {
   /// be encoded meanwhile. That push may never come, and none must depend on this call; the default
   /// does nothing.
   func prepare(_ request: PushRequest)
-  /// Reads the feed after a position.
+  /// Reads a page of the feed after a position. Waits for an entry if the request says so and the
+  /// peer can wait.
   func pull(_ request: PullRequest) async throws -> PullAnswer
-  /// Reads what keys hold now.
+  /// Reads the current contents of keys.
   func values(_ request: ValuesRequest) async throws -> ValuesAnswer
   /// Reads digests: sums of hashes over parts of the keys, to find keys that differ.
   func digest(_ request: DigestRequest) async throws -> DigestAnswer
@@ -34,36 +35,48 @@ public protocol Peer: Sendable {
   /// Reads a part of an attachment's content, from a peer that accepts attachments. A part is a
   /// multiple of ``AttachRequest/partBytes``, unless it reaches the content's end.
   func fetch(_ request: ContentRequest) async throws -> ContentAnswer
-  /// Closes connections.
+  /// Closes the peer's connections. Calls after it fail.
   func close() async
 }
 
 extension Peer {
+  /// Does nothing: the default for a peer that needs no time to encode a batch.
   public func prepare(_ request: PushRequest) {}
+  /// The default for a peer that accepts no attachments.
+  /// - Throws: ``PeerError`` of kind `malformed`, always.
   public func attach(_ request: AttachRequest) async throws -> AttachAnswer {
     throw PeerError(.malformed, "the peer takes no attachments")
   }
 
+  /// The default for a peer that accepts no attachments.
+  /// - Throws: ``PeerError`` of kind `malformed`, always.
   public func fetch(_ request: ContentRequest) async throws -> ContentAnswer {
     throw PeerError(.malformed, "the peer takes no attachments")
   }
 }
 
-/// The capabilities of a peer.
+/// What a peer supports: long polls, numbered batches, digests, and the limits of its batches.
 public struct PeerCapabilities: Sendable, Hashable {
-  /// The limits of a message.
+  /// The most changes of a batch, and the most bytes of a batch or page.
   public var limits: SyncLimits
-  /// Whether a pull can wait for entries (long poll).
+  /// Whether a pull can wait at the peer for new entries (long poll). Without it the replicator
+  /// polls.
   public var canWait: Bool
-  /// Whether batches are numbered, so that a retried one counts once.
+  /// Whether the peer numbers batches, so that a batch that is sent again counts once.
   public var isNumbered: Bool
-  /// Whether ``Peer/digest(_:)`` is supported.
+  /// Whether the peer answers ``Peer/digest(_:)``, so that a replicator can compare with it.
   public var hasDigest: Bool
   /// Whether a batch gets consecutive offsets in the feed: one for each change that applied, and
   /// the next for its mark. Then its sender can move its cursor past it without a pull.
   public var hasMarkBehindBatch: Bool
 
-  /// Capabilities.
+  /// Creates the capabilities of a peer; the defaults are those of a sync server.
+  /// - Parameters:
+  ///   - limits: the limits of a batch or page.
+  ///   - canWait: whether a pull can wait for new entries.
+  ///   - isNumbered: whether a batch that is sent again counts once.
+  ///   - hasDigest: whether the peer answers digests.
+  ///   - hasMarkBehindBatch: whether a batch gets consecutive offsets, followed by its mark.
   public init(
     limits: SyncLimits = SyncLimits(), canWait: Bool = true, isNumbered: Bool = true,
     hasDigest: Bool = true, hasMarkBehindBatch: Bool = false
@@ -76,45 +89,55 @@ public struct PeerCapabilities: Sendable, Hashable {
   }
 }
 
-/// Why a peer gave no answer.
+/// Why a call to a peer has failed. Its ``kind`` decides what the replicator does next.
 public struct PeerError: Error, Sendable, Hashable, CustomStringConvertible {
-  /// The kind of failure; it decides what the replicator does.
+  /// The kind of a peer's failure; it decides what the replicator does next.
+  @nonexhaustive
   public enum Kind: String, Sendable, Hashable {
-    /// No connection, a timeout, a server that is starting: try again later. Never permanent.
+    /// The peer cannot be reached: no connection, a timeout, or a server that is starting. The
+    /// replicator tries again later. The kind never means a permanent failure.
     case unavailable
-    /// The peer cannot answer now: try again, after ``PeerError/retryAfter`` where given.
+    /// The peer cannot answer now. The replicator tries again, after ``PeerError/retryAfter`` if
+    /// the peer gave that.
     case busy
-    /// The authorization is missing or has expired: get another.
+    /// The authorization is missing or has expired, so that the caller needs a new one.
     case unauthorized
-    /// The authorization does not allow the call.
+    /// The authorization is valid but does not allow the call.
     case forbidden
-    /// The cursor is not in the feed, or tombstones after it were dropped: compare by digest.
+    /// The feed does not have the cursor, or has dropped tombstones after it. The caller must
+    /// compare by digest.
     case cursorGone
-    /// The lease had expired: compare by digest before pushing.
+    /// The replica's lease has expired. The replica must compare by digest before it pushes.
     case leaseExpired
-    /// The message is invalid: broken or hostile.
+    /// A message does not follow the protocol, through a bug or an attack.
     case malformed
-    /// The peer failed in a way that its other answers do not explain.
+    /// The peer failed for a reason that no other kind describes.
     case failed
   }
 
-  /// The kind of failure.
+  /// The kind of the failure; it decides what the replicator does next.
   public var kind: Kind
-  /// The reason, for people.
+  /// The reason of the failure, as a text for people.
   public var message: String
-  /// After which time to try again, if the peer said so. Sent as whole seconds, rounded up.
+  /// After how long the caller may try again; nil if the peer did not say. The wire has whole
+  /// seconds, rounded up.
   public var retryAfter: Duration?
-  /// The cause as the failing side knows it, perhaps with paths: for its own log. Not sent.
+  /// The cause as the failing side knows it, possibly with file paths, for its own log. It is never
+  /// sent to the other side.
   public var detail: String?
 
-  /// A failure.
+  /// Creates a failure, for a ``Peer`` or a closure of your own to throw.
+  /// - Parameters:
+  ///   - kind: the kind of the failure.
+  ///   - message: what went wrong, as a text for people.
+  ///   - retryAfter: after how long to try again; nil if unknown.
   public init(_ kind: Kind, _ message: String, retryAfter: Duration? = nil) {
     self.kind = kind
     self.message = message
     self.retryAfter = retryAfter
   }
 
-  /// The kind and the message, with the detail where there is one.
+  /// The kind and the message as text, with the detail if there is one.
   public var description: String {
     "\(kind.rawValue): \(message)" + (detail.map { " (\($0))" } ?? "")
   }

@@ -11,24 +11,26 @@ internal import TidemarkNDJSON
 /// Bytes from the other side are not trusted: decoding returns a valid message or throws
 /// ``PeerError`` of kind `malformed`, and takes no more memory than ``limit`` allows.
 public struct WireCoder: Sendable, Hashable {
-  /// Most raw bytes of a message in a frame; JSON may have four times as many.
+  /// The most bytes of an uncompressed message in a frame. A message in JSON may have four times as
+  /// many.
   public var limit: Int
-  /// How frames are compressed, where that makes them shorter; decoding accepts every codec.
+  /// How the coder compresses the frames that it writes, if that makes them shorter. Decoding
+  /// accepts every codec.
   public var codec: WireCodec
 
-  /// A coder.
+  /// Creates a coder for messages.
   /// - Parameters:
-  ///   - limit: most raw bytes of a message, at most ``WireFrame/largestLimit``.
+  ///   - limit: the most bytes of an uncompressed message, at most ``WireFrame/largestLimit``.
   ///   - codec: how frames are compressed; decoding accepts every codec.
   public init(limit: Int = WireFrame.defaultLimit, codec: WireCodec = .zstd) {
     self.limit = min(max(limit, 0), WireFrame.largestLimit)
     self.codec = codec
   }
 
-  /// A message as a frame.
+  /// Encodes a message as one binary frame.
   ///
-  /// Labels and prefixes of scopes are sorted, and long texts of errors and rejections cut.
-  /// - Throws: ``PeerError`` when the message does not keep to the bounds of the protocol.
+  /// It sorts the labels and prefixes of scopes, and cuts long texts of errors and rejections.
+  /// - Throws: ``PeerError`` when the message exceeds the bounds of the protocol.
   public func encode(_ message: WireMessage) throws(PeerError) -> [UInt8] {
     do throws(FormatError) {
       var message = message
@@ -67,8 +69,9 @@ public struct WireCoder: Sendable, Hashable {
     } catch { throw PeerError(error) }
   }
 
-  /// The message in a frame.
+  /// Decodes the message in one binary frame.
   /// - Parameter bytes: exactly one frame.
+  /// - Throws: ``PeerError`` of kind `malformed` for an invalid frame.
   public func decode(_ bytes: [UInt8]) throws(PeerError) -> WireMessage {
     do throws(FormatError) {
       let (kind, raw) = try WireFrame.decode(bytes.rawSpan, limit: limit)
@@ -80,8 +83,8 @@ public struct WireCoder: Sendable, Hashable {
     } catch { throw PeerError(error) }
   }
 
-  /// A message as JSON, in one line.
-  /// - Throws: ``PeerError`` when the message does not keep to the bounds of the protocol.
+  /// Encodes a message as JSON text, in one line.
+  /// - Throws: ``PeerError`` when the message exceeds the bounds of the protocol.
   public func encodeJSON(_ message: WireMessage) throws(PeerError) -> [UInt8] {
     do throws(FormatError) {
       var message = message
@@ -93,8 +96,9 @@ public struct WireCoder: Sendable, Hashable {
     } catch { throw PeerError(error) }
   }
 
-  /// The message in a JSON text.
-  /// - Parameter text: UTF-8.
+  /// Decodes the message in a JSON text.
+  /// - Parameter text: the UTF-8 bytes of the text.
+  /// - Throws: ``PeerError`` of kind `malformed` for an invalid message.
   public func decodeJSON(_ text: [UInt8]) throws(PeerError) -> WireMessage {
     do throws(FormatError) {
       guard text.count <= limit * WireLimits.jsonFactor else {

@@ -6,31 +6,32 @@ package import TidemarkEngine
 public enum WireFrame {
   /// The bytes `TMSW`.
   static let magic: UInt32 = 0x5753_4d54
-  /// The version of the protocol, which every frame has.
+  /// The version of the protocol, 1, that every frame's header states.
   public static let version: UInt8 = 1
-  /// The length of the header before the message.
+  /// The length of a frame's header, which precedes the message: 20 bytes.
   public static let headerBytes = 20
-  /// Most raw bytes of a message unless a reader sets another limit: room for a batch or page of
-  /// 256 KiB, and the verdicts on another.
+  /// The most bytes of an uncompressed message, unless a reader sets another limit: 1 MiB. It has
+  /// room for a batch or page of 256 KiB, and for the verdicts on another batch.
   public static let defaultLimit = 1 << 20
-  /// The largest limit that a reader can set: the largest value, and the message around it.
+  /// The largest limit that a reader can set: 72 MiB, for the largest value and the message around
+  /// it.
   public static let largestLimit = 72 << 20
-  /// The content type of a frame.
+  /// The value of the HTTP header `Content-Type` for a frame.
   public static let contentType = "application/vnd.tidemark.sync"
 
-  /// The facts about a frame in its header.
+  /// The decoded header of a frame: the kind, codec and lengths of its message.
   public struct Header: Sendable, Hashable {
-    /// The kind of the message.
+    /// The kind of the message in the frame.
     public var kind: WireMessage.Kind
-    /// How the message is compressed.
+    /// How the message in the frame is compressed.
     public var codec: WireCodec
-    /// The length of the message.
+    /// The length of the uncompressed message in bytes.
     public var rawCount: Int
-    /// The length of the compressed message.
+    /// The length of the message in the frame in bytes, after compression.
     public var storedCount: Int
     package var checksum: UInt32
 
-    /// The length of header and message.
+    /// The length of the whole frame in bytes: header and compressed message.
     public var frameCount: Int { headerBytes + storedCount }
   }
 
@@ -151,14 +152,15 @@ extension WireFrame.Header {
   }
 }
 
-/// How the message in a frame is compressed.
+/// The compression of the message in a frame of the sync protocol.
 public enum WireCodec: UInt8, Sendable, Hashable, CaseIterable {
-  /// Not at all.
+  /// The message is not compressed.
   case none = 0
-  /// As one zstd frame without dictionary, where that is shorter.
+  /// The message is one zstd frame without dictionary, if that is shorter than the message.
   case zstd = 1
-  /// An uncompressed head, and the rest as with ``zstd``: so a page's entries are compressed once
-  /// for several readers. A coder with this codec codes a message for one reader as with ``zstd``.
+  /// The head of the message is uncompressed, and the rest is as with ``zstd``. This lets a server
+  /// compress the entries of a page once for several readers. For a message to one reader, a coder
+  /// with this codec does the same as with ``zstd``.
   case zstdBehindHead = 2
 }
 

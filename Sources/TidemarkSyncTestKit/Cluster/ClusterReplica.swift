@@ -17,11 +17,11 @@ struct ClusterReplica {
   private var sequence: UInt64 = 0
   private var hasResynced = false
   private var range = FeedRange(epochs: [], head: 0)
-  private var cursor = Position.beginning
+  private var cursor = FeedPosition.beginning
   /// As far as anything is known of the feed: values are newer than the sums they come after.
-  private var furthest = Position.beginning
+  private var furthest = FeedPosition.beginning
   /// What its pages have told, with the values.
-  private(set) var state: [[UInt8]: (value: [UInt8], position: Position)] = [:]
+  private(set) var state: [[UInt8]: (value: [UInt8], position: FeedPosition)] = [:]
   private var keysToFetch: [[UInt8]] = []
 
   init(_ index: Int) { id = ReplicaID(padding: [UInt8(index + 1)]) }

@@ -55,7 +55,7 @@ final class ClusterWorld {
 
   /// What appends and answers have told, by all servers.
   private struct Told {
-    var entries: [Position: OperationID] = [:]
+    var entries: [FeedPosition: OperationID] = [:]
     var failure: String?
   }
 
@@ -88,7 +88,7 @@ final class ClusterWorld {
 
   /// The reason why a batch must not have been appended.
   private static func fault(
-    of batch: JudgedBatch, _ view: FeedView, _ before: FeedView
+    of batch: DecidedBatch, _ view: FeedView, _ before: FeedView
   ) -> String? {
     let request = batch.request
     if before.mark.mark.number + 1 != request.number { return "a batch out of its turn" }
@@ -224,7 +224,7 @@ final class ClusterWorld {
   }
 
   /// A position stands for one entry, whoever tells of it.
-  private func note(_ operation: OperationID, at position: Position) throws {
+  private func note(_ operation: OperationID, at position: FeedPosition) throws {
     let other = told.withLock { told in
       defer { told.entries[position] = operation }
       return told.entries[position]

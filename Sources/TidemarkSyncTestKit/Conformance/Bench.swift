@@ -40,12 +40,12 @@ extension PeerConformance {
 
     /// Pushes the writer's next batch and gives the verdicts.
     @discardableResult
-    func push(_ writer: inout Writer, _ changes: PushedChange...) async throws -> [Verdict] {
+    func push(_ writer: inout Writer, _ changes: PushedChange...) async throws -> [PushVerdict] {
       try await push(&writer, all: changes)
     }
 
     @discardableResult
-    func push(_ writer: inout Writer, all changes: [PushedChange]) async throws -> [Verdict] {
+    func push(_ writer: inout Writer, all changes: [PushedChange]) async throws -> [PushVerdict] {
       let batch = writer.batch(changes)
       let answer = try await peer.push(batch)
       try expect(answer.mark.number, is: batch.number, "the mark's number after a push")
@@ -61,9 +61,9 @@ extension PeerConformance {
 
     /// All that a replica is given behind a cursor.
     func pullAll(
-      _ replica: ReplicaID, after: Position = .beginning, scope: SyncScope = .everything,
+      _ replica: ReplicaID, after: FeedPosition = .beginning, scope: SyncScope = .everything,
       limits: SyncLimits = SyncLimits(), everyVersion: Bool = false
-    ) async throws -> (entries: [FeedEntry], cursor: Position, pages: Int) {
+    ) async throws -> (entries: [FeedEntry], cursor: FeedPosition, pages: Int) {
       var entries: [FeedEntry] = []
       var cursor = after
       for pages in 1...5000 {
@@ -145,9 +145,9 @@ extension PeerConformance {
   }
 }
 
-extension Verdict {
+extension PushVerdict {
   /// Where it says that something stands.
-  var place: Position? {
+  var place: FeedPosition? {
     switch self {
     case .applied(let place), .duplicate(let place), .conflict(let place), .lost(let place): place
     case .rejected, .aborted: nil

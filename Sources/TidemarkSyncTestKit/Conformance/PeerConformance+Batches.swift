@@ -100,7 +100,7 @@ extension PeerConformance {
       let range = try await bench.peer.hello(HelloRequest(replica: a.replica)).range
       var late = a.batch([a.put("k", "2")])
       // As one that was sent before the feed was restored from an older copy.
-      late.knownHead = Position(epoch: range.headPosition.epoch ^ 1, offset: range.head)
+      late.knownHead = FeedPosition(epoch: range.headPosition.epoch ^ 1, offset: range.head)
       try await bench.expectFailure([.busy], "a batch from another life of the feed") {
         try await bench.peer.push(late)
       }

@@ -88,8 +88,8 @@ extension PeerConformance {
       try await bench.push(&a, a.put("k", "1"))
       let cursor = try await bench.pullAll(a.replica).cursor
       for position in [
-        Position(epoch: cursor.epoch ^ 0x5555, offset: cursor.offset),
-        Position(epoch: cursor.epoch, offset: cursor.offset + 1_000_000),
+        FeedPosition(epoch: cursor.epoch ^ 0x5555, offset: cursor.offset),
+        FeedPosition(epoch: cursor.epoch, offset: cursor.offset + 1_000_000),
       ] {
         try await bench.expectFailure([.cursorGone], "a pull behind an unknown cursor") {
           try await bench.peer.pull(PullRequest(replica: a.replica, after: position))

@@ -12,9 +12,9 @@ public import TidemarkSync
 /// Each check begins with a peer whose feed is empty and that accepts everything, and closes it.
 /// What a peer says that it cannot do, by its capabilities, is not asked of it.
 public struct PeerConformance: Sendable {
-  /// One thing that a peer has to do.
+  /// One promise of a peer that replication relies on, as a check that can run against the peer.
   public struct Check: Sendable, CustomStringConvertible {
-    /// The promise, as a sentence.
+    /// The promise that the check tests, as a sentence.
     public let description: String
     let needs: Set<Need>
     let body: @Sendable (Bench) async throws -> Void
@@ -28,7 +28,7 @@ public struct PeerConformance: Sendable {
       self.body = body
     }
 
-    /// Whether the peer says that it can do this at all.
+    /// Whether a peer with these capabilities has to keep the promise at all.
     public func applies(to capabilities: PeerCapabilities) -> Bool {
       needs.allSatisfy { need in
         switch need {
@@ -39,11 +39,11 @@ public struct PeerConformance: Sendable {
       }
     }
 
-    /// Checks, unless the peer's capabilities rule it out.
+    /// Runs the check against a peer, unless the peer's capabilities rule it out.
     /// - Parameters:
-    ///   - peer: its feed is empty; it is closed afterwards.
-    ///   - patience: how long the check may take.
-    /// - Throws: ``Failure``.
+    ///   - peer: a peer whose feed is empty; the check closes it afterwards.
+    ///   - patience: how long the check may take; the default is 120 seconds.
+    /// - Throws: ``Failure`` if the peer does not keep the promise.
     public func run(upon peer: any Peer, patience: Duration = .seconds(120)) async throws {
       guard applies(to: peer.capabilities) else { return await peer.close() }
       do { try await attempt(upon: peer, patience) } catch {
@@ -86,24 +86,26 @@ public struct PeerConformance: Sendable {
   /// The capability of a peer that a check needs.
   enum Need: Sendable { case numbers, digest, waiting }
 
-  /// An answer that a peer gave otherwise than it should.
+  /// A promise that a peer has not kept, with the difference between the expected and the given
+  /// answer.
   public struct Failure: Error, Sendable, CustomStringConvertible {
-    /// The check.
+    /// The promise that the peer has not kept, as a sentence.
     public let check: String
-    /// The difference.
+    /// How the peer's answer differs from the expected one.
     public let reason: String
 
+    /// The check and the difference, in one line.
     public var description: String { "\(check): \(reason)" }
   }
 
-  /// All of them.
+  /// All checks, for the arguments of a parameterized test.
   public static let checks: [Check] =
     batchChecks + verdictChecks + pullChecks + scopeChecks + readChecks + attachmentChecks
     + lifeChecks
 
-  /// Runs all checks and says of every one that fails.
-  /// - Parameter makePeer: gives a peer whose feed is empty, for each check another one.
-  /// - Throws: ``Failure`` with everything that failed, or what `makePeer` throws.
+  /// Runs all checks and reports all that fail.
+  /// - Parameter makePeer: returns a new peer with an empty feed; called once for each check.
+  /// - Throws: ``Failure`` with every failed check, or the error of `makePeer`.
   public static func run(makePeer: () async throws -> any Peer) async throws {
     var failures: [Failure] = []
     for check in checks {

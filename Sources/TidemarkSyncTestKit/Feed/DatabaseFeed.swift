@@ -20,11 +20,11 @@ final class DatabaseFeed: Feed, FeedUpkeep {
   private let database: SimulatedDatabase
   private let connection: Lock<Connection>
   /// Gets what was appended, with what the feed was right before.
-  private let check: @Sendable (JudgedBatch, FeedView, _ before: FeedView) -> Void
+  private let check: @Sendable (DecidedBatch, FeedView, _ before: FeedView) -> Void
 
   init(
     _ database: SimulatedDatabase,
-    check: @escaping @Sendable (JudgedBatch, FeedView, _ before: FeedView) -> Void = { _, _, _ in }
+    check: @escaping @Sendable (DecidedBatch, FeedView, _ before: FeedView) -> Void = { _, _, _ in }
   ) {
     self.database = database
     self.check = check
@@ -88,7 +88,7 @@ final class DatabaseFeed: Feed, FeedUpkeep {
   }
 
   func append(
-    _ batch: JudgedBatch, after view: FeedView
+    _ batch: DecidedBatch, after view: FeedView
   ) throws(TidemarkError) -> FeedMark? {
     let primary = try beginning()
     let replica = batch.request.replica
@@ -112,14 +112,14 @@ final class DatabaseFeed: Feed, FeedUpkeep {
   }
 
   /// Finds out on another connection whether a commit was made.
-  private func outcome(of batch: JudgedBatch) throws(TidemarkError) -> FeedMark? {
+  private func outcome(of batch: DecidedBatch) throws(TidemarkError) -> FeedMark? {
     let mark = try reach().feed.look(FeedQuestion(of: batch.request.replica)).mark
     guard mark.mark.number == batch.request.number, mark.mark.batchID == batch.request.batchID
     else { throw TidemarkError(.unknownOutcome, "the connection was lost at a commit") }
     return mark
   }
 
-  func settle(through position: Position) throws(TidemarkError) {
+  func settle(through position: FeedPosition) throws(TidemarkError) {
     try reach().feed.settle(through: position)
   }
 
@@ -164,7 +164,7 @@ final class DatabaseFeed: Feed, FeedUpkeep {
 
   func setPolicy(
     _ policy: ConflictPolicy?, prefix: [UInt8]
-  ) throws(TidemarkError) -> Position {
+  ) throws(TidemarkError) -> FeedPosition {
     let primary = try beginning()
     defer { database.noteCommit(primary) }
     return try primary.feed.setPolicy(policy, prefix: prefix)

@@ -71,7 +71,7 @@ package final class MemoryFeed: Feed, FeedUpkeep {
     }
   }
 
-  package func settle(through position: Position) throws(TidemarkError) {
+  package func settle(through position: FeedPosition) throws(TidemarkError) {
     let isDone = try reading { (state) throws(TidemarkError) -> Bool in
       guard state.log.range.contains(position) else {
         throw TidemarkError(.unknownOutcome, "what was appended was lost before it was on the disk")
@@ -149,7 +149,7 @@ package final class MemoryFeed: Feed, FeedUpkeep {
   // MARK: Appending
 
   package func append(
-    _ batch: JudgedBatch, after view: FeedView
+    _ batch: DecidedBatch, after view: FeedView
   ) throws(TidemarkError) -> FeedMark? {
     let mark = try reading { (state) throws(TidemarkError) -> FeedMark? in
       guard state.index.stands(batch, after: view),
@@ -162,7 +162,7 @@ package final class MemoryFeed: Feed, FeedUpkeep {
   }
 
   private func commit(
-    _ batch: JudgedBatch, _ state: inout State
+    _ batch: DecidedBatch, _ state: inout State
   ) throws(TidemarkError) -> FeedMark {
     var entries: [MemoryFeedLog.Entry] = []
     let first = state.log.head + 1
@@ -207,7 +207,7 @@ package final class MemoryFeed: Feed, FeedUpkeep {
 
   package func setPolicy(
     _ policy: ConflictPolicy?, prefix: [UInt8]
-  ) throws(TidemarkError) -> Position {
+  ) throws(TidemarkError) -> FeedPosition {
     try reading { (state) throws(TidemarkError) in
       try write(
         [.record(.feedPolicy, key: prefix, value: PolicyTable.encode(policy))], &state)

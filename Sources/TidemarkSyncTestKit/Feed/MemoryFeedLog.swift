@@ -38,7 +38,7 @@ package struct MemoryFeedLog: Sendable {
     FeedRange(epochs: epochs, head: head, truncatedThrough: truncatedThrough)
   }
 
-  package func position(of offset: UInt64) -> Position {
+  package func position(of offset: UInt64) -> FeedPosition {
     var range = range
     range.head = max(range.head, offset)
     return range.position(ofOffset: offset)
@@ -116,7 +116,7 @@ struct MemoryFeedIndex: Sendable {
   }
 
   mutating func note(
-    _ entry: MemoryFeedLog.Entry, at position: Position
+    _ entry: MemoryFeedLog.Entry, at position: FeedPosition
   ) throws(TidemarkError) {
     switch entry {
     case .loser: return
@@ -134,7 +134,7 @@ struct MemoryFeedIndex: Sendable {
   }
 
   /// Whether mark, policies and revisions are as a batch was judged by.
-  func stands(_ batch: JudgedBatch, after view: FeedView) -> Bool {
+  func stands(_ batch: DecidedBatch, after view: FeedView) -> Bool {
     let mark = marks[batch.request.replica] ?? FeedMark()
     guard mark.mark.precedes(batch.request) || PlantedSyncBug.isOn(.markNotCompared),
       policies.revision == view.policies.revision || PlantedSyncBug.isOn(.policyNotCompared)

@@ -22,9 +22,9 @@ final class ReachWorld {
   /// How much of the content of each secret the twins have acknowledged; nil before the first part.
   var sent = [Int?](repeating: nil, count: ReachSecrets.count)
   /// Where secrets, and keys that everybody knows, were last put, as the owner was told.
-  var places: [[UInt8]: Position] = [:]
+  var places: [[UInt8]: FeedPosition] = [:]
   /// Where entries stand, whoever wrote them.
-  private(set) var positions: [Position] = [.beginning]
+  private(set) var positions: [FeedPosition] = [.beginning]
   /// How far the batches of replicas have come.
   private(set) var numbers: [ReplicaID: UInt64] = [:]
   private(set) var batches: [ReplicaID: BatchID] = [:]
@@ -111,7 +111,7 @@ final class ReachWorld {
 
   /// A change with the next sequence; all devices count together.
   func change(
-    _ key: [UInt8], _ content: SyncContent?, base: Position? = nil
+    _ key: [UInt8], _ content: SyncContent?, base: FeedPosition? = nil
   ) -> PushedChange {
     sequence += 1
     return PushedChange(

@@ -60,13 +60,13 @@ struct RestClosures: Sendable {
       versions.withLock { $0[answer.id.isEmpty ? id : answer.id] = version }
     }
     switch answer.status {
-    case 201: return .appliedAs(Alias(answer.id))
+    case 201: return .appliedAs(KeyAlias(answer.id))
     case 200..<300: return .applied
     case 404: return change.kind == .put ? .conflict(.absent) : .duplicate
     case 409:
       if let body = answer.body { return .conflict(Self.state(body)) }
       return .conflict(answer.version == 0 ? .absent : nil)
-    case 422: return .rejected(Rejection(code: "invalid", message: answer.body ?? ""))
+    case 422: return .rejected(SyncRejection(code: "invalid", message: answer.body ?? ""))
     case 429: return .retryLater(after: .seconds(90))
     default: throw PeerError(.unavailable, "status \(answer.status)")
     }
@@ -83,13 +83,13 @@ struct RestClosures: Sendable {
       let state = Self.state(change.body)
       let key = traits.contains(.listsKeys) ? change.idempotencyKey : nil
       return traits.contains(.givesIDs)
-        ? RequestPage.Change(alias: Alias(change.id), state: state, idempotencyKey: key)
+        ? RequestPage.Change(alias: KeyAlias(change.id), state: state, idempotencyKey: key)
         : RequestPage.Change(key: change.id, state: state, idempotencyKey: key)
     }
     return RequestPage(changes: changes, token: answer.token, hasMore: answer.hasMore)
   }
 
-  private func read(_ key: Key, _ alias: Alias?) throws -> RequestState {
+  private func read(_ key: Key, _ alias: KeyAlias?) throws -> RequestState {
     guard let id = traits.contains(.givesIDs) ? alias?.text : key.text else { return .absent }
     let answer = try checked(try back.answer(RestRequest(method: .get, id: id)))
     guard answer.status == 200 || answer.status == 404 else {

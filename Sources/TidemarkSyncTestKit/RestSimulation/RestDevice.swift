@@ -103,7 +103,7 @@ final class RestDevice {
   /// - Parameter user: who signs in.
   /// - Returns: false when something is unsent that is not given up.
   func signOut(for user: Int, isForced: Bool, dies: Bool, random: UInt64) throws -> Bool {
-    do { try session.beginSignOut(keeping: [], isForced: isForced) } catch is UnsentChanges {
+    do { try session.beginSignOut(keeping: [], isForced: isForced) } catch is UnsentChangesError {
       return false
     }
     (self.user, writes) = (user, [])

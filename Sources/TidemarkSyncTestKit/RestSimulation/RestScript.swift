@@ -67,9 +67,11 @@ struct RestEvent: Sendable, Hashable, CustomStringConvertible {
   var description: String { "\(kind.rawValue) \(device) \(number)" }
 }
 
-/// Events for some devices and a REST back end, made from a seed.
+/// The events of a ``RestSimulation``, made from a seed: writes, failures and restores of some
+/// devices and a REST back end.
 public struct RestScript: Sendable, Hashable, CustomStringConvertible {
-  /// The seed that it was made from; also for whatever chance the simulation needs.
+  /// The seed from which the script was made. The simulation also draws its own random numbers from
+  /// it.
   public var seed: UInt64
   var devices = 2
   /// Most changes of a page of the list, and of a batch.
@@ -80,10 +82,10 @@ public struct RestScript: Sendable, Hashable, CustomStringConvertible {
   var traits: RestTraits = [.keepsKeys, .listsDeletes, .listsKeys]
   var events: [RestEvent] = []
 
-  /// Makes up a script.
+  /// Makes up a script from a seed.
   /// - Parameters:
-  ///   - seed: decides everything.
-  ///   - count: how many events.
+  ///   - seed: decides every event.
+  ///   - count: how many events the script has.
   public init(seed: UInt64, events count: Int = 60) {
     self.seed = seed
     var generator = SeededGenerator(seed: seed &* 97 &+ 13)
@@ -118,14 +120,15 @@ public struct RestScript: Sendable, Hashable, CustomStringConvertible {
     Array(repeating: $0, count: weights[$0] ?? 0)
   }
 
-  /// The script as text; lines that begin with `#` say nothing.
+  /// The script as text with one event a line, which ``init(parsing:)`` reads back. Lines that
+  /// begin with `#` are comments.
   public var description: String {
     "rest \(seed) \(devices) \(page) \(batch) \(resolver) \(traits.rawValue)\n"
       + events.map { "\($0)\n" }.joined()
   }
 
   /// Reads a script from its text.
-  /// - Throws: ``SyncScriptError`` with the first line that makes no sense.
+  /// - Throws: ``SyncScriptError`` with the first invalid line.
   public init(parsing text: String) throws(SyncScriptError) {
     self.init(seed: 0, events: 0)
     for line in text.split(separator: "\n") where !line.hasPrefix("#") {

@@ -9,17 +9,17 @@ internal import TidemarkTestKit
 /// could sync for some rounds, all hold what the back end holds, and every write has come to it
 /// that nothing took the place of, but for those that it refuses or fails on.
 public struct RestSimulation: Sendable {
-  /// The script that is run.
+  /// The script of events that ``run(narrating:)`` carries out.
   public var script: RestScript
 
-  /// A simulation of what a seed stands for.
+  /// Creates a simulation of the script that a seed makes.
   public init(seed: UInt64) { script = RestScript(seed: seed) }
 
-  /// A simulation of a script.
+  /// Creates a simulation of a given script, for example one from an earlier failure.
   public init(_ script: RestScript) { self.script = script }
 
-  /// Runs it.
-  /// - Parameter tell: gets what happens as lines of text, for who looks for a failure's cause.
+  /// Carries out the script and checks the promises of replication.
+  /// - Parameter tell: called with each event as a line of text, to find the cause of a failure.
   /// - Throws: ``RestViolation`` when a promise was broken.
   public func run(
     narrating tell: (@Sendable (String) -> Void)? = nil
@@ -28,7 +28,7 @@ public struct RestSimulation: Sendable {
     do {
       let world = try RestWorld(script, tell)
       for event in script.events {
-        try await world.carryOut(event)
+        try await world.apply(event)
         index += 1
       }
       try await world.finish()
@@ -39,10 +39,11 @@ public struct RestSimulation: Sendable {
     }
   }
 
-  /// The failure with the shortest script found that fails as well, by leaving out events.
+  /// Looks for a shorter script with a failure, by leaving out events.
   /// - Parameters:
-  ///   - violation: the failure.
-  ///   - attempts: how many scripts are tried.
+  ///   - violation: the failure to shorten.
+  ///   - attempts: how many scripts are tried at most.
+  /// - Returns: the failure with the shortest script found.
   public static func shortest(
     _ violation: RestViolation, attempts: Int = 2000
   ) async -> RestViolation {
@@ -71,11 +72,11 @@ public struct RestSimulation: Sendable {
   }
 }
 
-/// A promise of replication with a REST back end that was broken.
+/// A broken promise of replication with a REST back end, with the script that shows it.
 public struct RestViolation: Error, Sendable, CustomStringConvertible {
-  /// The script that was run.
+  /// The script that broke the promise.
   public var script: RestScript
-  /// The failure, and at which event.
+  /// The promise that was broken, and the event at which the simulation noticed.
   public var message: String
 
   /// The failure without names and numbers.

@@ -18,7 +18,7 @@ extension RestWorld {
           there[id] = body
           continue
         }
-        guard let key = aliases.key(ofAlias: Alias(id))?.text else {
+        guard let key = aliases.key(ofAlias: KeyAlias(id))?.text else {
           return "device \(device.index) lacks \(id), \(body)"
         }
         there[key] = body

@@ -37,7 +37,7 @@ final class RestWorld {
 
   // MARK: Events
 
-  func carryOut(_ event: RestEvent) async throws {
+  func apply(_ event: RestEvent) async throws {
     ledger.narrate("\(event)")
     let device = devices[event.device % devices.count]
     clock.advance(by: .seconds(1))

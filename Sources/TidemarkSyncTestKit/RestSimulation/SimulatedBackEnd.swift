@@ -106,7 +106,7 @@ final class SimulatedBackEnd: Sendable {
     try state.withLock { (state: inout State) throws in
       if request.method != .get { state.ledger.sent(request) }
       if let answer = try state.answerOnTheWay() { return answer }
-      let answer = state.carryOut(request)
+      let answer = state.apply(request)
       state.ledger.narrate("  \(request.method) \(request.id) \(request.text): \(answer.status)")
       try state.loseAnswer()
       return answer
@@ -165,7 +165,7 @@ extension SimulatedBackEnd.State {
 // MARK: The back end
 
 extension SimulatedBackEnd.State {
-  fileprivate mutating func carryOut(_ request: RestRequest) -> RestAnswer {
+  fileprivate mutating func apply(_ request: RestRequest) -> RestAnswer {
     if request.method == .get {
       guard let body = records[request.id]?.body else { return RestAnswer(status: 404) }
       return RestAnswer(status: 200, body: body, version: records[request.id]?.version)

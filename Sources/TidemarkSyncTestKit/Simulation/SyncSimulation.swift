@@ -17,23 +17,24 @@ internal import TidemarkTestKit
 /// After every event it is checked that nothing was lost, doubled or brought back; in the end,
 /// once everybody could talk to the server for as long as they liked, that all hold the same.
 public struct SyncSimulation: Sendable {
-  /// The script that is run.
+  /// The script of events that ``run(narrating:)`` carries out.
   public var script: SyncScript
 
-  /// A simulation of what a seed stands for.
+  /// Creates a simulation of the script that a seed makes.
   /// - Parameters:
-  ///   - seed: decides everything.
-  ///   - events: how many there are.
-  ///   - profile: what they are rich in; by default the seed picks one.
+  ///   - seed: decides every event.
+  ///   - events: how many events the script has.
+  ///   - profile: which events are frequent; by default the seed picks a profile.
   public init(seed: UInt64, events: Int = 500, profile: SyncProfile? = nil) {
     script = SyncScript(seed: seed, events: events, profile: profile)
   }
 
-  /// A simulation of a script.
+  /// Creates a simulation of a given script, for example one from an earlier failure.
   public init(_ script: SyncScript) { self.script = script }
 
-  /// Runs it.
-  /// - Parameter tell: gets what happens as lines of text, for who looks for a failure's cause.
+  /// Carries out the script and checks the promises of replication after every event.
+  /// - Parameter tell: called with each event as a line of text, to find the cause of a failure.
+  /// - Returns: the counts of the run.
   /// - Throws: ``SyncViolation`` when a promise of replication was broken.
   @discardableResult
   public func run(
@@ -45,7 +46,7 @@ public struct SyncSimulation: Sendable {
       world.oracle.narrator = tell.map { SyncNarrator(tell: $0) }
       for event in script.events {
         world.oracle.narrator?.event(index, event)
-        try world.carryOut(event)
+        try world.apply(event)
         index += 1
       }
       try world.finish()
@@ -57,10 +58,11 @@ public struct SyncSimulation: Sendable {
     }
   }
 
-  /// The failure with the shortest script found that fails as well.
+  /// Looks for a shorter script with a failure, by leaving out events.
   /// - Parameters:
-  ///   - violation: the failure.
-  ///   - attempts: how many scripts are tried.
+  ///   - violation: the failure to shorten.
+  ///   - attempts: how many scripts are tried at most.
+  /// - Returns: the failure with the shortest script found.
   public static func shortest(_ violation: SyncViolation, attempts: Int = 2000) -> SyncViolation {
     var best = violation
     _ = violation.script.shortest(attempts: attempts) { candidate in
@@ -78,11 +80,11 @@ public struct SyncSimulation: Sendable {
   }
 }
 
-/// A promise that was broken.
+/// A broken promise of replication, with the script that shows it.
 public struct SyncViolation: Error, Sendable, CustomStringConvertible {
-  /// The script that was run.
+  /// The script that broke the promise.
   public var script: SyncScript
-  /// The failure, and at which event.
+  /// The promise that was broken, and the event at which the simulation noticed.
   public var message: String
 
   /// The failure without names and numbers: failures of one kind are much alike.

@@ -1,22 +1,22 @@
-/// A line of a script's text that makes no sense.
+/// A line of a script's text that cannot be read.
 public struct ScriptError: Error, Sendable, Hashable, CustomStringConvertible {
-  /// Which line, counted from 1.
+  /// The number of the invalid line, counted from 1.
   public var line: Int
-  /// The fault, in words.
+  /// What is wrong with the line, in words.
   public var reason: String
 
-  /// The line and what is wrong with it.
+  /// The number of the line and what is wrong with it.
   public var description: String { "line \(line): \(reason)" }
 }
 
 extension Script: CustomStringConvertible {
-  /// The script as text, one step a line; lines that begin with `#` say nothing.
+  /// The script as text with one step a line. Lines that begin with `#` are comments.
   public var description: String {
     "seed \(seed)\n" + steps.map { $0.description + "\n" }.joined()
   }
 
   /// Reads a script from its text.
-  /// - Throws: ``ScriptError`` with the first line that makes no sense.
+  /// - Throws: ``ScriptError`` with the first invalid line.
   public init(parsing text: String) throws(ScriptError) {
     self.init(steps: [])
     for (index, line) in text.split(separator: "\n", omittingEmptySubsequences: false).enumerated()
@@ -35,7 +35,7 @@ extension Script: CustomStringConvertible {
 }
 
 extension ScriptStep: CustomStringConvertible {
-  /// The step in one line.
+  /// The step as one line of a script's text.
   public var description: String {
     switch self {
     case .write(let write): "\(write)"
@@ -103,7 +103,7 @@ extension ScriptStep: CustomStringConvertible {
     case .snapshot: return .snapshot
     case .compact: return .compact
     case .compactDroppingHistory: return .compactDroppingHistory
-    case .loseImages: return .loseImages
+    case .loseRuns: return .loseRuns
     case .closeAndReopen: return .closeAndReopen
     case .kill: return .kill
     case .releaseView: return .releaseView

@@ -1,15 +1,16 @@
-/// Bytes of a script, long ones told by how they are made, so that a script stays readable.
+/// The bytes of a key or value in a ``Script``. Long bytes are described by a recipe, so that the
+/// script's text stays readable.
 public enum ScriptBytes: Sendable, Hashable {
-  /// These bytes.
+  /// The bytes are written out in the script.
   case literal([UInt8])
-  /// One byte, so many times.
+  /// One byte, repeated `count` times.
   case run(UInt8, count: Int)
-  /// Bytes without any pattern: they cannot be compressed.
+  /// Random bytes from a seed; they cannot be compressed.
   case noise(seed: UInt64, count: Int)
-  /// Words of a small language: they compress about as well as records do.
+  /// Words of a small vocabulary from a seed; they compress about as well as typical records.
   case words(seed: UInt64, count: Int)
 
-  /// Text as its UTF-8 bytes.
+  /// Creates the UTF-8 bytes of a text.
   public init(_ text: String) { self = .literal(Array(text.utf8)) }
 
   /// These bytes, as a run where they are one.
@@ -21,7 +22,7 @@ public enum ScriptBytes: Sendable, Hashable {
     }
   }
 
-  /// The bytes.
+  /// The bytes that the recipe describes.
   public var bytes: [UInt8] {
     switch self {
     case .literal(let bytes): bytes
@@ -35,7 +36,7 @@ public enum ScriptBytes: Sendable, Hashable {
     }
   }
 
-  /// How many bytes it is.
+  /// How many bytes the recipe describes.
   public var count: Int {
     switch self {
     case .literal(let bytes): bytes.count

@@ -1,17 +1,17 @@
-/// Makes up the steps of scripts, one after the other.
+/// Makes up the steps of a ``Script`` from a seed, one after the other.
 public struct ScriptGenerator: Sendable {
   private var generator: SeededGenerator
   private var keys: ScriptKeys
   private var labels: [ScriptBytes]
-  /// The profile of the steps.
+  /// The profile that decides which steps are frequent.
   public let profile: ScriptProfile
   private let choices: [(kind: ScriptStep.Kind, weight: Int)]
   private let totalWeight: Int
 
-  /// Creates a generator.
+  /// Creates a generator of steps.
   /// - Parameters:
   ///   - seed: decides every step.
-  ///   - profile: what the steps are rich in; by default the seed picks one.
+  ///   - profile: which steps are frequent; by default the seed picks a profile.
   public init(seed: UInt64, profile: ScriptProfile? = nil) {
     var generator = SeededGenerator(seed: seed)
     let picked = generator.pick(ScriptProfile.all) ?? .mixed
@@ -37,7 +37,7 @@ public struct ScriptGenerator: Sendable {
     }
   }
 
-  /// The next step.
+  /// Returns the next step of the script.
   public mutating func next() -> ScriptStep {
     switch pickKind() {
     case .put: .write(write(.put))
@@ -54,7 +54,7 @@ public struct ScriptGenerator: Sendable {
     case .snapshot: .snapshot
     case .compact: .compact
     case .compactDroppingHistory: .compactDroppingHistory
-    case .loseImages: .loseImages
+    case .loseRuns: .loseRuns
     case .closeAndReopen: .closeAndReopen
     case .kill: .kill
     case .powerCut: .powerCut(generator.next())

@@ -3,60 +3,61 @@
 /// A step says what happens and nothing about how; whoever runs a script carries the steps out
 /// on a store and on a ``ModelStore`` and compares.
 public enum ScriptStep: Sendable, Hashable {
-  /// A put, delete or touch on its own.
+  /// Writes one put, delete or touch.
   case write(ScriptWrite)
-  /// Several writes, all or nothing.
+  /// Writes several entries as one batch, all or nothing.
   case batch([ScriptWrite])
-  /// A put that is to happen only if the key is as expected.
+  /// Writes a put that must only happen if the key is as expected.
   case compareAndPut(ScriptWrite, ScriptExpectation)
-  /// Brings back the state at a point, by new entries.
+  /// Brings back the state at an earlier point, by new entries.
   case undo(since: ScriptPoint)
-  /// Deletes every key.
+  /// Deletes every key of the store.
   case clear
 
-  /// Asks for everything so far to be durable.
+  /// Waits until every write so far is durable.
   case flush
-  /// Writes an index image.
+  /// Writes a sorted run of the index.
   case snapshot
-  /// Rewrites segments; history stays.
+  /// Compacts the store's segments and keeps the history.
   case compact
-  /// Rewrites segments and gives history up.
+  /// Compacts the store's segments and drops the history.
   case compactDroppingHistory
-  /// Closes the store, removes all index images and opens it again.
-  case loseImages
+  /// Closes the store, removes all sorted runs and opens it again.
+  case loseRuns
   /// Closes the store and opens it again.
   case closeAndReopen
   /// Kills the process without closing, and opens the store again.
   case kill
   /// Cuts the power and opens the store again; the number decides what survives.
   case powerCut(UInt64)
-  /// Writes at another durability from now on.
+  /// Uses another durability for all later writes.
   case durability(ScriptDurability)
-  /// Lets so many milliseconds pass.
+  /// Lets a number of milliseconds pass.
   case advanceClock(Int)
-  /// Sets the time of day forward or back by so many seconds.
+  /// Sets the time of day forward or back by a number of seconds.
   case jumpClock(Int)
 
-  /// Reads a key.
+  /// Reads the value of one key.
   case get(ScriptBytes)
-  /// Reads what a query asks for.
+  /// Reads the rows of a query.
   case scan(ModelQuery)
-  /// Reads what a query asks for, as of a point.
+  /// Reads the rows of a query as of an earlier point.
   case view(ScriptPoint, ModelQuery)
-  /// Opens a view at a point and keeps it open; it must answer the same whatever happens.
+  /// Opens a view at a point and keeps it open. The view must answer the same whatever happens
+  /// later.
   case holdView(ScriptPoint)
-  /// Reads all of the oldest view that is held, and lets go of it.
+  /// Reads all rows of the oldest open view, and closes it.
   case releaseView
-  /// Reads the history of a key.
+  /// Reads all versions of one key.
   case history(ScriptBytes)
-  /// Compares two points.
+  /// Reads the keys that differ between two points.
   case difference(ScriptPoint, ScriptPoint)
   /// Reads all entries after a point.
   case entries(since: ScriptPoint)
-  /// Checks the whole store.
+  /// Verifies the whole store.
   case verify
 
-  /// The writes that it contains.
+  /// The writes of the step; empty for a step that writes nothing.
   public var writes: [ScriptWrite] {
     switch self {
     case .write(let write), .compareAndPut(let write, _): [write]
@@ -67,9 +68,13 @@ public enum ScriptStep: Sendable, Hashable {
 
   /// The kind of a step, without its details.
   public enum Kind: String, Sendable, Hashable, CaseIterable {
+    /// The kinds of steps that write to the store.
     case put, cache, evict, delete, touch, batch, compareAndPut, undo, clear
-    case flush, snapshot, compact, compactDroppingHistory, loseImages
+    /// The kinds of steps that maintain the store: durability, sorted runs and compaction.
+    case flush, snapshot, compact, compactDroppingHistory, loseRuns
+    /// The kinds of steps that stop the store or change its environment.
     case closeAndReopen, kill, powerCut, durability, advanceClock, jumpClock
+    /// The kinds of steps that read from the store and compare with the model.
     case get, scan, view, holdView, releaseView, history, difference, entries, verify
   }
 
@@ -92,7 +97,7 @@ public enum ScriptStep: Sendable, Hashable {
     case .snapshot: .snapshot
     case .compact: .compact
     case .compactDroppingHistory: .compactDroppingHistory
-    case .loseImages: .loseImages
+    case .loseRuns: .loseRuns
     case .closeAndReopen: .closeAndReopen
     case .kill: .kill
     case .powerCut: .powerCut
@@ -112,20 +117,26 @@ public enum ScriptStep: Sendable, Hashable {
   }
 }
 
-/// A write of a script.
+/// One write in a ``Script``: an operation on a key, with its value, labels and hash.
 public struct ScriptWrite: Sendable, Hashable {
-  /// The operation of the write.
+  /// What the write does to its key, such as put or delete.
   public var operation: ModelEntry.Operation
-  /// The key.
+  /// The key that is written.
   public var key: ScriptBytes
-  /// The value; empty unless this is a put.
+  /// The value of a put; empty for other operations.
   public var value: ScriptBytes
-  /// The labels; empty unless this is a put.
+  /// The labels of a put; empty for other operations.
   public var labels: [ScriptBytes]
-  /// The validator hash; empty for none.
+  /// The validator hash of a put; empty for none.
   public var hash: ScriptBytes
 
-  /// Creates a write.
+  /// Creates a write of a script.
+  /// - Parameters:
+  ///   - operation: what the write does to its key.
+  ///   - key: the key.
+  ///   - value: the value of a put.
+  ///   - labels: the labels of a put.
+  ///   - hash: the validator hash; empty for none.
   public init(
     _ operation: ModelEntry.Operation, _ key: ScriptBytes, _ value: ScriptBytes = .literal([]),
     labels: [ScriptBytes] = [], hash: ScriptBytes = .literal([])
@@ -137,7 +148,7 @@ public struct ScriptWrite: Sendable, Hashable {
     self.hash = hash
   }
 
-  /// The entry that it makes in a model.
+  /// The entry that the write makes in a ``ModelStore``.
   public var entry: ModelEntry {
     ModelEntry(
       operation, key.bytes, value: value.bytes, labels: Set(labels.map(\.bytes)),
@@ -145,33 +156,35 @@ public struct ScriptWrite: Sendable, Hashable {
   }
 }
 
-/// The expectation that a compare-and-put of a script has of its key.
+/// What a compare-and-put of a script expects of its key.
 public enum ScriptExpectation: String, Sendable, Hashable, CaseIterable {
-  /// That it is absent.
+  /// The put expects that the key is absent.
   case absent
-  /// The sequence that it has: the put happens if the key is there.
+  /// The put expects the key's current sequence, so that it happens if the key exists.
   case current
-  /// A sequence that it does not have: the put must not happen.
+  /// The put expects a sequence that the key does not have, so that it must not happen.
   case outdated
 }
 
-/// How sure a write of a script is to be kept when it is acknowledged.
+/// The durability of a script's writes, as in `Store.Configuration`.
 public enum ScriptDurability: String, Sendable, Hashable, CaseIterable {
+  /// The durabilities by name, from the fastest to the safest.
   case async, buffered, durable
 }
 
-/// A point in the history, as a share of it, so that it means something in a shorter script too.
+/// A point in a store's history, as a share of its length, so that the point also exists after a
+/// script was shortened.
 public struct ScriptPoint: Sendable, Hashable {
-  /// How far it is from the oldest sequence to the newest, 0 to 1000.
+  /// The share of the way from the oldest sequence to the newest, from 0 to 1000.
   public var permille: Int
 
-  /// Creates a point; numbers out of range are moved into it.
+  /// Creates a point from a share of 0 to 1000. Other numbers are moved into this range.
   public init(permille: Int) { self.permille = min(max(permille, 0), 1000) }
 
-  /// The sequence that it means.
+  /// Returns the sequence at the point's share of a history.
   /// - Parameters:
-  ///   - oldest: the first sequence that can be asked for.
-  ///   - newest: the last one.
+  ///   - oldest: the first sequence of the history.
+  ///   - newest: the last sequence of the history.
   public func sequence(from oldest: UInt64 = 0, to newest: UInt64) -> UInt64 {
     guard newest > oldest else { return newest }
     let product = (newest - oldest).multipliedFullWidth(by: UInt64(permille))

@@ -67,7 +67,7 @@ struct ScriptWords {
 }
 
 extension ScriptBytes: CustomStringConvertible {
-  /// The bytes as a script's text has them.
+  /// The bytes as they stand in a script's text.
   public var description: String {
     switch self {
     case .literal(let bytes):
@@ -84,7 +84,7 @@ extension ScriptBytes: CustomStringConvertible {
 }
 
 extension ScriptWrite: CustomStringConvertible {
-  /// The write as a script's text has it.
+  /// The write as it stands in a script's text.
   public var description: String {
     var text = "\(operation.rawValue) \(key)"
     if operation.givesValue { text += " \(value)" }

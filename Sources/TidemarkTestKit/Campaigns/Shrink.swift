@@ -94,7 +94,7 @@ extension ScriptStep {
       [.scan(query)] + query.simpler.map { .view(point, $0) }
     case .get(let key): key.simpler(minimum: 1).map { .get($0) }
     case .history(let key): key.simpler(minimum: 1).map { .history($0) }
-    case .loseImages, .kill, .powerCut: [.closeAndReopen]
+    case .loseRuns, .kill, .powerCut: [.closeAndReopen]
     case .compactDroppingHistory: [.compact]
     default: []
     }

@@ -13,23 +13,23 @@ public final class ManualClock: WallClock, Sendable {
 
   private let hands: Lock<Hands>
 
-  /// Creates a clock.
+  /// Creates a clock that stands still.
   /// - Parameters:
-  ///   - time: the time of day at first; by default 2026-01-01T00:00:00Z.
-  ///   - monotonicNanoseconds: where the clock that never goes back begins.
+  ///   - time: the time of day; by default 2026-01-01T00:00:00Z.
+  ///   - monotonicNanoseconds: the reading of the monotonic clock; by default 0.
   public init(
     _ time: Timestamp = Timestamp(seconds: 1_767_225_600), monotonicNanoseconds: UInt64 = 0
   ) {
     hands = Lock(Hands(time: time, monotonic: monotonicNanoseconds))
   }
 
-  /// The time of day.
+  /// Returns the time of day that the test has set.
   public func now() -> Timestamp { hands.withLock { $0.time } }
 
-  /// Nanoseconds on the clock that never goes back.
+  /// Returns the reading of the monotonic clock in nanoseconds. Only ``advance(by:)`` changes it.
   public func monotonicNanoseconds() -> UInt64 { hands.withLock { $0.monotonic } }
 
-  /// Lets time pass: both clocks go on. A negative duration is treated as zero.
+  /// Lets time pass on both clocks. A negative duration counts as zero.
   public func advance(by duration: Duration) {
     guard duration > .zero else { return }
     let parts = duration.components
@@ -44,12 +44,13 @@ public final class ManualClock: WallClock, Sendable {
     }
   }
 
-  /// Sets the time of day forward or back, as a user or a time server does.
+  /// Moves the time of day forward or back, as a user or a time server does. The monotonic clock
+  /// does not change.
   public func jump(by duration: Duration) {
     hands.withLock { $0.time = $0.time.moved(by: duration) }
   }
 
-  /// Sets the time of day.
+  /// Sets the time of day. The monotonic clock does not change.
   public func set(to time: Timestamp) {
     hands.withLock { $0.time = time }
   }

@@ -9,7 +9,7 @@ public struct SeededGenerator: RandomNumberGenerator, Sendable, Hashable {
   private var c: UInt64
   private var d: UInt64
 
-  /// Creates a generator.
+  /// Creates a generator of random numbers that repeat.
   /// - Parameter seed: any number; equal seeds give equal sequences.
   public init(seed: UInt64) {
     var state = seed
@@ -27,7 +27,7 @@ public struct SeededGenerator: RandomNumberGenerator, Sendable, Hashable {
     return z ^ (z >> 31)
   }
 
-  /// The next 64 bits.
+  /// Returns the next 64 random bits.
   public mutating func next() -> UInt64 {
     let product = b &* 5
     let result = ((product << 7) | (product >> 57)) &* 9
@@ -41,7 +41,8 @@ public struct SeededGenerator: RandomNumberGenerator, Sendable, Hashable {
     return result
   }
 
-  /// A number from 0 up to, not including, `bound`, all equally likely; 0 when there is none.
+  /// Returns a random number from 0 to `bound` - 1, all equally likely; 0 if `bound` is not
+  /// positive.
   public mutating func int(below bound: Int) -> Int {
     guard bound > 1 else { return 0 }
     let limit = UInt64(bound)
@@ -53,35 +54,35 @@ public struct SeededGenerator: RandomNumberGenerator, Sendable, Hashable {
     return Int(product.high)
   }
 
-  /// A number in a range, all equally likely; the lower bound when the range is empty.
+  /// Returns a random number in a range, all equally likely; the lower bound if the range is empty.
   public mutating func int(in range: Range<Int>) -> Int {
     range.lowerBound + int(below: range.count)
   }
 
-  /// A number in a range with both ends, all equally likely.
+  /// Returns a random number in a range, both ends included, all equally likely.
   public mutating func int(in range: ClosedRange<Int>) -> Int {
     range.lowerBound + int(below: range.count)
   }
 
-  /// True with this probability; never for 0, always for 1.
+  /// Returns true with a probability from 0 (never) to 1 (always).
   public mutating func chance(_ probability: Double) -> Bool {
     Double(next() >> 11) * 0x1p-53 < probability
   }
 
-  /// One of the elements, or nil when there is none.
+  /// Returns one of the elements at random; nil if there is none.
   public mutating func pick<C: RandomAccessCollection>(_ elements: C) -> C.Element? {
     guard !elements.isEmpty else { return nil }
     return elements[elements.index(elements.startIndex, offsetBy: int(below: elements.count))]
   }
 
-  /// Puts the elements into a random order.
+  /// Puts the elements of an array into a random order.
   public mutating func shuffle<T>(_ elements: inout [T]) {
     for last in stride(from: elements.count - 1, to: 0, by: -1) {
       elements.swapAt(last, int(below: last + 1))
     }
   }
 
-  /// That many bytes.
+  /// Returns `count` random bytes.
   public mutating func bytes(_ count: Int) -> [UInt8] {
     var result: [UInt8] = []
     result.reserveCapacity(max(0, count))

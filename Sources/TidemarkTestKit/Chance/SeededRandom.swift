@@ -12,40 +12,41 @@ public import TidemarkEngine
 public final class SeededRandom: RandomSource, Sendable {
   private let generator: Lock<SeededGenerator>
 
-  /// Creates a source.
+  /// Creates a source of random numbers that repeat.
   /// - Parameter seed: any number; equal seeds give equal sequences.
   public init(seed: UInt64) { generator = Lock(SeededGenerator(seed: seed)) }
 
-  /// The next 64 bits.
+  /// Returns the next 64 random bits.
   public func next() -> UInt64 { generator.withLock { $0.next() } }
 
-  /// A number from 0 up to, not including, `bound`; 0 when there is none.
+  /// Returns a random number from 0 to `bound` - 1, all equally likely; 0 if `bound` is not
+  /// positive.
   public func int(below bound: Int) -> Int { generator.withLock { $0.int(below: bound) } }
 
-  /// A number in a range with both ends.
+  /// Returns a random number in a range, both ends included, all equally likely.
   public func int(in range: ClosedRange<Int>) -> Int { generator.withLock { $0.int(in: range) } }
 
-  /// True with this probability; never for 0, always for 1.
+  /// Returns true with a probability from 0 (never) to 1 (always).
   public func chance(_ probability: Double) -> Bool {
     generator.withLock { $0.chance(probability) }
   }
 
-  /// One of the elements, or nil when there is none.
+  /// Returns one of the elements at random; nil if there is none.
   public func pick<C: RandomAccessCollection>(_ elements: C) -> C.Element? {
     guard !elements.isEmpty else { return nil }
     let distance = int(below: elements.count)
     return elements[elements.index(elements.startIndex, offsetBy: distance)]
   }
 
-  /// Puts the elements into a random order.
+  /// Puts the elements of an array into a random order.
   public func shuffle<T>(_ elements: inout [T]) {
     var fork = SeededGenerator(seed: next())
     fork.shuffle(&elements)
   }
 
-  /// That many bytes.
+  /// Returns `count` random bytes.
   public func bytes(_ count: Int) -> [UInt8] { generator.withLock { $0.bytes(count) } }
 
-  /// A source of its own, whose numbers depend on this one's position only.
+  /// Returns a new source, seeded with this source's next number, for a thread of its own.
   public func fork() -> SeededRandom { SeededRandom(seed: next()) }
 }

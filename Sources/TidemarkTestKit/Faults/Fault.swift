@@ -2,9 +2,9 @@ internal import TidemarkEngine
 
 /// One thing that goes wrong in a call on a ``SimulatedFileSystem``.
 public enum Fault: Sendable, Hashable {
-  /// The call fails with this number and has no effect.
+  /// The call fails with this error number and has no effect.
   case error(SimulatedErrno)
-  /// The call takes effect and fails all the same.
+  /// The call takes effect, and then fails with this error number.
   case errorAfterEffect(SimulatedErrno)
   /// A read or write transfers fewer bytes than asked for, at least one.
   case shortTransfer
@@ -31,7 +31,7 @@ public enum Fault: Sendable, Hashable {
   case staleRead
   /// A write claims success and leaves the old bytes: a block that stays stale.
   case lostWrite
-  /// The call takes this long, in simulated time.
+  /// The call takes this many nanoseconds of simulated time.
   case latency(nanoseconds: UInt64)
   /// The power goes off during the call; see ``SimulatedFileSystem/powerCut()``.
   case powerCut
@@ -40,7 +40,7 @@ public enum Fault: Sendable, Hashable {
 }
 
 extension Fault {
-  /// The kind that it counts as in ``SimulatedFileSystem/injected``.
+  /// The kind under which ``SimulatedFileSystem/injected`` counts the fault.
   public var kind: InjectedKind {
     switch self {
     case .error: .error
@@ -77,24 +77,29 @@ extension Fault {
   }
 }
 
-/// The faults that a simulated disk did to its user, for counting.
+/// The kinds of faults and of power cut results that ``SimulatedFileSystem/injected`` counts.
 public enum InjectedKind: String, Sendable, Hashable, CaseIterable {
+  /// Faults of a call as a whole, as the cases of ``Fault`` with the same names.
   case error, errorAfterEffect, shortTransfer
+  /// Failures of `sync` and of writing in the background, as the cases of ``Fault`` with the same
+  /// names.
   case syncLeavesPagesClean, syncRevertsPages, syncFailsLate, writebackFailure
+  /// Wrong bytes of a read or write, as the cases of ``Fault`` with the same names.
   case bitFlipOnRead, bitFlipOnWrite, misdirectedRead, misdirectedWrite, staleRead, lostWrite
+  /// Slow calls and ends of the process or machine, as the cases of ``Fault`` with the same names.
   case latency, powerCut, processKill
   /// A call failed, or wrote only a part, because the capacity was reached.
   case diskFull
-  /// An un-synced sector did not survive a power cut.
+  /// An unsynced sector was lost in a power cut.
   case sectorLost
-  /// A part of an un-synced sector survived.
+  /// Only a part of an unsynced sector survived a power cut.
   case sectorTorn
-  /// An un-synced sector survived.
+  /// An unsynced sector survived a power cut whole.
   case sectorKept
-  /// Bytes of something else stood in a sector that did not survive.
+  /// A sector that was lost in a power cut shows old bytes of other data.
   case sectorStale
-  /// An un-synced change of a file's length was lost, or survived.
+  /// An unsynced change of a file's length was lost in a power cut, or survived it.
   case lengthLost, lengthKept
-  /// An un-synced name, or the removal of one, was lost, or survived.
+  /// An unsynced new or removed name was lost in a power cut, or survived it.
   case nameLost, nameKept
 }

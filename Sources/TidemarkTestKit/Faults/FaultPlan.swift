@@ -11,36 +11,36 @@ public import TidemarkEngine
 /// Calls are counted from the moment at which the plan is set. Of several rules that come due in
 /// one call, the first is carried out.
 public struct FaultPlan: Sendable, Hashable, ExpressibleByArrayLiteral {
-  /// The rules, the more important first.
+  /// The rules of the plan. If several apply to one call, the first one does.
   public var rules: [FaultRule]
 
-  /// Creates a plan.
+  /// Creates a plan from rules; without rules no call fails.
   public init(_ rules: [FaultRule] = []) { self.rules = rules }
 
-  /// Creates a plan from rules.
+  /// Creates a plan from an array literal of rules.
   public init(arrayLiteral elements: FaultRule...) { rules = elements }
 
-  /// Nothing goes wrong.
+  /// The plan under which no call fails.
   public static let none = FaultPlan()
 
-  /// The power goes off in a mutating call.
-  /// - Parameter call: which, counted from 1.
+  /// Returns a plan that cuts the power in one mutating call.
+  /// - Parameter call: the number of the mutating call, counted from 1.
   public static func powerCut(atCall call: Int) -> FaultPlan {
     [FaultRule(.powerCut, .call(call), calls: .mutating)]
   }
 
-  /// The process is killed in a mutating call.
-  /// - Parameter call: which, counted from 1.
+  /// Returns a plan that kills the process in one mutating call.
+  /// - Parameter call: the number of the mutating call, counted from 1.
   public static func processKill(atCall call: Int) -> FaultPlan {
     [FaultRule(.processKill, .call(call), calls: .mutating)]
   }
 
-  /// A call fails.
+  /// Returns a plan in which a call fails with an error.
   /// - Parameters:
-  ///   - number: the error.
-  ///   - call: which call, counted from 1 among those of `operations`.
-  ///   - operations: which calls count; nil for all.
-  ///   - sticky: whether all later ones fail as well.
+  ///   - number: the error number.
+  ///   - call: the number of the call, counted from 1 among the calls of `operations`.
+  ///   - operations: the operations whose calls count; nil for all.
+  ///   - sticky: whether all later calls of these operations fail as well.
   public static func error(
     _ number: SimulatedErrno, atCall call: Int,
     of operations: Set<FileSystemError.Operation>? = nil,
@@ -51,45 +51,48 @@ public struct FaultPlan: Sendable, Hashable, ExpressibleByArrayLiteral {
   }
 }
 
-/// One fault and the calls that it befalls.
+/// A ``Fault``, with the calls in which it happens and how often.
 public struct FaultRule: Sendable, Hashable {
-  /// Which calls a rule looks at. Calls for which its fault means nothing are never among them.
+  /// The calls to which a rule may apply. Calls for which its fault has no meaning are never among
+  /// them.
   public enum Calls: Sendable, Hashable {
-    /// All.
+    /// The rule may apply to every call.
     case any
-    /// Calls that can change what is on the disk, syncs among them.
+    /// The rule may apply to calls that can change the disk, syncs included.
     case mutating
-    /// Calls of certain operations.
+    /// The rule may apply to calls of these operations.
     case only(Set<FileSystemError.Operation>)
   }
 
-  /// At which of these calls it comes due.
+  /// Decides in which of a rule's calls its fault happens.
   public enum Trigger: Sendable, Hashable {
-    /// At one, counted from 1, and at every later one as often as ``FaultRule/times`` allows.
+    /// The fault happens in the call with this number, counted from 1, and in later calls as often
+    /// as ``FaultRule/times`` allows.
     case call(Int)
-    /// At each with this probability.
+    /// The fault happens in each call with this probability, from 0 to 1.
     case chance(Double)
   }
 
   /// The fault that is injected.
   public var fault: Fault
-  /// When.
+  /// In which of the rule's calls the fault happens: by number or by chance.
   public var trigger: Trigger
-  /// In which calls.
+  /// The calls to which the rule may apply.
   public var calls: Calls
-  /// Only in calls on paths that contain this text; nil for all.
+  /// The rule only applies to calls on paths that contain this text; nil for all paths.
   public var path: String?
-  /// How often at most; `.max` for ever.
+  /// How often the fault happens at most; `.max` for no limit.
   public var times: Int
 
-  /// Creates a rule.
+  /// Creates a rule that injects a fault into some calls.
   /// - Parameters:
-  ///   - fault: what goes wrong.
-  ///   - trigger: when.
-  ///   - calls: in which calls; by default in all for which the fault means something.
-  ///   - path: only in calls on paths that contain this text.
-  ///   - times: how often at most, `.max` for ever; by default once for `.call` and for ever for
-  ///     `.chance`.
+  ///   - fault: the fault to inject.
+  ///   - trigger: in which calls the fault happens: by number or by chance.
+  ///   - calls: the calls to which the rule may apply; by default all for which the fault has a
+  ///     meaning.
+  ///   - path: only calls on paths that contain this text; nil for all.
+  ///   - times: how often the fault happens at most; by default once for `.call`, and without limit
+  ///     for `.chance`.
   public init(
     _ fault: Fault, _ trigger: Trigger, calls: Calls = .any, path: String? = nil,
     times: Int? = nil

@@ -1,16 +1,16 @@
-/// How often each kind of fault happened.
+/// How often each kind of fault has happened on a ``SimulatedFileSystem``.
 public struct InjectionCounts: Sendable, Hashable, CustomStringConvertible {
   private var counts: [InjectedKind: Int] = [:]
-  /// Injected errors by number.
+  /// How often each injected error number was returned.
   public private(set) var errors: [SimulatedErrno: Int] = [:]
 
-  /// Creates counts of zero.
+  /// Creates counts that are all 0.
   public init() {}
 
-  /// How often a kind happened.
+  /// How often faults of this kind have happened.
   public subscript(kind: InjectedKind) -> Int { counts[kind, default: 0] }
 
-  /// How many faults there were, not counting what survived a power cut.
+  /// The number of all faults, without the counts of sectors, lengths and names after power cuts.
   public var total: Int {
     InjectedKind.allCases.reduce(0) { sum, kind in
       switch kind {
@@ -26,7 +26,7 @@ public struct InjectionCounts: Sendable, Hashable, CustomStringConvertible {
 
   mutating func add(_ number: SimulatedErrno) { errors[number, default: 0] += 1 }
 
-  /// The counts of several runs together.
+  /// Returns the sums of the counts of two runs.
   public static func + (a: InjectionCounts, b: InjectionCounts) -> InjectionCounts {
     var sum = a
     sum.counts.merge(b.counts) { $0 + $1 }
@@ -34,12 +34,13 @@ public struct InjectionCounts: Sendable, Hashable, CustomStringConvertible {
     return sum
   }
 
-  /// The kinds of a list that never happened: a campaign that asked for them tested nothing.
+  /// Returns the kinds of a list that never happened. If there is one, a campaign that asked for it
+  /// tested nothing.
   public func missing(of kinds: [InjectedKind]) -> [InjectedKind] {
     kinds.filter { self[$0] == 0 }
   }
 
-  /// The kinds that happened, with their counts.
+  /// The kinds that happened, with their counts, as text.
   public var description: String {
     InjectedKind.allCases.filter { self[$0] > 0 }
       .map { "\($0.rawValue) \(self[$0])" }.joined(separator: ", ")

@@ -2,15 +2,15 @@ public import TidemarkEngine
 
 /// A call on a ``SimulatedFileSystem``, as its trace shows it.
 public struct SimulatedCall: Sendable, Hashable, CustomStringConvertible {
-  /// The operation that was called.
+  /// The operation of the call, such as write or sync.
   public var operation: FileSystemError.Operation
-  /// The path that it was about.
+  /// The path of the file or directory of the call.
   public var path: String
   /// The offset in the file in bytes, or the new length for truncate and allocate.
   public var offset: Int
-  /// How many bytes were to be transferred.
+  /// How many bytes the call was asked to transfer.
   public var length: Int
-  /// Whether it can change what is on the disk.
+  /// Whether the call can change the disk.
   public var isMutating: Bool
 
   init(
@@ -24,7 +24,7 @@ public struct SimulatedCall: Sendable, Hashable, CustomStringConvertible {
     self.isMutating = isMutating
   }
 
-  /// The call in one line.
+  /// The call as one line of text.
   public var description: String {
     switch operation {
     case .read, .write: "\(operation.rawValue) \(path) \(offset)+\(length)"

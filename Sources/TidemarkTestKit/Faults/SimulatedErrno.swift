@@ -3,10 +3,10 @@
 /// The numbers differ between systems; these are the running system's own, the same that the
 /// real file system puts into `FileSystemError.number`.
 public struct SimulatedErrno: Error, RawRepresentable, Sendable, Hashable {
-  /// The number.
+  /// The error number of the running system.
   public var rawValue: Int32
 
-  /// Creates one from a number.
+  /// Creates an error from a number of the running system.
   public init(rawValue: Int32) { self.rawValue = rawValue }
 
   private init(_ linux: Int32, darwin: Int32? = nil) {
@@ -17,29 +17,29 @@ public struct SimulatedErrno: Error, RawRepresentable, Sendable, Hashable {
     #endif
   }
 
-  /// Not permitted.
+  /// The operation is not permitted.
   public static let EPERM = SimulatedErrno(1)
-  /// No such file or directory.
+  /// The file or directory does not exist.
   public static let ENOENT = SimulatedErrno(2)
-  /// Interrupted by a signal.
+  /// A signal interrupted the call.
   public static let EINTR = SimulatedErrno(4)
-  /// Input or output failed.
+  /// The device failed to read or write.
   public static let EIO = SimulatedErrno(5)
   /// The file is not open, or not in the mode asked for.
   public static let EBADF = SimulatedErrno(9)
-  /// Try again.
+  /// The call cannot succeed now and may be tried again.
   public static let EAGAIN = SimulatedErrno(11, darwin: 35)
-  /// No memory.
+  /// The system has no memory for the call.
   public static let ENOMEM = SimulatedErrno(12)
-  /// Permission denied.
+  /// The permissions of the file do not allow the call.
   public static let EACCES = SimulatedErrno(13)
-  /// Exists already.
+  /// The file exists already.
   public static let EEXIST = SimulatedErrno(17)
-  /// Not a directory.
+  /// A part of the path is not a directory.
   public static let ENOTDIR = SimulatedErrno(20)
-  /// Is a directory.
+  /// The path is a directory, where the call needs a file.
   public static let EISDIR = SimulatedErrno(21)
-  /// An argument makes no sense.
+  /// An argument of the call is invalid.
   public static let EINVAL = SimulatedErrno(22)
   /// The system has too many open files.
   public static let ENFILE = SimulatedErrno(23)
@@ -47,12 +47,12 @@ public struct SimulatedErrno: Error, RawRepresentable, Sendable, Hashable {
   public static let EMFILE = SimulatedErrno(24)
   /// The file would become too large.
   public static let EFBIG = SimulatedErrno(27)
-  /// The disk is full.
+  /// The disk has no space left.
   public static let ENOSPC = SimulatedErrno(28)
-  /// The file system can only be read.
+  /// The file system is read-only.
   public static let EROFS = SimulatedErrno(30)
   /// The directory is not empty.
   public static let ENOTEMPTY = SimulatedErrno(39, darwin: 66)
-  /// The user's share of the disk is used up.
+  /// The user's disk quota is used up.
   public static let EDQUOT = SimulatedErrno(122, darwin: 69)
 }

@@ -15,22 +15,22 @@ extension ChecksumRepair {
     bytes.set(XXH64.hash(bytes.rawSpan), at: 32)
   }
 
-  /// Bytes of an image's header page, of its chunks, and of the checksum behind each.
-  static let imageHeaderBytes = 4096
-  static let imageChunkBytes = 1 << 14
-  static let imageMagic: UInt64 = 0x3158_4449_4544_4954
+  /// Bytes of a sorted run's header page, of its chunks, and of the checksum behind each.
+  static let runHeaderBytes = 4096
+  static let runChunkBytes = 1 << 14
+  static let runMagic: UInt64 = 0x3158_4449_4544_4954
 
-  /// Makes an index image right: magic, checksums of the header page and of every chunk.
-  static func image(_ bytes: inout [UInt8]) {
-    let header = imageHeaderBytes
+  /// Makes a sorted run right: magic, checksums of the header page and of every chunk.
+  static func run(_ bytes: inout [UInt8]) {
+    let header = runHeaderBytes
     guard bytes.count >= header else { return }
-    bytes.set(imageMagic, at: 0)
+    bytes.set(runMagic, at: 0)
     bytes.set(XXH64.hash(bytes.rawSpan.extracting(0..<(header - 8))), at: header - 8)
     let id = bytes.word64(56)
     var offset = header
     var chunk: UInt64 = 0
     while offset + 8 < bytes.count {
-      let count = min(imageChunkBytes, bytes.count - offset - 8)
+      let count = min(runChunkBytes, bytes.count - offset - 8)
       let seed = id &+ chunk &* 0x9e37_79b9_7f4a_7c15
       let sum = XXH64.hash(bytes.rawSpan.extracting(offset..<(offset + count)), seed: seed)
       bytes.set(sum, at: offset + count)

@@ -13,14 +13,14 @@ public struct FuzzMutator: Sendable {
 
   private var random: SeededGenerator
 
-  /// Creates a mutator.
-  /// - Parameter seed: equal seeds give equal inputs.
+  /// Creates a mutator that changes inputs at random.
+  /// - Parameter seed: any number; equal seeds give equal changes.
   public init(seed: UInt64) { random = SeededGenerator(seed: seed) }
 
-  /// One to six changes: flipped bits, other bytes, numbers at the edge of something, pieces cut
-  /// out or put in twice, a piece of another input.
+  /// Returns an input with one to six changes: flipped bits, replaced bytes, extreme numbers,
+  /// removed or repeated pieces, or a piece of another input.
   /// - Parameters:
-  ///   - input: what to change.
+  ///   - input: the input to change.
   ///   - others: inputs from which pieces may be taken.
   /// - Returns: bytes that are hardly longer than the input.
   public mutating func mutate(_ input: [UInt8], with others: [[UInt8]]) -> [UInt8] {

@@ -2,7 +2,7 @@ internal import Tidemark
 internal import TidemarkEngine
 
 /// The small store that the targets `segment` and `store` change: an appended segment and a
-/// compacted one with a dictionary, an index image, labels, touches, deletes, a long value.
+/// compacted one with a dictionary, a sorted run, labels, touches, deletes, a long value.
 struct FuzzStore: Sendable {
   /// A version that may be read at a sequence.
   struct Version: Sendable, Equatable {

@@ -12,32 +12,36 @@
 /// }
 /// ```
 public enum FuzzTarget: String, CaseIterable, Sendable {
-  /// One frame of the log: header, block table, heads, attributes, value blocks.
+  /// Decodes one frame of the log: header, block table, heads, attributes and value blocks.
   case frame
-  /// A store of one segment: recovery, verification, repair and reads.
+  /// Opens a store of one segment: recovery, verification, repair and reads.
   case segment
-  /// The locator and footer of a sealed segment.
+  /// Decodes the locator and footer of a sealed segment.
   case locator
-  /// MANIFEST; what is decoded must be the same after another round.
+  /// Decodes the file MANIFEST. Encoding and decoding the result again must change nothing.
   case manifest
-  /// An index image: look-ups, walks, labels, and a merge over it.
-  case image
-  /// A dictionary, a frame compressed with it, and training on samples.
+  /// Reads a sorted run of the index: lookups, walks, labels and a merge.
+  case run
+  /// Decodes a compression dictionary and a frame compressed with it, and trains a dictionary on
+  /// samples.
   case dictionary
-  /// Lines of NDJSON; what is decoded must be the same after it was written and read again.
+  /// Decodes lines of NDJSON. Writing and reading the result again must change nothing.
   case ndjson
-  /// A whole store directory with patches: opened, read, verified, repaired, written, reopened.
+  /// Opens a whole store directory with damaged bytes, then reads, verifies, repairs, writes and
+  /// reopens it.
   case store
-  /// A frame of the replication protocol; what is decoded must be the same after another round.
+  /// Decodes a binary frame of the sync protocol. Encoding and decoding the result again must
+  /// change nothing.
   case wire
-  /// A message of the replication protocol as JSON; likewise.
+  /// Decodes a JSON message of the sync protocol. Encoding and decoding the result again must
+  /// change nothing.
   case wirejson
-  /// Values of HTTP headers, and addresses with redirects.
+  /// Parses values of HTTP header fields, and addresses of redirects.
   case httpheaders
 
-  /// Feeds an input to the decoder.
+  /// Feeds an input to the target's decoder.
   /// - Parameter input: any bytes.
-  /// - Throws: when an answer was wrong.
+  /// - Throws: ``FuzzFinding`` when the decoder gave a wrong answer.
   public func run(_ input: [UInt8]) throws(FuzzFinding) {
     let input = FuzzInput(input)
     switch self {
@@ -45,7 +49,7 @@ public enum FuzzTarget: String, CaseIterable, Sendable {
     case .segment: try SegmentFuzz.run(input)
     case .locator: try LocatorFuzz.run(input)
     case .manifest: try ManifestFuzz.run(input)
-    case .image: try ImageFuzz.run(input)
+    case .run: try RunFuzz.run(input)
     case .dictionary: try DictionaryFuzz.run(input)
     case .ndjson: try NDJSONFuzz.run(input)
     case .store: try StoreFuzz.run(input)
@@ -55,14 +59,15 @@ public enum FuzzTarget: String, CaseIterable, Sendable {
     }
   }
 
-  /// Inputs to begin with, made anew by the engine that is tested; the same in every call.
+  /// Returns valid inputs with which a fuzzer can begin. The engine makes them anew, and they are
+  /// the same in every call.
   public func seeds() -> [[UInt8]] {
     switch self {
     case .frame: FrameFuzz.seeds()
     case .segment: SegmentFuzz.seeds()
     case .locator: LocatorFuzz.seeds()
     case .manifest: ManifestFuzz.seeds()
-    case .image: ImageFuzz.seeds()
+    case .run: RunFuzz.seeds()
     case .dictionary: DictionaryFuzz.seeds()
     case .ndjson: NDJSONFuzz.seeds()
     case .store: StoreFuzz.seeds()
@@ -75,7 +80,7 @@ public enum FuzzTarget: String, CaseIterable, Sendable {
 
 /// A wrong answer that a fuzz target met.
 public struct FuzzFinding: Error, Sendable, Hashable, CustomStringConvertible {
-  /// The fault, in words.
+  /// What the decoder did wrong, in words.
   public let description: String
 
   init(_ description: String) { self.description = description }

@@ -38,8 +38,8 @@ enum ManifestFuzz {
       manifest.historyFrom = 50
       manifest.historyTime = Timestamp(seconds: 1_767_225_600, nanoseconds: 5)
       manifest.droppedThrough = 20
-      manifest.nextImageID = 9
-      manifest.images = [
+      manifest.nextRunID = 9
+      manifest.runs = [
         .init(id: 7, sequence: 150, length: 8192), .init(id: 8, sequence: 390, length: 70_000),
       ]
       manifest.damage = [

@@ -103,7 +103,7 @@ enum StoreFuzz {
       if StoreLayout.manifests.contains(name) {
         ChecksumRepair.manifest(&bytes, fits: true)
       } else if name.hasPrefix(StoreLayout.indexDirectory) {
-        ChecksumRepair.image(&bytes)
+        ChecksumRepair.run(&bytes)
       } else if let row = rows.first(where: { name.hasSuffix($0.fileName) }) {
         ChecksumRepair.segment(&bytes, salt: row.salt, isSealed: row.state == .sealed)
       }
@@ -138,9 +138,9 @@ enum StoreFuzz {
       manifest.segments[i].length = bytes.count
       manifest.segments[i].entryCount = Int(bytes.word32(footer + 44))
     }
-    for i in manifest.images.indices {
-      let name = StoreLayout.indexDirectory + "/" + manifest.images[i].fileName
-      if let bytes = store.files[name] { manifest.images[i].length = bytes.count }
+    for i in manifest.runs.indices {
+      let name = StoreLayout.indexDirectory + "/" + manifest.runs[i].fileName
+      if let bytes = store.files[name] { manifest.runs[i].length = bytes.count }
     }
   }
 

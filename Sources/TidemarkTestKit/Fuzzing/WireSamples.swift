@@ -49,15 +49,17 @@ package enum WireSamples {
   private static let scope = SyncScope(
     labels: ["2026", "inbox"], prefixBytes: [Array("note/".utf8), [0xff, 0x00]])
 
-  private static func at(_ offset: UInt64) -> Position { Position(epoch: epoch, offset: offset) }
+  private static func at(_ offset: UInt64) -> FeedPosition {
+    FeedPosition(epoch: epoch, offset: offset)
+  }
 
   private static let mark = ReplicaMark(
     number: 7, batchID: BatchID(0xdead_beef_0102_0304),
     verdicts: [
       .applied(at(400)), .applied(at(401)), .applied(at(402)),
-      .duplicate(Position(epoch: olderEpoch, offset: 30)), .duplicate(.beginning),
+      .duplicate(FeedPosition(epoch: olderEpoch, offset: 30)), .duplicate(.beginning),
       .conflict(at(350)), .lost(at(351)),
-      .rejected(Rejection(code: "invalid", message: "too late for 2026 – sorry")),
+      .rejected(SyncRejection(code: "invalid", message: "too late for 2026 – sorry")),
       .aborted, .aborted,
     ])
 
@@ -89,7 +91,7 @@ package enum WireSamples {
         commitTime: commitTime + 1, atomicGroup: 5),
       PushedChange(
         sequence: 1004, kind: .delete, key: Array("note/10".utf8),
-        base: .position(Position(epoch: olderEpoch, offset: 12)), commitTime: commitTime + 9),
+        base: .position(FeedPosition(epoch: olderEpoch, offset: 12)), commitTime: commitTime + 9),
       PushedChange(
         sequence: 1005, kind: .put, key: [0xff], content: SyncContent(),
         base: .operation(sequence: 1004), commitTime: commitTime + 65_536),
@@ -143,7 +145,7 @@ package enum WireSamples {
     replica: replica, key: Array("film/7".utf8), attachment: film, offset: 1 << 30, bytes: part)
 
   private static let refusedAttachment = AttachAnswer(
-    received: 0, rejection: Rejection(code: "tooLarge", message: "at most 4 GiB"), range: range)
+    received: 0, rejection: SyncRejection(code: "tooLarge", message: "at most 4 GiB"), range: range)
 
   private static let fetch = ContentRequest(
     replica: replica, key: Array("film/7".utf8), attachment: film, offset: 1 << 30,
@@ -201,7 +203,7 @@ package enum WireSamples {
           DigestKey(
             key: Array("note/1".utf8), position: at(400), fingerprint: 3 << 64 | 1),
           DigestKey(
-            key: Array("note/3".utf8), position: Position(epoch: olderEpoch, offset: 9),
+            key: Array("note/3".utf8), position: FeedPosition(epoch: olderEpoch, offset: 9),
             fingerprint: 5 << 64 | 5),
         ])), DigestPart(total: DigestSum(), content: .keys([])),
     ])

@@ -2,39 +2,48 @@ public import TidemarkEngine
 
 /// One write to a ``ModelStore``, before or after it got its sequence.
 public struct ModelEntry: Sendable, Hashable {
-  /// The operation of the entry.
+  /// The effect of an entry on its key: put, cache, evict, delete or touch.
   public enum Operation: String, Sendable, Hashable, CaseIterable {
     /// Gives a key a value, labels and a validator hash.
     case put
-    /// Gives a key a value that a server has: what it replaces of that kind is not kept.
+    /// Gives a key a cached value, of which a server has the original. The store need not keep
+    /// older cached values of the key.
     case cache
-    /// Gives up the value of a key, if it is one that a server has.
+    /// Removes the value of a key if it is a cached one.
     case evict
-    /// Takes a key away.
+    /// Deletes a key and its value.
     case delete
-    /// Says that a key's value is still right, and changes nothing else.
+    /// Confirms that a key's value is still valid, and changes nothing else.
     case touch
 
     /// Whether it comes with a value and labels.
     var givesValue: Bool { self == .put || self == .cache }
   }
 
-  /// The operation of the entry.
+  /// The effect of the entry on its key, such as put or delete.
   public var operation: Operation
-  /// The key.
+  /// The key that the entry changes.
   public var key: [UInt8]
-  /// The value; empty unless this gives one.
+  /// The value that the entry gives its key; empty for an entry without value.
   public var value: [UInt8]
-  /// The labels; empty unless this gives a value.
+  /// The labels that the entry gives its key; empty for an entry without value.
   public var labels: Set<[UInt8]>
-  /// The caller's validator hash; empty for none.
+  /// The caller's validator hash for the value; empty for none.
   public var hash: [UInt8]
   /// The entry's own time, or its commit time where none was given.
   public var time: Timestamp
-  /// Its place in the history; 0 before it has one.
+  /// The sequence of the entry in the history; 0 before it is written.
   public var sequence: UInt64
 
-  /// Creates an entry.
+  /// Creates an entry for ``ModelStore/write(_:keepingVainDeletes:)``.
+  /// - Parameters:
+  ///   - operation: what the entry does to its key.
+  ///   - key: the key.
+  ///   - value: the value, for a put.
+  ///   - labels: the labels, for a put.
+  ///   - hash: the validator hash; empty for none.
+  ///   - time: the entry's own time.
+  ///   - sequence: the sequence in the history; the model assigns it.
   public init(
     _ operation: Operation, _ key: [UInt8], value: [UInt8] = [], labels: Set<[UInt8]> = [],
     hash: [UInt8] = [], time: Timestamp = Timestamp(seconds: 0), sequence: UInt64 = 0
@@ -49,24 +58,32 @@ public struct ModelEntry: Sendable, Hashable {
   }
 }
 
-/// A key and what it holds.
+/// A key of a ``ModelStore`` with its value, labels, hash and sequences.
 public struct ModelRow: Sendable, Hashable {
-  /// The key.
+  /// The key of the row.
   public var key: [UInt8]
-  /// The value.
+  /// The value of the key.
   public var value: [UInt8]
-  /// The labels.
+  /// The labels of the key.
   public var labels: Set<[UInt8]>
-  /// The caller's validator hash; empty for none.
+  /// The caller's validator hash for the value; empty for none.
   public var hash: [UInt8]
   /// The sequence of the put that wrote the value.
   public var valueSequence: UInt64
-  /// The sequence of the key's last entry, a touch too.
+  /// The sequence of the key's last entry, touches included.
   public var sequence: UInt64
-  /// Whether a server has the value.
+  /// Whether the value is a cached one, of which a server has the original.
   public var isCached: Bool
 
-  /// Creates a row.
+  /// Creates a row, to compare a store's answer with the model's.
+  /// - Parameters:
+  ///   - key: the key.
+  ///   - value: its value.
+  ///   - labels: its labels.
+  ///   - hash: its validator hash; empty for none.
+  ///   - valueSequence: the sequence of the put that wrote the value.
+  ///   - sequence: the sequence of the key's last entry.
+  ///   - isCached: whether the value is a cached one.
   public init(
     key: [UInt8], value: [UInt8], labels: Set<[UInt8]> = [], hash: [UInt8] = [],
     valueSequence: UInt64 = 0, sequence: UInt64 = 0, isCached: Bool = false
@@ -80,46 +97,46 @@ public struct ModelRow: Sendable, Hashable {
     self.sequence = sequence
   }
 
-  /// Whether key, value, labels and hash are the same, whatever the sequences are.
+  /// Whether two rows have the same key, value, labels and hash. Their sequences may differ.
   public func holdsTheSame(as other: ModelRow) -> Bool {
     key.rawSpan.isEqual(to: other.key.rawSpan) && value.rawSpan.isEqual(to: other.value.rawSpan)
       && labels == other.labels && hash == other.hash
   }
 }
 
-/// Which keys a scan of a ``ModelStore`` gives, and in which order.
+/// Decides which rows of a ``ModelStore`` a scan returns, and in which order.
 public struct ModelQuery: Sendable, Hashable {
-  /// The order of the result.
+  /// The order in which a query returns its rows.
   public enum Order: String, Sendable, Hashable, CaseIterable {
-    /// The bytes of the key.
+    /// The rows are in the byte order of their keys.
     case key
-    /// The sequence of the key's last entry, a touch too.
+    /// The rows are in the order of their keys' last entries, touches included.
     case sequence
   }
 
-  /// Only keys that begin with these bytes.
+  /// The query returns only keys that begin with these bytes; empty for all keys.
   public var prefix: [UInt8] = []
-  /// Only keys at or after this one.
+  /// The query returns only this key and later ones; nil for no lower bound.
   public var from: [UInt8]?
-  /// Only keys before this one.
+  /// The query returns only keys before this one; nil for no upper bound.
   public var until: [UInt8]?
-  /// Only keys with all of these labels.
+  /// The query returns only keys that have all of these labels.
   public var all: Set<[UInt8]> = []
-  /// Only keys with one of these labels at least; empty for no condition.
+  /// The query returns only keys that have at least one of these labels; empty for no condition.
   public var any: Set<[UInt8]> = []
-  /// Only keys with none of these labels.
+  /// The query returns only keys that have none of these labels.
   public var none: Set<[UInt8]> = []
-  /// The order of the result.
+  /// The order in which the query returns its rows; by default that of the keys.
   public var order = Order.key
-  /// Whether the last comes first.
+  /// Whether the query returns its rows in the reverse order.
   public var isReversed = false
-  /// How many at most; nil for all.
+  /// The most rows that the query returns; nil for all.
   public var limit: Int?
 
-  /// Creates a query for everything, in the order of the keys.
+  /// Creates a query for all rows, in the byte order of their keys.
   public init() {}
 
-  /// Whether a row is among those asked for, apart from the limit.
+  /// Whether a row meets the query's conditions, apart from the limit.
   public func matches(_ row: ModelRow) -> Bool {
     guard row.key.starts(with: prefix) else { return false }
     if let from, row.key.lexicographicallyPrecedes(from) { return false }

@@ -1,16 +1,20 @@
 public import TidemarkEngine
 
 extension ModelStore {
-  /// A key that holds something else at one sequence than at another.
+  /// A key with different contents at two sequences; see ``differences(from:to:)``.
   public struct Difference: Sendable, Hashable {
-    /// The key.
+    /// The key whose contents differ.
     public var key: [UInt8]
-    /// The row of before; nil when it was absent.
+    /// The row at the first sequence; nil if the key was absent.
     public var before: ModelRow?
-    /// The row of now; nil when it is absent.
+    /// The row at the second sequence; nil if the key was absent.
     public var after: ModelRow?
 
-    /// Creates a difference.
+    /// Creates a difference, to compare a store's answer with the model's.
+    /// - Parameters:
+    ///   - key: the key.
+    ///   - before: the row at the first sequence; nil if absent.
+    ///   - after: the row at the second sequence; nil if absent.
     public init(key: [UInt8], before: ModelRow?, after: ModelRow?) {
       self.key = key
       self.before = before
@@ -18,19 +22,19 @@ extension ModelStore {
     }
   }
 
-  /// All entries of a key, the oldest first.
+  /// Returns all entries of a key, the oldest first.
   public func history(ofKey key: [UInt8]) -> [ModelEntry] {
     entries.filter { $0.key == key }
   }
 
-  /// Keys that hold or have held what a server has: of those a store keeps such values only as long
-  /// as nothing newer has replaced them.
+  /// The keys that have or had a cached value. A store keeps cached values only until a newer value
+  /// replaces them.
   public var cachedKeys: Set<[UInt8]> {
     Set(entries.lazy.filter { $0.operation == .cache }.map(\.key))
   }
 
-  /// Sequences of the entries that a store need not keep: values that a server has, the touches of
-  /// such, and what gave them up.
+  /// Returns the sequences of entries that a store need not keep: cached values, their touches and
+  /// their evictions.
   public func passingSequences() -> Set<UInt64> {
     var passing: Set<UInt64> = []
     var rows: [[UInt8]: ModelRow] = [:]
@@ -47,14 +51,13 @@ extension ModelStore {
     return passing
   }
 
-  /// All entries after a sequence, the oldest first.
+  /// Returns all entries after a sequence, the oldest first.
   public func entries(since sequence: UInt64) -> [ModelEntry] {
     entries.filter { $0.sequence > sequence }
   }
 
-  /// The keys whose value, labels or hash differ between two sequences, in byte order.
-  ///
-  /// A key that was written again with the same content is not among them.
+  /// Returns the keys whose value, labels or hash differ between two sequences, in byte order. A
+  /// key that was written again with the same content is not among them.
   public func differences(from first: UInt64, to second: UInt64) -> [Difference] {
     let before = state(at: first)
     let after = state(at: second)
@@ -67,7 +70,7 @@ extension ModelStore {
     }
   }
 
-  /// The writes that bring back the state at a sequence, in the byte order of their keys.
+  /// Returns the writes that bring back the state at a sequence, in the byte order of their keys.
   public func undo(since sequence: UInt64) -> [ModelEntry] {
     differences(from: sequence, to: lastSequence).map { difference in
       guard let row = difference.before else { return ModelEntry(.delete, difference.key) }
@@ -75,7 +78,7 @@ extension ModelStore {
     }
   }
 
-  /// The sequence that a date means: the last one up to which no entry has a later time.
+  /// Returns the sequence for a date: the last one up to which no entry has a later time.
   public func sequence(at time: Timestamp) -> UInt64 {
     var result: UInt64 = 0
     for entry in entries {
@@ -87,14 +90,13 @@ extension ModelStore {
 
   // MARK: After a crash
 
-  /// The shortest whole number of batches whose state is this one.
+  /// Returns the shortest sequence of whole batches whose state has exactly these rows.
   ///
-  /// After a crash a store must hold such a prefix, and one that goes at least as far as what
-  /// was acknowledged.
+  /// After a crash a store must have such a prefix, and it must include every acknowledged batch.
   /// - Parameters:
-  ///   - rows: what the store holds, in any order; sequences are not compared.
+  ///   - rows: the rows of the store, in any order; sequences are not compared.
   ///   - sequence: prefixes that end before this sequence do not count.
-  /// - Returns: the last sequence of the prefix, or nil when there is none.
+  /// - Returns: the last sequence of the prefix; nil if no prefix has these rows.
   public func prefix(showing rows: [ModelRow], from sequence: UInt64 = 0) -> UInt64? {
     var wanted: [[UInt8]: ModelRow] = [:]
     for row in rows where wanted.updateValue(row, forKey: row.key) != nil { return nil }
@@ -117,13 +119,13 @@ extension ModelStore {
     return a.allSatisfy { key, row in b[key].map(row.holdsTheSame) ?? false }
   }
 
-  /// The difference of a store's rows from the model's; nil when they are those of the model.
+  /// Compares the rows of a store with those of the model.
   /// - Parameters:
-  ///   - rows: what the store gave.
-  ///   - query: what it was asked for.
-  ///   - sequence: as of which sequence; nil for the present.
+  ///   - rows: the rows that the store returned.
+  ///   - query: the query that the store answered.
+  ///   - sequence: the sequence as of which it answered; nil for the present.
   ///   - keys: keys that are not compared.
-  /// - Returns: the first difference, in words, with keys in a readable form.
+  /// - Returns: the first difference, in words, with keys in a readable form; nil if there is none.
   public func mismatch(
     of rows: [ModelRow], _ query: ModelQuery = ModelQuery(), at sequence: UInt64? = nil,
     except keys: Set<[UInt8]> = []

@@ -15,18 +15,18 @@ public import TidemarkEngine
 /// model.prefix(showing: rows, from: 2)    // which whole number of batches gives these rows?
 /// ```
 public struct ModelStore: Sendable, Hashable {
-  /// All entries that are kept, in the order of their sequences.
+  /// The entries that the model keeps, in the order of their sequences.
   public private(set) var entries: [ModelEntry] = []
   /// The sequence of the last entry; 0 when there was none.
   public private(set) var lastSequence: UInt64 = 0
   /// The last sequence of every batch, in order, beginning with 0 for the empty store.
   public private(set) var batchEnds: [UInt64] = [0]
-  /// Views of sequences below this one are gone; 0 while everything is kept.
+  /// The oldest sequence for which a view can be opened; 0 while all history is kept.
   public private(set) var historyFrom: UInt64 = 0
   /// The state after the last entry: what going through all entries gives.
   private var present: [[UInt8]: ModelRow] = [:]
 
-  /// Creates an empty store.
+  /// Creates an empty model store.
   public init() {}
 
   // MARK: Writing
@@ -67,8 +67,8 @@ public struct ModelStore: Sendable, Hashable {
     return sequences
   }
 
-  /// Gives a key a value, as a batch of its own.
-  /// - Returns: its sequence.
+  /// Puts a value under a key, as a batch of its own.
+  /// - Returns: the sequence of the new entry.
   @discardableResult
   public mutating func put(
     _ key: [UInt8], _ value: [UInt8], labels: Set<[UInt8]> = [], hash: [UInt8] = [],
@@ -78,8 +78,8 @@ public struct ModelStore: Sendable, Hashable {
     return lastSequence
   }
 
-  /// Takes a key away, as a batch of its own.
-  /// - Returns: the sequence, or nil when the key was absent.
+  /// Deletes a key, as a batch of its own.
+  /// - Returns: the sequence of the new entry; nil if the key was absent.
   @discardableResult
   public mutating func delete(
     _ key: [UInt8], time: Timestamp = Timestamp(seconds: 0)
@@ -87,8 +87,8 @@ public struct ModelStore: Sendable, Hashable {
     write([ModelEntry(.delete, key, time: time)])[0]
   }
 
-  /// Says that a key's value is still right, as a batch of its own.
-  /// - Returns: the sequence, or nil when the key was absent.
+  /// Confirms that a key's value is still valid, as a batch of its own.
+  /// - Returns: the sequence of the new entry; nil if the key was absent.
   @discardableResult
   public mutating func touch(
     _ key: [UInt8], time: Timestamp = Timestamp(seconds: 0)
@@ -96,14 +96,15 @@ public struct ModelStore: Sendable, Hashable {
     write([ModelEntry(.touch, key, time: time)])[0]
   }
 
-  /// Lets sequences pass that the store gave to records of its own.
+  /// Advances to a sequence without entries, since the store gave the sequences between to records
+  /// of its own.
   public mutating func skip(to sequence: UInt64) {
     guard sequence > lastSequence else { return }
     lastSequence = sequence
     batchEnds.append(sequence)
   }
 
-  /// Forgets everything after a sequence: what a crash took.
+  /// Removes everything after a sequence, as a crash does with unsynced entries.
   public mutating func truncate(after sequence: UInt64) {
     entries.removeAll { $0.sequence > sequence }
     batchEnds.removeAll { $0 > sequence }
@@ -112,8 +113,8 @@ public struct ModelStore: Sendable, Hashable {
     present = state(at: lastSequence)
   }
 
-  /// Forgets all history, as a compaction that keeps only the present does: of each key that is
-  /// there its last put and the touches after it, of the others nothing.
+  /// Drops all history, as a compaction without history does. Each existing key keeps its last put
+  /// and the touches after it; deleted keys keep nothing.
   public mutating func dropHistory() {
     let now = state()
     entries.removeAll { entry in
@@ -125,8 +126,8 @@ public struct ModelStore: Sendable, Hashable {
 
   // MARK: States
 
-  /// The rows of all keys.
-  /// - Parameter sequence: the last entry that counts; nil for all.
+  /// Returns the rows of all existing keys.
+  /// - Parameter sequence: the last entry that counts; nil for all entries.
   public func state(at sequence: UInt64? = nil) -> [[UInt8]: ModelRow] {
     guard let sequence else { return present }
     var rows: [[UInt8]: ModelRow] = [:]
@@ -148,20 +149,20 @@ public struct ModelStore: Sendable, Hashable {
     }
   }
 
-  /// Whether the state at a sequence can still be asked for.
+  /// Whether the model still knows the state at a sequence.
   public func canView(at sequence: UInt64) -> Bool {
     sequence >= historyFrom && sequence <= lastSequence
   }
 
-  /// The row of a key; nil when it is absent.
+  /// Returns the row of a key, now or at an earlier sequence; nil if the key was absent.
   public func row(forKey key: [UInt8], at sequence: UInt64? = nil) -> ModelRow? {
     state(at: sequence)[key]
   }
 
-  /// How many keys there are.
+  /// Returns how many keys existed, now or at an earlier sequence.
   public func count(at sequence: UInt64? = nil) -> Int { state(at: sequence).count }
 
-  /// The rows that a query asks for.
+  /// Returns the rows of a query, now or at an earlier sequence.
   public func rows(_ query: ModelQuery = ModelQuery(), at sequence: UInt64? = nil) -> [ModelRow] {
     var rows = state(at: sequence).values.filter(query.matches)
     rows.sort { a, b in
@@ -174,7 +175,7 @@ public struct ModelStore: Sendable, Hashable {
     return Array(rows.prefix(query.limit ?? .max))
   }
 
-  /// All labels of all keys, with how many keys carry each, in byte order.
+  /// Returns all labels in byte order, with how many keys carry each.
   public func labels(at sequence: UInt64? = nil) -> [(label: [UInt8], keys: Int)] {
     var counts: [[UInt8]: Int] = [:]
     for row in state(at: sequence).values {

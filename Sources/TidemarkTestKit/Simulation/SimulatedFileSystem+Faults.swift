@@ -1,7 +1,7 @@
 public import TidemarkEngine
 
 extension SimulatedFileSystem {
-  /// The faults from now on. Setting it starts the counting of calls anew.
+  /// The faults that the disk injects from now on. Setting the plan restarts the counting of calls.
   public var plan: FaultPlan {
     get { machine.withLock { $0.injector.current } }
     set { machine.withLock { $0.injector.current = newValue } }
@@ -30,7 +30,7 @@ extension SimulatedFileSystem {
     set { machine.withLock { $0.maximumOpenFiles = newValue } }
   }
 
-  /// How many files this process has open: what it forgot to close counts.
+  /// How many files this process has open now, files that it forgot to close included.
   public var openFiles: Int {
     machine.withLock { state in
       state.handles.values.count { $0.process == process }
@@ -43,18 +43,18 @@ extension SimulatedFileSystem {
   /// machine without power or by a dead process.
   public var calls: Int { machine.withLock { $0.calls } }
 
-  /// How many of them could change what is on the disk: a crash test tries each of these.
+  /// How many calls so far could change the disk. A crash test tries a power cut in each of them.
   public var mutatingCalls: Int { machine.withLock { $0.mutatingCalls } }
 
-  /// How many calls of one operation there were.
+  /// Returns how many calls of one operation were made.
   public func calls(of operation: FileSystemError.Operation) -> Int {
     machine.withLock { $0.callsByOperation[operation, default: 0] }
   }
 
-  /// The faults that were really injected so far, by kind, and what power cuts left.
+  /// How often each kind of fault was really injected so far, and what power cuts left.
   public var injected: InjectionCounts { machine.withLock { $0.counts } }
 
-  /// The sum of all latencies in nanoseconds.
+  /// The sum of all injected latencies in nanoseconds.
   public var simulatedNanoseconds: UInt64 { machine.withLock { $0.nanoseconds } }
 
   // MARK: Crash points
@@ -81,7 +81,7 @@ extension SimulatedFileSystem {
   /// under test depends on more than its input.
   public var traceHash: UInt64 { machine.withLock { $0.traceHash } }
 
-  /// Whether ``trace`` is kept; it is not unless asked for.
+  /// Whether the disk records its calls in ``trace``. The default is false.
   public var keepsTrace: Bool {
     get { machine.withLock { $0.keepsTrace } }
     set { machine.withLock { $0.keepsTrace = newValue } }

@@ -3,7 +3,7 @@ internal import TidemarkEngine
 /// Looking at the disk and damaging it behind the program's back. Nothing here counts as a call,
 /// fails, or needs power; what is done is durable.
 extension SimulatedFileSystem {
-  /// The paths of all files, in byte order, without a leading slash.
+  /// Returns the paths of all files, in byte order and without a leading slash.
   public func files() -> [String] {
     machine.withLock { $0.image.paths().map(\.path) }
   }
@@ -26,7 +26,7 @@ extension SimulatedFileSystem {
     }
   }
 
-  /// How many writes, changes of length and names were not synced yet.
+  /// How many writes, changes of length and changes of names are not synced yet.
   public var unsyncedChanges: Int { machine.withLock { $0.image.unsyncedChanges } }
 
   private func file(_ path: String) -> FileNode? {
@@ -43,10 +43,10 @@ extension SimulatedFileSystem {
     }
   }
 
-  /// Turns one bit over.
+  /// Flips one bit of a file, as damage at rest does.
   /// - Parameters:
-  ///   - bit: which, counted from the lowest bit of the first byte.
-  ///   - path: the file.
+  ///   - bit: the index of the bit, counted from the lowest bit of the first byte.
+  ///   - path: the path of the file.
   /// - Returns: false when there is no such file or bit.
   @discardableResult
   public func flipBit(_ bit: Int, inFile path: String) -> Bool {
@@ -59,7 +59,8 @@ extension SimulatedFileSystem {
     }
   }
 
-  /// Puts bytes over those of a file, which grows if needed.
+  /// Overwrites bytes of a file, which grows if needed. The change is durable damage, not a write
+  /// of the program.
   /// - Returns: false when there is no such file or the offset is negative.
   @discardableResult
   public func overwrite(_ path: String, at offset: Int, with new: [UInt8]) -> Bool {
@@ -70,7 +71,7 @@ extension SimulatedFileSystem {
     }
   }
 
-  /// Cuts a file, or extends it with zeros.
+  /// Truncates a file to a length, or extends it with zeros.
   /// - Returns: false when there is no such file or the length is negative.
   @discardableResult
   public func cut(_ path: String, to length: Int) -> Bool {
@@ -78,7 +79,7 @@ extension SimulatedFileSystem {
     return corrupt(path) { $0.setLength(length) }
   }
 
-  /// Gives a file these bytes and no others; a missing file is created in its directory.
+  /// Replaces the whole content of a file. A missing file is created in its directory.
   /// - Returns: false when there is no such directory.
   @discardableResult
   public func replace(_ path: String, with new: [UInt8]) -> Bool {
@@ -95,7 +96,7 @@ extension SimulatedFileSystem {
     }
   }
 
-  /// Takes a file away.
+  /// Removes a file from the disk.
   /// - Returns: false when there is no such file.
   @discardableResult
   public func erase(_ path: String) -> Bool {

@@ -1,16 +1,19 @@
 internal import TidemarkEngine
 
-/// The state of a simulated disk at one moment, durable and not; cheap to take and to keep.
+/// The state of a simulated disk at one moment, synced and unsynced changes included. A snapshot is
+/// cheap to take and to keep.
 public struct DiskSnapshot: Sendable {
   let image: DiskImage
   let isPowered: Bool
 
-  /// How many writes, changes of length and names were not synced at that moment.
+  /// How many writes, changes of length and changes of names were not synced at the moment of the
+  /// snapshot.
   public var unsyncedChanges: Int { image.unsyncedChanges }
 }
 
 extension SimulatedFileSystem {
-  /// Whether calls are carried out: not after a power cut or a kill, until ``restart(keeping:)``.
+  /// Whether the disk carries out calls. It does not after a power cut or a kill, until
+  /// ``restart(keeping:)``.
   public var isRunning: Bool {
     machine.withLock { $0.isPowered && !$0.deadProcesses.contains(process) }
   }
@@ -48,7 +51,7 @@ extension SimulatedFileSystem {
     }
   }
 
-  /// The disk as it is now.
+  /// Returns the present state of the disk, unsynced changes included.
   public func snapshot() -> DiskSnapshot {
     machine.withLock { DiskSnapshot(image: $0.image, isPowered: $0.isPowered) }
   }

@@ -28,10 +28,10 @@ public final class SimulatedFileSystem: FileSystem, Sendable {
   let machine: Lock<DiskState>
   let process: Int
 
-  /// Creates an empty disk.
+  /// Creates an empty simulated disk.
   /// - Parameters:
-  ///   - seed: decides everything that is left to chance.
-  ///   - clock: is advanced by the latency of calls, if given.
+  ///   - seed: decides everything that happens by chance.
+  ///   - clock: advances by the latency of calls; nil for no clock.
   public init(seed: UInt64 = 0, clock: ManualClock? = nil) {
     machine = Lock(DiskState(image: DiskImage(identity: seed), seed: seed, clock: clock))
     process = 0

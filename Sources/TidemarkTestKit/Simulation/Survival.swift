@@ -1,36 +1,37 @@
-/// The part of the changes that were not synced which a power cut leaves.
+/// Decides which unsynced changes a power cut leaves on a ``SimulatedFileSystem``.
 ///
-/// A disk may write what it was not asked to keep in any order and at any time, so everything
-/// between ``loseAll`` and ``keepAll`` can happen. A crash test tries several of these at each
-/// point; ``sweep(seed:randoms:)`` makes a good list. Whatever is chosen, what was synced stays.
+/// A disk may write unsynced changes in any order and at any time, so every result between
+/// ``loseAll`` and ``keepAll`` can happen. A crash test tries several of them at each point;
+/// ``sweep(seed:randoms:)`` makes a good list. Synced changes always survive.
 public enum Survival: Sendable, Hashable {
-  /// All of it.
+  /// All unsynced changes survive the power cut.
   case keepAll
-  /// None of it.
+  /// No unsynced change survives the power cut.
   case loseAll
-  /// The older half of all un-synced calls survives.
+  /// The older half of all unsynced calls survives.
   case keepOldest
-  /// The younger half of all un-synced calls survives: written before what came first.
+  /// The younger half of all unsynced calls survives, as on a disk that reorders writes.
   case keepNewest
-  /// Names and lengths, but no bytes: files full of zeros (delayed allocation).
+  /// Unsynced names and lengths survive, but no bytes: files are full of zeros (delayed
+  /// allocation).
   case keepNames
-  /// Bytes within the synced lengths, but no names and no lengths.
+  /// Unsynced bytes within the synced lengths survive, but no names and no lengths.
   case keepBytes
-  /// All names and lengths, and of each sector some of the new bytes.
+  /// All names and lengths survive, and some of the new bytes of each sector.
   case tearAll(seed: UInt64)
-  /// All names and lengths, and of each file the new sectors before one of them: a long write that
-  /// was cut.
+  /// All names and lengths survive, and in each file the new sectors before a random one, as in a
+  /// long write that was interrupted.
   case cutWrites(seed: UInt64)
-  /// Each sector, length and name on its own is kept, lost or torn.
+  /// Each sector, length and name is kept, lost or torn at random.
   case random(seed: UInt64)
-  /// As ``random(seed:)``, and where a file's new length was kept but a sector was not, bytes of
-  /// other files stand there instead of zeros.
+  /// As ``random(seed:)``, but a lost sector within a kept new length shows old bytes of other
+  /// files instead of zeros.
   case randomStale(seed: UInt64)
 
-  /// All policies, with several of the random ones.
+  /// Returns a list of all policies, with several random ones, for a crash test to try.
   /// - Parameters:
-  ///   - seed: what the random ones are made from.
-  ///   - randoms: how many of ``random(seed:)``.
+  ///   - seed: the seed of the random policies.
+  ///   - randoms: how many times ``random(seed:)`` is in the list.
   public static func sweep(seed: UInt64, randoms: Int = 3) -> [Survival] {
     var generator = SeededGenerator(seed: seed)
     var result: [Survival] = [

@@ -10,44 +10,44 @@ internal import TidemarkEngine
 /// print(start.duration(to: .now) / work.operations)
 /// ```
 public enum UnitBenchmark: String, CaseIterable, Sendable {
-  /// Hashing a key of 24 bytes.
+  /// Times the hash of a key of 24 bytes.
   case keyHash
-  /// CRC-32C of 4 KiB.
+  /// Times the CRC-32C checksum of 4 KiB.
   case crc32c
-  /// XXH64 of 4 KiB.
+  /// Times the XXH64 hash of 4 KiB.
   case xxh64
-  /// Entering a new key into the part of the index that is in memory.
+  /// Times the insertion of a new key into the index in memory.
   case indexInsert
-  /// Finding a key there.
+  /// Times the lookup of a key in the index in memory.
   case indexLookup
-  /// Walking there from one key to the next.
+  /// Times the step from one key to the next in the index in memory.
   case indexWalk
-  /// Keeping a value of 250 bytes in the hot cache.
+  /// Times the insertion of a value of 250 bytes into the hot cache.
   case hotCacheInsert
-  /// Finding it there.
+  /// Times the lookup of a value of 250 bytes in the hot cache.
   case hotCacheHit
-  /// Adding an entry with a value of 250 bytes to a frame that is stored as it is.
+  /// Times the addition of an entry with a value of 250 bytes to an uncompressed frame.
   case frameEntry
-  /// Compressing 4 KiB of records at the level of batches.
+  /// Times the compression of 4 KiB of records at the level that batches use.
   case compression
-  /// Decompressing them.
+  /// Times the decompression of 4 KiB of records.
   case decompression
 
-  /// Work that is ready to be timed.
+  /// A prepared benchmark that is ready to be timed; see ``prepare(items:)``.
   public struct Work {
-    /// How many operations a run consists of.
+    /// How many operations one call of ``run()`` performs. Divide the time by it.
     public let operations: Int
     fileprivate let body: () throws -> Int
 
-    /// Runs all operations once.
-    /// - Returns: a number that depends on every result, so that nothing can be left out.
-    /// - Throws: when a result is wrong.
+    /// Performs all operations once.
+    /// - Returns: a number that depends on every result, so that the compiler cannot remove any.
+    /// - Throws: an error when a result is wrong.
     @discardableResult
     public func run() throws -> Int { try body() }
   }
 
-  /// Makes what the operations need.
-  /// - Parameter items: how many keys or blocks there are.
+  /// Prepares the data of the benchmark, outside of the timed part.
+  /// - Parameter items: how many keys or blocks the benchmark uses.
   public func prepare(items: Int) throws -> Work {
     let items = max(1, items)
     switch self {

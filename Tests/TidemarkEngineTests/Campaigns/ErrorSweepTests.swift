@@ -45,7 +45,8 @@ struct ErrorSweepTests {
     #expect(report.injected[.syncFailsLate] > 0)
   }
 
-  @Test("an image of entries that a sync lied about is not believed when their sequences come back")
+  @Test(
+    "a sorted run of entries that a sync lied about is not believed when their sequences come back")
   func lyingSync() throws {
     let script = try Script(parsing: "seed 25\nscan\nput t:t t:\nsnapshot\n")
     let sweep = ErrorSweep(script)

@@ -6,7 +6,7 @@
 
   @Suite("Encryption: damage and forgery")
   struct EncryptionDamageTests {
-    /// A store with an appended and a compacted segment and an image, closed.
+    /// A store with an appended and a compacted segment and a sorted run, closed.
     private func small() throws -> TestStore {
       let store = TestStore.encrypted()
       let engine = try store.open()
@@ -38,7 +38,7 @@
       where path.hasSuffix(".seg") || path.hasSuffix(".idx") {
         let pages = path.hasSuffix(".seg") ? 8192 : 4096
         for offset in content.indices {
-          // Most of a header is zeros, and an image is long.
+          // Most of a header is zeros, and a sorted run is long.
           if offset < pages, offset % 4096 > 580, offset % 101 != 5 { continue }
           if offset >= pages, offset % (path.hasSuffix(".idx") ? 97 : 3) != 0 { continue }
           var damaged = files

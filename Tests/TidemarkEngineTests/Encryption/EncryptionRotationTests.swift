@@ -6,7 +6,7 @@
 
   @Suite("Encryption: changing keys")
   struct EncryptionRotationTests {
-    /// A store made by a script, with several segments and an image, encrypted or not.
+    /// A store made by a script, with several segments and a sorted run, encrypted or not.
     private func runner(_ key: Encryption?, seed: UInt64) throws -> ScriptRunner {
       let disk = SimulatedFileSystem(seed: seed)
       var configuration = EngineConfiguration.campaign

@@ -35,7 +35,7 @@
       }
     }
 
-    @Test("every opening that writes, every compaction and every image has a key of its own")
+    @Test("every opening that writes, every compaction and every sorted run has a key of its own")
     func freshKeys() throws {
       let store = TestStore.encrypted()
       var seals: [FileSeal] = []
@@ -47,8 +47,8 @@
             seals.append(try #require(try SegmentHeader(decodingPage: content.rawSpan).seal))
           } else if path.hasSuffix(".idx") {
             seen.insert(path)
-            let page = try content.rawSpan.slice(0, ImageLayout.headerBytes)
-            seals.append(try #require(try ImageHeader(page).seal))
+            let page = try content.rawSpan.slice(0, RunLayout.headerBytes)
+            seals.append(try #require(try RunHeader(page).seal))
           }
         }
       }

@@ -67,8 +67,8 @@
   }
 
   /// Fills a store with everything that has a form of its own on the disk: raw and compressed
-  /// frames, large values, deletes, touches, a compacted segment with a dictionary, an image and
-  /// a torn tail in quarantine.
+  /// frames, large values, deletes, touches, a compacted segment with a dictionary, a sorted run
+  /// and a torn tail in quarantine.
   func fill(_ store: TestStore) throws {
     let engine = try store.open()
     for round in 0..<3 {

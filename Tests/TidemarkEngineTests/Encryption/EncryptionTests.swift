@@ -22,7 +22,7 @@
         try engine.close()
       }
       #expect(try store.verify(TestKeys.encryption(1)).isHealthy)
-      // Without images everything comes from the log.
+      // Without sorted runs everything comes from the log.
       for file in store.disk.files() where file.hasSuffix(".idx") { try store.disk.remove(file) }
       let engine = try store.open()
       #expect(engine.reader.liveKeys == 12_001)

@@ -86,7 +86,7 @@
     func nonces() {
       var nonces: [BlockSealer.Nonce] = [.dictionary]
       for place in [0, 1, 8192, 8256, 70_000] {
-        nonces += [.block(at: place), .heads(at: place), .image(chunk: place)]
+        nonces += [.block(at: place), .heads(at: place), .run(chunk: place)]
         for chunk in [0, 1, 262_143] { nonces.append(.locator(at: place, chunk: chunk)) }
       }
       #expect(Set(nonces).count == nonces.count)

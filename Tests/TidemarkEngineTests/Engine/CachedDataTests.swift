@@ -57,7 +57,7 @@ struct CachedDataTests {
     try engine.compact()
     try engine.close()
     // A log alone tells the same.
-    try store.loseImages()
+    try store.loseRuns()
     engine = try store.open(.write)
     #expect(try engine.get("k") == nil)
     #expect(try engine.versions("k") == ["(gone)", "mine 2", "mine 1"])
@@ -116,7 +116,7 @@ struct CachedDataTests {
     #expect(try engine.compact().droppedEntries == 100)
     try engine.close()
     #expect(try store.problems().isEmpty)
-    try store.loseImages()
+    try store.loseRuns()
     engine = try store.open(.write)
     #expect(try engine.keys() == ["mine"])
     #expect(try engine.status().segments.reduce(0) { $0 + $1.length } < 16_384)
@@ -158,7 +158,7 @@ struct CachedDataTests {
     }
     try engine.close()
     #expect(try store.problems().isEmpty)
-    try store.loseImages()
+    try store.loseRuns()
     engine = try store.open(.write)
     #expect(try engine.get("k") == nil)
     try engine.close()
@@ -207,7 +207,7 @@ struct CachedDataTests {
     #expect(try engine.get("k") == nil && engine.reader.liveKeys == 0 && engine.keys() == [])
     try engine.close()
     #expect(try store.problems().isEmpty)
-    try store.loseImages()
+    try store.loseRuns()
     engine = try store.open(.write)
     #expect(engine.reader.liveKeys == 0)
     try engine.close()
@@ -219,7 +219,7 @@ struct CachedDataTests {
     store.configuration.segmentBytes = 64 << 10
     store.configuration.growthBytes = 8 << 10
     store.configuration.compactsByItself = true
-    store.configuration.imageEveryBytes = 64 << 10
+    store.configuration.runEveryBytes = 64 << 10
     let engine = try store.open()
     for i in 0..<50 { try engine.put("mine \(i)", String(repeating: "x", count: 100)) }
     var longest = 0
@@ -240,7 +240,7 @@ struct CachedDataTests {
 
 extension TestStore {
   /// Removes the index of a store that is closed.
-  func loseImages() throws {
+  func loseRuns() throws {
     for name in try disk.list(path + "/index") { try disk.remove(path + "/index/" + name) }
   }
 

@@ -24,8 +24,8 @@ struct ClosingTests {
     #expect(try store.open(.write).get("a") == "1")
   }
 
-  @Test("an image that cannot be written does not keep a store from being closed cleanly")
-  func imageFails() throws {
+  @Test("a sorted run that cannot be written does not keep a store from being closed cleanly")
+  func runFails() throws {
     let store = TestStore()
     let engine = try store.open()
     for i in 0..<2_000 { try engine.put("key\(i)", "1") }
@@ -42,9 +42,9 @@ struct ClosingTests {
   }
 
   @Test(
-    "an image that MANIFEST may list stays when the update that lists it stops midway",
+    "a sorted run that MANIFEST may list stays when the update that lists it stops midway",
     arguments: [FileSystemError.Operation.write, .sync], [1, 2])
-  func imageHalfListed(call: FileSystemError.Operation, copy: Int) throws {
+  func runHalfListed(call: FileSystemError.Operation, copy: Int) throws {
     let store = TestStore()
     let engine = try store.open()
     for i in 0..<2_000 { try engine.put("key\(i)", "1") }
@@ -60,8 +60,8 @@ struct ClosingTests {
     #expect(try store.open(.write).reader.liveKeys == 2_000)
   }
 
-  @Test("a disk too full for an image closes a store cleanly and says nothing of it")
-  func imageOnFullDisk() throws {
+  @Test("a disk too full for a sorted run closes a store cleanly and says nothing of it")
+  func runOnFullDisk() throws {
     let store = TestStore()
     let engine = try store.open()
     for i in 0..<2_000 { try engine.put("key\(i)", "1") }
@@ -72,7 +72,7 @@ struct ClosingTests {
     store.disk.plan = .none
     #expect(try #require(try ManifestStore(store.disk, storePath: store.path).load()).areEqual)
     let again = try store.open(.write)
-    #expect(again.reader.reading.withLock { $0.manifest.images.isEmpty })
+    #expect(again.reader.reading.withLock { $0.manifest.runs.isEmpty })
     #expect(again.reader.liveKeys == 2_000)
   }
 
@@ -137,7 +137,7 @@ struct ClosingTests {
       CompactionPlan($0.segments, rows: $0.manifest.segments)
     }
     let floor = CompactionFloor(sequence: 0)
-    var fates = CompactionFates(engine.reader, floor, nil, isRecordSuperseded: nil)
+    var fates = CompactionDecisions(engine.reader, floor, nil, isRecordSuperseded: nil)
     let outcome = try CompactionUnit(
       compactor: engine.compactor, group: plan.groups[0], floor: floor,
       options: CompactionOptions()

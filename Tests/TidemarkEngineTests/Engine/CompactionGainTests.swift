@@ -120,14 +120,14 @@ struct CompactionGainTests {
     try engine.delete("record/100002")
     #expect(try engine.compact(CompactionOptions(dropHistory: drops)).segmentsRewritten == 1)
     let before = engine.reader.reading.withLock { $0.segments.map(ObjectIdentifier.init) }
-    let images = try engine.status().images
+    let runs = try engine.status().runs
     disk.once(.before, .write, of: "/store/") { Issue.record("there is nothing to write") }
     let report = try engine.compact(CompactionOptions(dropHistory: drops))
     #expect(report.segmentsRewritten == 0 && report.bytesFreed == 0)
     #expect(report.droppedEntries + report.droppedTombstones == 0)
     #expect(report.bytesAfter == report.bytesBefore)
     #expect(engine.reader.reading.withLock { $0.segments.map(ObjectIdentifier.init) } == before)
-    #expect(try engine.status().images == images)
+    #expect(try engine.status().runs == runs)
   }
 
   @Test("a log that would get no smaller stays as it is, also where least space is asked for")
@@ -164,15 +164,15 @@ struct CompactionGainTests {
   }
 
   @Test("a compaction leaves the runs of the index, and the log stands in for one that is lost")
-  func images() throws {
+  func runs() throws {
     let engine = try store.open()
     try engine.put("a", "1")
     try engine.checkpointer.writeRun()
     try engine.put("b", "2")
     try engine.checkpointer.writeRun()
-    #expect(try engine.status().images.count == 1)
+    #expect(try engine.status().runs.count == 1)
     try engine.compact()
-    let left = try engine.status().images
+    let left = try engine.status().runs
     #expect(left.map(\.sequence) == [2])
     let files = try store.disk.list("/store/index")
     #expect(files == left.map(\.fileName))

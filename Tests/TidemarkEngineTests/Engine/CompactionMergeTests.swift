@@ -200,7 +200,7 @@ struct CompactionMergeTests {
       let value = bytes("value \(chance.next())")
       head.valueLength = value.count
       let none: [UInt8] = []
-      window.add(LooseEntry(head: head, labelSet: 0), key: key.rawSpan, attributes: none.rawSpan)
+      window.add(MergeEntry(head: head, labelSet: 0), key: key.rawSpan, attributes: none.rawSpan)
       window.bytes += value
     }
     let disk = SimulatedFileSystem(seed: 1)

@@ -62,7 +62,7 @@ struct CompactionPartsTests {
     }
     let limit = engine.reader.lastSequence
     let floor = CompactionFloor(sequence: limit, needed: limit)
-    var fates = CompactionFates(engine.reader, floor, nil, isRecordSuperseded: nil)
+    var fates = CompactionDecisions(engine.reader, floor, nil, isRecordSuperseded: nil)
     let segments = engine.reader.reading.withLock { $0.segments }.filter { $0.isSealed }
     #expect(segments.count == 5)
     for segment in segments {

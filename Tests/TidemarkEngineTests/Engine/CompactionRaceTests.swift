@@ -5,7 +5,7 @@ import TidemarkTestKit
 @testable import TidemarkEngine
 
 /// Work under way when a compaction begins, and work that ends while one is under way.
-@Suite("A compaction beside images and closing")
+@Suite("A compaction beside sorted runs and closing")
 struct CompactionRaceTests {
   let store: TestStore
   let disk: HookedDisk
@@ -44,8 +44,8 @@ struct CompactionRaceTests {
     #expect(report.findings == [])
   }
 
-  @Test("the index forgets a delete that goes, also when an image from before is being written")
-  func imageUnderWay() throws {
+  @Test("the index forgets a delete that goes, also when a sorted run from before is being written")
+  func runUnderWay() throws {
     let engine = try store.open(on: disk)
     try fill(engine)
     let failure = Lock<TidemarkError?>(nil)
@@ -60,9 +60,9 @@ struct CompactionRaceTests {
           isDone.withLock { $0 = true }
         }
         worker.withLock { $0 = thread }
-        // It has said by then what goes, and wants an image of its own.
+        // It has said by then what goes, and wants a sorted run of its own.
         #expect(try wait { try engine.reader.bounds().historyFrom >= 3 })
-        // If it does not wait for this image, it has time to end now.
+        // If it does not wait for this sorted run, it has time to end now.
         _ = wait(times: 1_000) { isDone.withLock { $0 } }
       } catch { Issue.record(error) }
     }
@@ -72,8 +72,8 @@ struct CompactionRaceTests {
     try expectForgotten(engine)
   }
 
-  @Test("the index forgets a delete that goes, also when an image had failed before it")
-  func imageFailed() throws {
+  @Test("the index forgets a delete that goes, also when a sorted run had failed before it")
+  func runFailed() throws {
     let engine = try store.open()
     try engine.put("first", "1")
     store.disk.plan = [

@@ -97,7 +97,7 @@ import TidemarkTestKit
       try engine.cache("z/\(number)", "{\"title\":\"a page\",\"secret\":\"\(secret)\"}")
     }
     try engine.writer.sealSegments()
-    let image = engine.reader.manifest.images.first?.id
+    let run = engine.reader.manifest.runs.first?.id
     let failure = Lock<(any Error)?>(nil)
     let worker = Lock<WorkerThread?>(nil)
     disk.once(.before, .write, of: "/log/") {
@@ -112,7 +112,7 @@ import TidemarkTestKit
         }
         worker.withLock { $0 = thread }
         // Until the erasure has written the index, and has the time to wait for this compaction.
-        while engine.reader.manifest.images.first?.id == image, failure.withLock({ $0 == nil }) {
+        while engine.reader.manifest.runs.first?.id == run, failure.withLock({ $0 == nil }) {
           _ = Monitor(()).wait(timeoutNanoseconds: 100_000) { _ in false }
         }
         _ = Monitor(()).wait(timeoutNanoseconds: 20_000_000) { _ in false }

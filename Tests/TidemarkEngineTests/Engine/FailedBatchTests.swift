@@ -48,7 +48,7 @@ struct FailedBatchTests {
     let engine = try store.open(.write)
     try engine.put("later", "1")
     try engine.touch("later")
-    // Without its image the index has to be made from the log, where the damage is.
+    // Without its sorted run the index has to be made from the log, where the damage is.
     for name in store.disk.files() where name.hasSuffix(".idx") { store.disk.erase(name) }
     let batch = try putAndTouch()
     #expect(throws: TidemarkError.self) { try engine.commit(batch) }
@@ -81,10 +81,10 @@ struct FailedBatchTests {
     try first.close()
     let engine = try store.open(.write)
     for i in 0..<5 { try engine.put("new\(i)", "value \(i)") }
-    let image = try #require(store.disk.files().first { $0.hasSuffix(".idx") })
-    let length = try #require(store.disk.contents(of: image)).count
+    let run = try #require(store.disk.files().first { $0.hasSuffix(".idx") })
+    let length = try #require(store.disk.contents(of: run)).count
     store.disk.overwrite(
-      image, at: 4096, with: [UInt8](repeating: 0x5a, count: length - 4096))
+      run, at: 4096, with: [UInt8](repeating: 0x5a, count: length - 4096))
     for i in stride(from: 0, to: 20_000, by: 500) {
       #expect(try engine.get("old key number \(i)") == "value \(i)")
     }

@@ -87,7 +87,7 @@ struct IndexRunsTests {
     #expect((lengths[1] - 4096) * 4 < lengths[0] - 4096)
     #expect(lengths[2] < lengths[1])
     let report = try StoreVerifier.verify(store.path, environment: store.environment())
-    #expect(report.findings == [] && report.images == 3)
+    #expect(report.findings == [] && report.runs == 3)
   }
 
   @Test("a run over others tells of lost labels also when no history is kept any more")

@@ -44,7 +44,7 @@ struct ManyKeysTests {
     #expect(places > 4)
   }
 
-  @Test("keys are found in a delta above the runs, and those that are gone are not")
+  @Test("keys are found in a memtable above the runs, and those that are gone are not")
   func layers() throws {
     let store = TestStore()
     var engine = try store.open()

@@ -54,7 +54,7 @@ struct RetentionTests {
       sequence: 0, versionsPerKey: 1, needed: engine.reader.durableSequence)
     // The writes of others while the compaction runs.
     try engine.put("k", "not yet")
-    var fates = CompactionFates(engine.reader, floor, nil, isRecordSuperseded: nil)
+    var fates = CompactionDecisions(engine.reader, floor, nil, isRecordSuperseded: nil)
     let outcome = try CompactionUnit(
       compactor: engine.compactor, group: plan.groups[0], floor: floor,
       options: CompactionOptions()

@@ -148,12 +148,12 @@ struct SuspendingRaceTests {
     return code
   }
 
-  @Test("suspending does not wait for an index image to be written")
-  func image() throws {
+  @Test("suspending does not wait for a sorted run to be written")
+  func run() throws {
     let engine = try store.open(on: disk)
     for i in 0..<50 { try engine.put("key\(i)", "1") }
-    let next = engine.writer.writing.withLock { $0.manifest.nextImageID }
-    let name = Manifest.Image(id: next, sequence: 50, length: 0).fileName
+    let next = engine.writer.writing.withLock { $0.manifest.nextRunID }
+    let name = Manifest.SortedRun(id: next, sequence: 50, length: 0).fileName
     store.disk.keepsTrace = true
     #expect(
       try suspend(engine, whileWriting: name) { try engine.checkpointer.writeRun() } == .suspended)

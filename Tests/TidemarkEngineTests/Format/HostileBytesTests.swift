@@ -37,17 +37,17 @@ struct HostileBytesTests {
       storeID: [UInt8](repeating: 1, count: 16), replicaID: [UInt8](repeating: 2, count: 16),
       bootID: [UInt8](repeating: 3, count: 16), hashSeed: 4)
     manifest.epochs = [Manifest.Epoch(epoch: 9, firstSequence: 1)]
-    manifest.images = [Manifest.Image(id: 1, sequence: 1, length: 1)]
+    manifest.runs = [Manifest.SortedRun(id: 1, sequence: 1, length: 1)]
     #expect(try Manifest(decoding: manifest.encoded().rawSpan) == manifest)
     switch which {
     case 0: manifest.generation = .max
     case 1: manifest.nextSegmentID = .max
-    case 2: manifest.nextImageID = .max
+    case 2: manifest.nextRunID = .max
     case 3: manifest.lastSequence = .max
     case 4: manifest.historyFrom = 1 << 48
     case 5: manifest.droppedThrough = .max
     case 6: manifest.epochs[0].firstSequence = .max
-    default: manifest.images[0].sequence = .max
+    default: manifest.runs[0].sequence = .max
     }
     #expect(throws: FormatError.self) { try Manifest(decoding: manifest.encoded().rawSpan) }
   }

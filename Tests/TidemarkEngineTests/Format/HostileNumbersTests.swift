@@ -8,8 +8,8 @@ import TidemarkTestKit
 struct HostileNumbersTests {
   private static let seed: UInt64 = 77
 
-  /// An image of keys with labels: "a" on all of them, "b" on every second one.
-  private func image(keys: Int, on disk: MemoryFileSystem) throws -> [UInt8] {
+  /// A sorted run of keys with labels: "a" on all of them, "b" on every second one.
+  private func makeRun(keys: Int, on disk: MemoryFileSystem) throws -> [UInt8] {
     let index = Index(seed: Self.seed)
     for number in 0..<keys {
       let key = bytes("key \(number)")
@@ -20,30 +20,30 @@ struct HostileNumbersTests {
       try index.upsert(key.rawSpan, hash: index.hash(key.rawSpan), slot)
     }
     index.freeze()
-    let file = try disk.open("/image", .create)
-    try ImageWriter.write(
+    let file = try disk.open("/sorted run", .create)
+    try RunWriter.write(
       index.mergeInput(taking: 0), to: file,
-      info: ImageInfo(storeID: [UInt8](repeating: 1, count: 16), imageID: 9, sequence: 100))
+      info: RunInfo(storeID: [UInt8](repeating: 1, count: 16), runID: 9, sequence: 100))
     return try file.read(try file.length(), at: 0)
   }
 
-  /// Opens an image of one chunk after its data was changed, with the checksum made right.
+  /// Opens a sorted run of one chunk after its data was changed, with the checksum made right.
   private func reopen(
     _ original: [UInt8], on disk: MemoryFileSystem,
-    _ change: (inout [UInt8], ImageHeader) throws -> Void
+    _ change: (inout [UInt8], RunHeader) throws -> Void
   ) throws -> Index {
     var file = original
-    let header = try ImageHeader(file.rawSpan.extracting(0..<ImageLayout.headerBytes))
-    var data = Array(file[ImageLayout.headerBytes..<(file.count - 8)])
+    let header = try RunHeader(file.rawSpan.extracting(0..<RunLayout.headerBytes))
+    var data = Array(file[RunLayout.headerBytes..<(file.count - 8)])
     try change(&data, header)
     var writer = ByteWriter()
-    writer.raw(Array(file[..<ImageLayout.headerBytes]))
+    writer.raw(Array(file[..<RunLayout.headerBytes]))
     writer.raw(data)
-    writer.u64(XXH64.hash(data.rawSpan, seed: ImageLayout.checksumSeed(imageID: 9, chunk: 0)))
+    writer.u64(XXH64.hash(data.rawSpan, seed: RunLayout.checksumSeed(runID: 9, chunk: 0)))
     file = writer.bytes
     let opened = try disk.open("/changed", .create)
     try opened.writeFully(file.rawSpan, at: 0)
-    return Index(runs: RunList([try Image(file: opened)]), seed: Self.seed)
+    return Index(runs: RunList([try SortedRun(file: opened)]), seed: Self.seed)
   }
 
   private func merge(_ index: Index, on disk: MemoryFileSystem) throws {
@@ -52,23 +52,23 @@ struct HostileNumbersTests {
       key.rawSpan, hash: index.hash(key.rawSpan),
       Slot(sequence: 101, labelSet: 0, size: SizeClass(bytes: 20)))
     index.freeze()
-    try ImageWriter.write(
+    try RunWriter.write(
       index.mergeInput(taking: 1), to: try disk.open("/merged", .create),
-      info: ImageInfo(storeID: [UInt8](repeating: 1, count: 16), imageID: 10, sequence: 101))
+      info: RunInfo(storeID: [UInt8](repeating: 1, count: 16), runID: 10, sequence: 101))
   }
 
   @Test("posting lists that lie over each other cannot make a merge ask for their sum")
   func overlappingLists() throws {
     let disk = MemoryFileSystem()
-    let index = try reopen(try image(keys: 40, on: disk), on: disk) { data, header in
+    let index = try reopen(try makeRun(keys: 40, on: disk), on: disk) { data, header in
       // All four lists become that of "a".
       let list = header[.labels].offset + 8
       for other in [16, 40, 56] {
-        for i in 0..<ImageLayout.listBytes { data[list + other + i] = data[list + i] }
+        for i in 0..<RunLayout.listBytes { data[list + other + i] = data[list + i] }
       }
     }
     let error = #expect(throws: IndexError.self) { try merge(index, on: disk) }
-    guard case .imageDamaged = error else {
+    guard case .runDamaged = error else {
       Issue.record("another error: \(String(describing: error))")
       return
     }
@@ -77,7 +77,7 @@ struct HostileNumbersTests {
   @Test("a posting list with more ordinals than bytes is refused")
   func shortList() throws {
     let disk = MemoryFileSystem()
-    let index = try reopen(try image(keys: 40, on: disk), on: disk) { data, header in
+    let index = try reopen(try makeRun(keys: 40, on: disk), on: disk) { data, header in
       let entry = header[.labels].offset
       // Forty ordinals take 8 bytes and 39 differences.
       data[entry + 8 + 12] = 30
@@ -93,7 +93,7 @@ struct HostileNumbersTests {
   @Test("a set that names a label beyond all ids is refused, since bitmaps grow to that id")
   func unknownLabel() throws {
     let disk = MemoryFileSystem()
-    let index = try reopen(try image(keys: 40, on: disk), on: disk) { data, header in
+    let index = try reopen(try makeRun(keys: 40, on: disk), on: disk) { data, header in
       let sets = header[.setBytes]
       for i in 0..<4 { data[sets.offset + i] = 0xf0 }
     }

@@ -7,14 +7,14 @@ import TidemarkTestKit
 @Suite("Look-ups in a run of which nothing was read") struct ColdRunTests {
   private static let count = 60_000
 
-  private func slot(_ number: Int, in run: Image) throws -> Slot? {
+  private func slot(_ number: Int, in run: SortedRun) throws -> Slot? {
     let key = SampleRun.key(number)
     let hash = KeyHash.hash(key.rawSpan, seed: SampleRun.seed)
     return try run.lookup(key.rawSpan, hash: hash, maySearch: true)?.slot
   }
 
   /// Whether most buckets are in memory; a few share a chunk with what a search reads.
-  private func hasReadTable(_ run: Image) -> Bool {
+  private func hasReadTable(_ run: SortedRun) -> Bool {
     (0..<128).count { run.hasReadHash(UInt64($0) << 57) } > 64
   }
 
@@ -48,7 +48,7 @@ import TidemarkTestKit
 
   @Test("an unreadable page makes only look-ups of the keys in its chunk fail")
   func failingPage() throws {
-    let bad = ImageLayout.fileOffset(ofChunk: 9, tagBytes: 0) + 5000
+    let bad = RunLayout.fileOffset(ofChunk: 9, tagBytes: 0) + 5000
     let run = try SampleRun.open(count: Self.count, failing: [bad])
     var failed: [Int] = []
     for number in stride(from: 0, to: 2 * Self.count, by: 2) {
@@ -58,6 +58,6 @@ import TidemarkTestKit
     }
     // A key takes more than three bytes; of other keys a few have tags that lead there.
     #expect(failed.count > 1000)
-    #expect(failed.count < ImageLayout.chunkBytes / 3)
+    #expect(failed.count < RunLayout.chunkBytes / 3)
   }
 }

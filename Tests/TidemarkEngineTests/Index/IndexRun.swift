@@ -12,10 +12,10 @@ struct IndexRun {
   let keyVariety: Int
   let labelVariety: Int
   let files = MemoryFileSystem()
-  var images = 0
+  var runs = 0
   /// The sequence that a key had before its newest.
   var former: [[UInt8]: UInt64] = [:]
-  /// The last sequence in the frozen delta, while there is one.
+  /// The last sequence in the frozen memtable, while there is one.
   var frozenAt: UInt64?
 
   init(seed: UInt64) throws {
@@ -94,21 +94,21 @@ struct IndexRun {
     if random.below(5) == 0 { return }
     let drop = random.below(2) == 0 ? 0 : UInt64(random.below(Int(sequence) + 1))
     let keepFormer = random.below(4) != 0
-    images += 1
-    let file = try files.open("/\(images)", .create)
+    runs += 1
+    let file = try files.open("/\(runs)", .create)
     let userInfo = [UInt8](repeating: 7, count: random.below(100_000))
-    let info = ImageInfo(
-      storeID: [UInt8](repeating: 1, count: 16), imageID: random.next(),
+    let info = RunInfo(
+      storeID: [UInt8](repeating: 1, count: 16), runID: random.next(),
       sequence: frozenAt ?? 0, userInfo: userInfo, dropTombstonesThrough: drop,
       keepFormerMembers: keepFormer)
     for _ in 0..<random.below(300) { try upsert() }
-    try ImageWriter.write(input, to: file, info: info)
-    let image = try Image(file: file)
-    require(try image.userInfo() == userInfo, "what was kept beside differs")
-    require(image.header.sequence == frozenAt, "sequence differs")
+    try RunWriter.write(input, to: file, info: info)
+    let run = try SortedRun(file: file)
+    require(try run.userInfo() == userInfo, "what was kept beside differs")
+    require(run.header.sequence == frozenAt, "sequence differs")
     for _ in 0..<random.below(300) { try upsert() }
     let nearby = NearbyKeys(index.runs)
-    _ = try index.publish(image, taking: taken)
+    _ = try index.publish(run, taking: taken)
     require(!nearby.isCurrent(index), "runs that were replaced count as current")
     require(index.runs.runs.count == count - taken + 1, "another number of runs")
     if taken == count {
@@ -123,14 +123,14 @@ struct IndexRun {
     if frozenAt != nil { try merge() }
     guard frozenAt == nil else { return }
     try freeze()
-    images += 1
-    let file = try files.open("/\(images)", .create)
-    let info = ImageInfo(
-      storeID: [UInt8](repeating: 1, count: 16), imageID: random.next(), sequence: sequence)
-    try ImageWriter.write(index.mergeInput(taking: 0), to: file, info: info)
+    runs += 1
+    let file = try files.open("/\(runs)", .create)
+    let info = RunInfo(
+      storeID: [UInt8](repeating: 1, count: 16), runID: random.next(), sequence: sequence)
+    try RunWriter.write(index.mergeInput(taking: 0), to: file, info: info)
     frozenAt = nil
     index = Index(
-      runs: RunList([try Image(file: file)] + index.runs.runs), seed: index.seed)
+      runs: RunList([try SortedRun(file: file)] + index.runs.runs), seed: index.seed)
   }
 
   // MARK: Comparing

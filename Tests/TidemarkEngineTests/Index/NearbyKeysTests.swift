@@ -7,9 +7,9 @@ struct NearbyKeysTests {
   private static let count = 40_000
 
   /// A run that has just been opened, of every other key.
-  private func run() throws -> (index: Index, image: Image) {
-    let image = try SampleRun.open(count: Self.count)
-    return (Index(runs: RunList([image]), seed: SampleRun.seed), image)
+  private func makeRun() throws -> (index: Index, run: SortedRun) {
+    let run = try SampleRun.open(count: Self.count)
+    return (Index(runs: RunList([run]), seed: SampleRun.seed), run)
   }
 
   private func page(_ numbers: [Int]) -> (keys: KeyPage, all: [[UInt8]]) {
@@ -22,7 +22,7 @@ struct NearbyKeysTests {
   @Test("ascending keys are found where they lie, without the table of hashes")
   func ascending() throws {
     for step in [1, 3, 40, 401] {
-      let (index, image) = try run()
+      let (index, run) = try makeRun()
       let numbers = Array(stride(from: 0, to: 2 * Self.count, by: step))
       let (keys, all) = page(numbers)
       var nearby = NearbyKeys(index.runs)
@@ -30,8 +30,8 @@ struct NearbyKeysTests {
       for (number, slot) in zip(numbers, slots) {
         #expect(slot?.sequence == (number % 2 == 0 ? UInt64(number + 1) : nil))
       }
-      let read = image.memoryBytes
-      let (other, byHash) = try run()
+      let read = run.memoryBytes
+      let (other, byHash) = try makeRun()
       for key in all { _ = try other.isNewest(1, of: key.rawSpan, hash: other.hash(key.rawSpan)) }
       #expect(read < byHash.memoryBytes)
     }
@@ -39,7 +39,7 @@ struct NearbyKeysTests {
 
   @Test("keys outside the run and in any order are found or not, as by their hashes")
   func others() throws {
-    let (index, _) = try run()
+    let (index, _) = try makeRun()
     var nearby = NearbyKeys(index.runs)
     let all: [[UInt8]] = [
       [0], SampleRun.key(10), SampleRun.key(8), SampleRun.key(8), SampleRun.key(9),

@@ -11,7 +11,7 @@ enum SampleRun {
   /// A run that has just been opened, of every other key below `2 * count`. The sequence of a key
   /// is its number and one.
   /// - Parameter pages: pages of the file that cannot be read.
-  static func open(count: Int, failing pages: [Int] = []) throws -> Image {
+  static func open(count: Int, failing pages: [Int] = []) throws -> SortedRun {
     let index = Index(seed: seed)
     for number in stride(from: 0, to: 2 * count, by: 2) {
       let key = key(number)
@@ -22,11 +22,11 @@ enum SampleRun {
     index.freeze()
     let disk = MemoryFileSystem()
     try disk.createDirectory("/store")
-    let info = ImageInfo(
-      storeID: [UInt8](repeating: 1, count: 16), imageID: 2, sequence: UInt64(2 * count))
-    try ImageWriter.write(
+    let info = RunInfo(
+      storeID: [UInt8](repeating: 1, count: 16), runID: 2, sequence: UInt64(2 * count))
+    try RunWriter.write(
       index.mergeInput(taking: 0), to: try disk.open("/store/run", .create), info: info)
-    return try Image(
+    return try SortedRun(
       file: FailingPages(disk, file: "run", pages: pages).open("/store/run", .readWrite))
   }
 }

@@ -217,7 +217,7 @@ enum SampleStore {
     return (try StoreFiles(disk), expected)
   }
 
-  /// A store with compacted and appended segments, images and values of several blocks.
+  /// A store with compacted and appended segments, sorted runs and values of several blocks.
   static func large() throws -> (StoreFiles, ExpectedStore) {
     let disk = MemoryFileSystem()
     var engine = try StoreFiles.open(disk, .create, segmentBytes: 96 << 10)

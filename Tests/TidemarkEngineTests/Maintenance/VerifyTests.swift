@@ -13,7 +13,7 @@ struct VerifyTests {
       #expect(report.findings == [])
       #expect(report.entries == expected.entries.count)
       #expect(report.lastSequence == expected.entries.keys.max())
-      #expect(report.images > 0)
+      #expect(report.runs > 0)
       #expect(try StoreFiles(disk).files == files.files)
     }
   }

@@ -2,7 +2,7 @@ import Testing
 import TidemarkEngine
 
 @Suite struct KeyHashTests {
-  @Test("the key hash never changes, since index images store it")
+  @Test("the key hash never changes, since sorted runs store it")
   func frozenValues() {
     // Computed once by an independent implementation; a change here is a change of format.
     let expected: [(Int, UInt64)] = [

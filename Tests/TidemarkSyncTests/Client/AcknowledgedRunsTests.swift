@@ -36,8 +36,8 @@ struct AcknowledgedRunsTests {
     }
   }
 
-  private func position(_ offset: UInt64, epoch: UInt64 = 7) -> Position {
-    Position(epoch: epoch, offset: offset)
+  private func position(_ offset: UInt64, epoch: UInt64 = 7) -> FeedPosition {
+    FeedPosition(epoch: epoch, offset: offset)
   }
 
   @Test(
@@ -45,13 +45,13 @@ struct AcknowledgedRunsTests {
     arguments: 1...12 as ClosedRange<UInt64>)
   func model(seed: UInt64) throws {
     var random = SeededGenerator(seed: seed)
-    var model: [UInt64: Position] = [:]
+    var model: [UInt64: FeedPosition] = [:]
     var runs = AcknowledgedRuns()
     let records = Records()
     var (sequence, offset, epoch) = (UInt64(1), UInt64(1), UInt64(1))
     for round in 0..<60 {
       if random.chance(0.1) { epoch += 1 }
-      var batch: [(UInt64, Position)] = []
+      var batch: [(UInt64, FeedPosition)] = []
       for _ in 0..<random.int(below: 200) {
         if random.chance(0.4) { sequence += UInt64(random.int(below: 5)) }
         if random.chance(0.3) { offset += UInt64(random.int(below: 4)) }

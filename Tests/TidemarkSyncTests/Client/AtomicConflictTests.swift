@@ -191,7 +191,7 @@ struct AtomicConflictTests {
     let session = world.devices[0].session
     let key = Array("a".utf8)
     let merged = SyncContent(value: Array("merged".utf8))
-    let decisions: [Resolution] = [
+    let decisions: [ConflictResolution] = [
       .local, .remote, .merged(merged), .both(localKey: "copy"),
     ]
     try session.decide(key, decisions[choice])

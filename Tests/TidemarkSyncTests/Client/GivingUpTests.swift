@@ -41,7 +41,7 @@ struct GivingUpTests {
     let waiting = world.devices[0].session.outbox.waiting
     #expect(waiting.count == 3)
     for reason in waiting.values {
-      #expect(reason == .parked(Rejection(code: "failed", message: "it cannot digest that")))
+      #expect(reason == .parked(SyncRejection(code: "failed", message: "it cannot digest that")))
     }
     #expect(try world.repeatedOperations().isEmpty)
     // A later put is the user's word, and clears it.

@@ -49,7 +49,7 @@ struct HostileAnswersTests {
     case 2: hello.range.truncatedThrough = .max
     default:
       hello.mark.verdicts = [
-        .applied(Position(epoch: hello.range.headPosition.epoch, offset: .max))
+        .applied(FeedPosition(epoch: hello.range.headPosition.epoch, offset: .max))
       ]
     }
     try expectMalformed(.helloAnswer(hello), world)
@@ -64,7 +64,7 @@ struct HostileAnswersTests {
     }
     let mark = ReplicaMark(
       number: push.number, batchID: push.batchID,
-      verdicts: [.applied(Position(epoch: range.headPosition.epoch, offset: .max))])
+      verdicts: [.applied(FeedPosition(epoch: range.headPosition.epoch, offset: .max))])
     #expect(throws: PeerError.self) {
       try world.devices[0].session.receive(.pushAnswer(PushAnswer(mark: mark, range: range)))
     }

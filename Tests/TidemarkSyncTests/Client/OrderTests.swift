@@ -310,7 +310,7 @@ extension SyncWorld {
   func refuse(prefix: String) {
     server.options.validators = [
       SyncValidator(prefix: prefix) { _, _ in
-        Rejection(code: "bad", message: "not like this")
+        SyncRejection(code: "bad", message: "not like this")
       }
     ]
   }

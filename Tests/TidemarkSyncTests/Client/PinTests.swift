@@ -177,7 +177,7 @@ struct PinTests {
     world.server.options.validators = [
       SyncValidator { change, _ in
         change.kind == .delete && change.key == "mine"
-          ? Rejection(code: "no", message: "it stays") : nil
+          ? SyncRejection(code: "no", message: "it stays") : nil
       }
     ]
     try world.put(0, "mine", "1")

@@ -14,9 +14,9 @@ struct ResolverTests {
 
   private func resolve(
     _ resolver: ConflictResolver, base: String? = nil, local: String?, remote: String?
-  ) -> Resolution {
+  ) -> ConflictResolution {
     resolver.resolve(
-      Conflict(
+      SyncConflict(
         key: "key", base: content(base), local: content(local),
         remote: content(remote)))
   }
@@ -70,7 +70,7 @@ struct ResolverTests {
     let resolver = ConflictResolver.mergeFields(clash: rule, fallback: .ask)
     guard
       case .merged(let content) = resolver.resolve(
-        Conflict(
+        SyncConflict(
           key: [1], base: content(base), local: content(local), remote: content(remote),
           localTime: Timestamp(seconds: 7), remoteTime: Timestamp(seconds: 8)))
     else { return nil }
@@ -187,7 +187,7 @@ struct ResolverTests {
     local.labels = (0..<40).map { EntryLabel("a\($0)") }
     remote.labels = (0..<40).map { EntryLabel("b\($0)") }
     #expect(
-      resolver.resolve(Conflict(key: [1], base: nil, local: local, remote: remote)) == .ask)
+      resolver.resolve(SyncConflict(key: [1], base: nil, local: local, remote: remote)) == .ask)
   }
 
   @Test("an edit survives a delete unless it was asked for otherwise")
@@ -204,11 +204,11 @@ struct ResolverTests {
   @Test("the default resolver follows the policy of the collection, and else keeps local changes")
   func byPolicy() {
     func resolve(_ policy: ConflictPolicy, _ local: Int, _ remote: Int, deletes: Bool = false)
-      -> Resolution
+      -> ConflictResolution
     {
       let value = SyncContent(value: [1])
       return ConflictResolver.byPolicy.resolve(
-        Conflict(
+        SyncConflict(
           key: [1], base: nil, local: deletes ? nil : value, remote: SyncContent(value: [2]),
           localTime: Timestamp(seconds: Int64(local)),
           remoteTime: Timestamp(seconds: Int64(remote)), policy: policy))

@@ -76,7 +76,7 @@ struct RestoringTests {
     #expect(session.progress.number == 0 && !session.isOurs(0, .none))
     while try world.step(0) {}
     let entry = FeedEntry(
-      position: Position(epoch: 1, offset: 1), kind: .own,
+      position: FeedPosition(epoch: 1, offset: 1), kind: .own,
       operation: OperationID(replica: session.replica, sequence: 1), key: [])
     #expect(session.isForeign(entry))
     try world.put(0, "k", "1")

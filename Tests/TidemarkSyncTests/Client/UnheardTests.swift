@@ -206,7 +206,7 @@ struct UnheardTests {
     world.server.options.validators = [
       SyncValidator { change, _ in
         change.content.value.starts(with: Array("bad".utf8))
-          ? Rejection(code: "bad", message: "not here") : nil
+          ? SyncRejection(code: "bad", message: "not here") : nil
       }
     ]
     try world.put(1, "k", "1")
@@ -246,7 +246,7 @@ struct UnheardTests {
   func refusedAndGone() throws {
     let world = try SyncWorld()
     world.server.options.validators = [
-      SyncValidator { _, _ in Rejection(code: "no", message: "not here") }
+      SyncValidator { _, _ in SyncRejection(code: "no", message: "not here") }
     ]
     try change(world, 0, scope: ["a"])
     try world.put(0, "k", "1", labels: ["a"])

@@ -43,7 +43,7 @@ struct WaitingTests {
     let session = world.devices[0].session
     world.server.options.validators = [
       SyncValidator { change, _ in
-        change.content.value == Array("bad".utf8) ? Rejection(code: "bad", message: "bad") : nil
+        change.content.value == Array("bad".utf8) ? SyncRejection(code: "bad", message: "bad") : nil
       }
     ]
     let refused = try world.write(0, "k", "bad")

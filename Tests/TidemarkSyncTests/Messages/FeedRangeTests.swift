@@ -10,22 +10,22 @@ struct FeedRangeTests {
 
   @Test("a position counts in the range of its epoch only")
   func contains() {
-    #expect(range.contains(Position(epoch: 7, offset: 300)))
-    #expect(range.contains(Position(epoch: 3, offset: 301)))
+    #expect(range.contains(FeedPosition(epoch: 7, offset: 300)))
+    #expect(range.contains(FeedPosition(epoch: 3, offset: 301)))
     #expect(range.contains(.beginning))
-    #expect(!range.contains(Position(epoch: 7, offset: 301)))
-    #expect(!range.contains(Position(epoch: 3, offset: 300)))
-    #expect(!range.contains(Position(epoch: 3, offset: 401)))
-    #expect(!range.contains(Position(epoch: 9, offset: 10)))
-    #expect(!range.contains(Position(epoch: 7, offset: 0)))
+    #expect(!range.contains(FeedPosition(epoch: 7, offset: 301)))
+    #expect(!range.contains(FeedPosition(epoch: 3, offset: 300)))
+    #expect(!range.contains(FeedPosition(epoch: 3, offset: 401)))
+    #expect(!range.contains(FeedPosition(epoch: 9, offset: 10)))
+    #expect(!range.contains(FeedPosition(epoch: 7, offset: 0)))
   }
 
   @Test("the past that a reader has in common with a feed ends where its epoch does")
   func common() {
-    #expect(range.lastCommonOffset(with: Position(epoch: 7, offset: 500)) == 300)
-    #expect(range.lastCommonOffset(with: Position(epoch: 7, offset: 200)) == 200)
-    #expect(range.lastCommonOffset(with: Position(epoch: 3, offset: 500)) == 400)
-    #expect(range.lastCommonOffset(with: Position(epoch: 9, offset: 5)) == nil)
+    #expect(range.lastCommonOffset(with: FeedPosition(epoch: 7, offset: 500)) == 300)
+    #expect(range.lastCommonOffset(with: FeedPosition(epoch: 7, offset: 200)) == 200)
+    #expect(range.lastCommonOffset(with: FeedPosition(epoch: 3, offset: 500)) == 400)
+    #expect(range.lastCommonOffset(with: FeedPosition(epoch: 9, offset: 5)) == nil)
     #expect(range.lastCommonOffset(with: .beginning) == 0)
   }
 

@@ -7,27 +7,27 @@ import TidemarkTestKit
 
 @Suite("Marks of replicas")
 struct MarkRecordTests {
-  private func verdict(_ chance: inout SeededGenerator, _ entries: Int) -> Verdict {
+  private func verdict(_ chance: inout SeededGenerator, _ entries: Int) -> PushVerdict {
     let place =
       chance.chance(0.5) && entries > 0
       ? MarkRecord.planned(chance.int(below: entries))
-      : Position(epoch: chance.next(), offset: chance.next() >> 20)
+      : FeedPosition(epoch: chance.next(), offset: chance.next() >> 20)
     switch chance.int(below: 6) {
     case 0: return .duplicate(place)
     case 1: return .conflict(place)
     case 2: return .lost(place)
-    case 3: return .rejected(Rejection(code: "c\(chance.int(below: 2))", message: "m"))
+    case 3: return .rejected(SyncRejection(code: "c\(chance.int(below: 2))", message: "m"))
     case 4: return .aborted
     default: return .applied(place)
     }
   }
 
-  private func placed(_ verdict: Verdict, own: Position, entries: Int) -> Verdict {
+  private func placed(_ verdict: PushVerdict, own: FeedPosition, entries: Int) -> PushVerdict {
     guard let place = verdict.position, place.epoch == MarkRecord.plannedEpoch else {
       return verdict
     }
     return verdict.at(
-      Position(epoch: own.epoch, offset: own.offset - UInt64(entries) + place.offset - 1))
+      FeedPosition(epoch: own.epoch, offset: own.offset - UInt64(entries) + place.offset - 1))
   }
 
   @Test("any verdicts come back, and no bytes trap")
@@ -35,7 +35,7 @@ struct MarkRecordTests {
     for seed in UInt64(1)...400 {
       var chance = SeededGenerator(seed: seed)
       let entries = chance.int(below: 50)
-      var verdicts: [Verdict] = []
+      var verdicts: [PushVerdict] = []
       for _ in 0..<chance.int(below: 40) {
         let next = verdict(&chance, entries)
         for _ in 0...chance.int(below: 3) { verdicts.append(next) }
@@ -43,7 +43,7 @@ struct MarkRecordTests {
       if chance.chance(0.5) {
         verdicts += (0..<entries).map { .applied(MarkRecord.planned($0)) }
       }
-      let own = Position(epoch: chance.next(), offset: 1000)
+      let own = FeedPosition(epoch: chance.next(), offset: 1000)
       var bytes = try MarkRecord.encode(
         number: chance.next(), batchID: BatchID(chance.next()), verdicts: verdicts,
         entries: entries)
@@ -59,7 +59,7 @@ struct MarkRecordTests {
 
   @Test("more verdicts than a record may have throw, and no record is cut off")
   func tooMany() throws {
-    let verdicts = [Verdict](repeating: .aborted, count: WireLimits.rows + 1)
+    let verdicts = [PushVerdict](repeating: .aborted, count: WireLimits.rows + 1)
     let error = #expect(throws: TidemarkError.self) {
       try MarkRecord.encode(number: 1, batchID: BatchID(1), verdicts: verdicts, entries: 0)
     }
@@ -79,19 +79,19 @@ struct MarkRecordTests {
     lie.u64(1)
     lie.varint(UInt64.max)
     #expect(throws: FormatError.self) {
-      _ = try MarkRecord.decode(lie.bytes.rawSpan, at: Position(epoch: 1, offset: 5))
+      _ = try MarkRecord.decode(lie.bytes.rawSpan, at: FeedPosition(epoch: 1, offset: 5))
     }
   }
 
   @Test("a place that is not in the batch is refused, and one before the feed")
   func places() throws {
-    let own = Position(epoch: 1, offset: 5)
+    let own = FeedPosition(epoch: 1, offset: 5)
     for (entries, place) in [(3, 3), (4, 4)] as [(Int, Int)] {
       let bytes = try MarkRecord.encode(
         number: 1, batchID: BatchID(1),
         verdicts: [.duplicate(MarkRecord.planned(place - 1))], entries: entries)
       let mark = try MarkRecord.decode(bytes.rawSpan, at: own)
-      let expected = Position(epoch: 1, offset: UInt64(4 - entries + place))
+      let expected = FeedPosition(epoch: 1, offset: UInt64(4 - entries + place))
       #expect(mark.verdicts == [.duplicate(expected)])
     }
     for (entries, place) in [(3, 4), (0, 1), (5, 1)] as [(Int, Int)] {

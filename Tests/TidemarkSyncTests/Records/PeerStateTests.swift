@@ -24,8 +24,8 @@ struct PeerStateTests {
   private func progress(_ seed: UInt64) -> (PeerProgress, OutgoingBatch?, [AcknowledgedRun]) {
     var random = SeededGenerator(seed: seed)
     func number() -> UInt64 { random.next() >> UInt64(16 + random.int(below: 40)) }
-    func position() -> Position {
-      Position(epoch: random.chance(0.5) ? 7 : number(), offset: number())
+    func position() -> FeedPosition {
+      FeedPosition(epoch: random.chance(0.5) ? 7 : number(), offset: number())
     }
     var progress = PeerProgress()
     if random.chance(0.8) { progress.feed = ReplicaID((0..<16).map { _ in UInt8(number() & 255) }) }
@@ -87,7 +87,7 @@ struct PeerStateTests {
   @Test("a peer's words that are too long are cut before they are kept")
   func words() throws {
     let long = String(repeating: "ö", count: 100_000)
-    let reason = WaitReason.parked(Rejection(code: long, message: long)).bounded
+    let reason = WaitReason.parked(SyncRejection(code: long, message: long)).bounded
     guard case .parked(let rejection) = reason else {
       Issue.record("it is another reason")
       return

@@ -16,7 +16,7 @@ struct ConflictTypesTests {
 
   @Test("a resolver reads the key as text and compares the times of both commits")
   func resolver() async throws {
-    let seen = Lock<[Key: Conflict]>([:])
+    let seen = Lock<[Key: SyncConflict]>([:])
     let resolver = ConflictResolver { conflict in
       seen.withLock { $0[conflict.key] = conflict }
       if conflict.key.hasPrefix("draft/") { return .both(localKey: "\(conflict.key) (here)") }
@@ -49,7 +49,8 @@ struct ConflictTypesTests {
       #expect(conflict.remoteTime?.milliseconds == times.1?.milliseconds)
     }
     #expect(
-      resolver.resolve(Conflict(key: "note/" + id, base: nil, local: nil, remote: nil)) == .remote)
+      resolver.resolve(SyncConflict(key: "note/" + id, base: nil, local: nil, remote: nil))
+        == .remote)
   }
 
   @Test("commits of one millisecond have times in their order")

@@ -30,7 +30,7 @@ struct DeletionsTests {
     for _ in 0..<2 {
       let error = await #expect(throws: TidemarkError.self) { try await replicator.syncOnce() }
       #expect(error?.code == .undecidedDeletions)
-      #expect(error?.cause as? UndecidedDeletions == UndecidedDeletions(keys: 150))
+      #expect(error?.cause as? UndecidedDeletionsError == UndecidedDeletionsError(keys: 150))
     }
     #expect(try store.count() == 201)
     try await replicator.decideDeletions(.accept)

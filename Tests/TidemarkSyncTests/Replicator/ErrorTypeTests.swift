@@ -7,7 +7,7 @@ import TidemarkSync
 struct ErrorTypeTests {
   /// Compiles only while all of these throw `TidemarkError` and nothing else.
   private func everything(
-    _ store: Store, _ replicator: Replicator, _ receipt: Receipt
+    _ store: Store, _ replicator: Replicator, _ receipt: WriteReceipt
   ) async throws(TidemarkError) -> Int {
     _ = try await replicator.syncOnce()
     for receipt in replicator.receipts(for: receipt) {

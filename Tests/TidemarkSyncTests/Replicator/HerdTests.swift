@@ -128,7 +128,7 @@ struct PatienceTests {
     for _ in 0..<3 {
       try await end(client)
       client = try await begin(peer)
-      client.1.poke()
+      client.1.retryNow()
       #expect(peer.hellos.last == asked)
       // Nor does a single round ask.
       await client.1.stop()
@@ -190,7 +190,7 @@ struct PatienceTests {
     // Somebody has signed in, and need not wait.
     peer.fail(nil)
     let now = time.seconds
-    client.1.poke()
+    client.1.retryNow()
     // The peer says hello again, if it takes nothing.
     await client.1.wait { $0.lastError?.kind == .unavailable }
     #expect(time.seconds == now)

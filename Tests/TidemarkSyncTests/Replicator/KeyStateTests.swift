@@ -13,7 +13,7 @@ struct KeyStateTests {
   func states() async throws {
     let store = try memoryStore()
     let validator = SyncValidator { change, _ in
-      change.key.text.hasPrefix("bad") ? Rejection(code: "bad", message: "no") : nil
+      change.key.text.hasPrefix("bad") ? SyncRejection(code: "bad", message: "no") : nil
     }
     let peer = try SwitchedPeer(options: SyncHandler.Options(validators: [validator]))
     let replicator = try store.replicator(
@@ -29,7 +29,7 @@ struct KeyStateTests {
     #expect(
       try await replicator.states(forKeys: keys)
         == [
-          .synced, .waiting(.parked(Rejection(code: "bad", message: "no"))), .local, .local,
+          .synced, .waiting(.parked(SyncRejection(code: "bad", message: "no"))), .local, .local,
         ])
     try await store.delete("note/1")
     #expect(try await replicator.state(forKey: "note/1") == .waiting(.pending))

@@ -60,7 +60,7 @@ struct NetworkTests {
     let report = try await replicator.syncOnce()
     #expect(report.heldBack == .network(condition) && !report.isComplete && report.pushed == 0)
     replicator.start()
-    replicator.poke()
+    replicator.retryNow()
     await replicator.wait { $0.phase == .heldBack(.network(condition)) }
     #expect(peer.state.withLock { $0.calls } == 0 && replicator.status.lastSuccess == nil)
     // One that runs says it, too, to whoever asks for a round.

@@ -15,7 +15,7 @@ struct ParkedTests {
   init() throws {
     let validator = SyncValidator { change, _ in
       String(decoding: change.content.value, as: UTF8.self).hasPrefix("bad")
-        ? Rejection(code: "invalid", message: "it is bad") : nil
+        ? SyncRejection(code: "invalid", message: "it is bad") : nil
     }
     peer = try SwitchedPeer(options: SyncHandler.Options(validators: [validator]))
     store = try memoryStore()
@@ -30,11 +30,11 @@ struct ParkedTests {
     #expect(report.pending.entries == 0 && report.pending.parked == 1)
     let parked = try await replicator.parked()
     #expect(parked.map(\.key) == ["key 7"])
-    #expect(parked.first?.rejection == Rejection(code: "invalid", message: "it is bad"))
+    #expect(parked.first?.rejection == SyncRejection(code: "invalid", message: "it is bad"))
     let sequence = try #require(parked.first?.sequence)
     #expect(
       try await replicator.receipt(forSequence: sequence).outcome()
-        == .parked(Rejection(code: "invalid", message: "it is bad")))
+        == .parked(SyncRejection(code: "invalid", message: "it is bad")))
     #expect(try await replicator.syncOnce().pushed == 0)
     try await store.put("key 7", "good")
     #expect(try await replicator.parked().isEmpty)
@@ -67,7 +67,7 @@ struct ParkedTests {
     let peer = try SwitchedPeer(
       options: SyncHandler.Options(validators: [
         SyncValidator { _, _ in
-          isStrict.withLock { $0 } ? Rejection(code: "x", message: "not now") : nil
+          isStrict.withLock { $0 } ? SyncRejection(code: "x", message: "not now") : nil
         }
       ]))
     let replicator = try store.replicator(named: "home", peer: peer)
@@ -97,7 +97,9 @@ struct ParkedTests {
   func many(retries: Bool) async throws {
     let peer = try SwitchedPeer(
       options: SyncHandler.Options(validators: [
-        SyncValidator { _, _ in Rejection(code: "x", message: String(repeating: "no ", count: 30)) }
+        SyncValidator { _, _ in
+          SyncRejection(code: "x", message: String(repeating: "no ", count: 30))
+        }
       ]))
     let replicator = try store.replicator(named: "home", peer: peer)
     try await store.write { batch in
@@ -177,7 +179,7 @@ struct ParkedTests {
     #expect(conflict.local?.value == Array("mine".utf8))
     #expect(conflict.remote?.value == Array("theirs".utf8))
     #expect(conflict.base?.value == Array("base".utf8))
-    let (decision, expected): (Resolution, String) =
+    let (decision, expected): (ConflictResolution, String) =
       switch choice {
       case 0: (.local, "mine")
       case 1: (.remote, "theirs")

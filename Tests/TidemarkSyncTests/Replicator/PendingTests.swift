@@ -143,7 +143,7 @@ struct PendingTests {
     var generator = SeededGenerator(seed: seed)
     let validator = SyncValidator { change, _ in
       String(decoding: change.content.value, as: UTF8.self).hasPrefix("bad")
-        ? Rejection(code: "invalid", message: "bad") : nil
+        ? SyncRejection(code: "invalid", message: "bad") : nil
     }
     let peer = try SwitchedPeer(options: SyncHandler.Options(validators: [validator]))
     let (store, other) = (try memoryStore(), try memoryStore())

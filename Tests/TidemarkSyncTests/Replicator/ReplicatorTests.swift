@@ -91,12 +91,14 @@ struct ReplicatorTests {
     #expect(try peer.text("key") == "value")
   }
 
-  private func position(_ outcome: SyncOutcome) -> Position? {
+  private func position(_ outcome: SyncOutcome) -> FeedPosition? {
     if case .synced(let position) = outcome { return position }
     return nil
   }
 
-  @Test("an authorization that is refused pauses, whatever is written, and a poke ends the pause")
+  @Test(
+    "an authorization that is refused pauses, whatever is written; a retry request ends the pause"
+  )
   func unauthorized() async throws {
     let peer = try SwitchedPeer()
     peer.set { $0.failures = [PeerError(.unauthorized, "who?"), PeerError(.forbidden, "no")] }
@@ -112,9 +114,9 @@ struct ReplicatorTests {
     try await Task.sleep(for: .milliseconds(30))
     #expect(peer.state.withLock { $0.calls } == calls)
     #expect(replicator.status.phase == .paused(.unauthorized))
-    replicator.poke()
+    replicator.retryNow()
     await replicator.wait { $0.phase == .paused(.forbidden) }
-    replicator.poke()
+    replicator.retryNow()
     await replicator.wait { $0.phase == .idle && $0.pending.isEmpty }
     await replicator.stop()
     #expect(try peer.text("key") == "value")
@@ -166,7 +168,7 @@ struct ReplicatorTests {
     _ = try await #require(replicator.receipts(for: written).first).outcome()
     try await peer.wait { $0.waiting == 1 && $0.polls == before.0 + 1 }
     #expect(try peer.text("in/key") == "value")
-    replicator.poke()
+    replicator.retryNow()
     try await peer.wait { $0.polls == before.0 + 2 }
     await replicator.stop()
   }

@@ -16,7 +16,8 @@ struct SignOutTests {
   init() throws {
     peer = try SwitchedPeer(
       options: SyncHandler.Options(validators: [
-        SyncValidator(prefix: "bad") { _, _ in Rejection(code: "bad", message: "not like this") }
+        SyncValidator(prefix: "bad") { _, _ in SyncRejection(code: "bad", message: "not like this")
+        }
       ]))
   }
 
@@ -168,7 +169,7 @@ struct SignOutTests {
       Issue.record("nothing was thrown")
     } catch {
       #expect(error.code == .unsentChanges)
-      let unsent = error.cause as? UnsentChanges
+      let unsent = error.cause as? UnsentChangesError
       #expect(unsent?.keys == (trouble == .parked ? ["bad"] : ["unsent"]))
       #expect(unsent?.entries == 1)
     }

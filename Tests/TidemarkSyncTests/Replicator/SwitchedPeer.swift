@@ -144,7 +144,7 @@ final class SwitchedPeer: Peer {
   func repeats() throws -> Int {
     var seen: Set<OperationID> = []
     var count = 0
-    var cursor = Position.beginning
+    var cursor = FeedPosition.beginning
     while true {
       let page = try handler.pull(PullRequest(replica: Device(98).id, after: cursor))
       for entry in page.entries where !seen.insert(entry.operation).inserted { count += 1 }

@@ -19,7 +19,7 @@ struct AliasTests {
     try device.session.knownAliases().alias(ofKey: key)?.text
   }
 
-  private func key(_ device: RestDevice, _ alias: Alias) throws -> String? {
+  private func key(_ device: RestDevice, _ alias: KeyAlias) throws -> String? {
     try device.session.knownAliases().key(ofAlias: alias)?.text
   }
 
@@ -29,7 +29,7 @@ struct AliasTests {
     while back.requests.count == count { _ = try await device.step(toPush: true) }
   }
 
-  private func parked(_ device: RestDevice) -> [Rejection] {
+  private func parked(_ device: RestDevice) -> [SyncRejection] {
     device.session.outbox.waiting.values.compactMap {
       if case .parked(let rejection) = $0 { rejection } else { nil }
     }
@@ -158,7 +158,7 @@ struct AliasTests {
 
   @Test("an id of which the store has not heard yet goes along when a batch is given up")
   func givenUp() async throws {
-    let seen = Lock<[Alias?]>([])
+    let seen = Lock<[KeyAlias?]>([])
     let peer = RequestPeer(named: "x") { change in
       if change.key == "bad" { throw PeerError(.unauthorized, "no") }
       seen.withLock { $0.append(change.alias) }
@@ -225,7 +225,7 @@ struct AliasTests {
     "an id that is empty or too long is refused, and the longest is not",
     arguments: [0, 1, 1024, 1025])
   func bounds(length: Int) async throws {
-    back.state.withLock { $0.claim = { _ in Alias(String(repeating: "x", count: length)) } }
+    back.state.withLock { $0.claim = { _ in KeyAlias(String(repeating: "x", count: length)) } }
     let device = try device()
     try device.put("a", "one")
     try await device.settle()
@@ -246,7 +246,7 @@ struct AliasTests {
         continue
       }
       var answer = try await device.peer.push(request)
-      answer.mark.aliases = [0: Alias(String(repeating: "x", count: 1025)), 9: "far"]
+      answer.mark.aliases = [0: KeyAlias(String(repeating: "x", count: 1025)), 9: "far"]
       try device.session.receive(.pushAnswer(answer))
       break
     }

@@ -46,7 +46,7 @@ private final class ForgetfulList: Sendable {
         state.notes[id] = text
       } else {
         state.notes[state.count] = text
-        outcome = .appliedAs(Alias(state.count))
+        outcome = .appliedAs(KeyAlias(state.count))
       }
       state.answers[change.idempotencyKey] = outcome
       return outcome
@@ -62,7 +62,7 @@ private final class ForgetfulList: Sendable {
       return RequestPage(
         changes: (since == nil ? rows : [:]).sorted { $0.key < $1.key }.map { id, text in
           RequestPage.Change(
-            alias: Alias(id), state: .value(SyncContent(value: Array(text.utf8))))
+            alias: KeyAlias(id), state: .value(SyncContent(value: Array(text.utf8))))
         }, token: "\(state.count)")
     }
   }
@@ -189,7 +189,7 @@ struct ExpiredListTests {
       if isFull {
         _ = try await peer.digest(DigestRequest(replica: device.id))
       } else {
-        var after = hello.mark.number == 0 ? Position.beginning : hello.range.headPosition
+        var after = hello.mark.number == 0 ? FeedPosition.beginning : hello.range.headPosition
         while true {
           after = try await peer.pull(PullRequest(replica: device.id, after: after)).cursor
         }

@@ -156,7 +156,7 @@ struct FetchedAliasTests {
         fetch: { _ in
           let sent = sent.withLock { $0 }
           guard isListed.withLock({ $0 }) else { return RequestPage(changes: [], token: "t") }
-          func own(_ id: Alias, _ text: String?, _ key: Int) -> RequestPage.Change {
+          func own(_ id: KeyAlias, _ text: String?, _ key: Int) -> RequestPage.Change {
             RequestPage.Change(
               alias: id, state: text.map { .value(SyncContent(value: Array($0.utf8))) } ?? .absent,
               idempotencyKey: sent[key])
@@ -218,7 +218,7 @@ struct FetchedAliasTests {
         RequestPage(changes: page.withLock { $0 }, token: "t")
       }
     }
-    func change(_ key: String, _ alias: Alias) -> RequestPage.Change {
+    func change(_ key: String, _ alias: KeyAlias) -> RequestPage.Change {
       RequestPage.Change(
         key: key, state: .value(SyncContent(value: [1])), alias: alias)
     }

@@ -93,9 +93,9 @@ struct RestoredDeviceTests {
     // One that forgets what it was asked does again what is sent again.
     guard kind != .forgetful || !script.contains("lose") else { return }
     let world = try RestoredWorld(kind)
-    for step in script.split(separator: ",") { try await world.carryOut(String(step)) }
+    for step in script.split(separator: ",") { try await world.apply(String(step)) }
     for _ in 0..<3 {
-      for name in world.devices.keys.sorted() { try await world.carryOut("sync \(name)") }
+      for name in world.devices.keys.sorted() { try await world.apply("sync \(name)") }
     }
     let there = world.there
     #expect(there.sorted() == Array(world.wanted.values).sorted(), "\(script)")
@@ -114,7 +114,7 @@ struct RestoredDeviceTests {
       "put A a 1", "backup A", "sync A", "delete A a", "sync A", "restore A", "put A b 2", "sync A",
       "sync C",
     ] {
-      try await world.carryOut(step)
+      try await world.apply(step)
     }
     // A list of every version tells that it was there and is gone; else the edit survives.
     #expect(world.there.sorted() == (kind == .log ? ["2"] : ["1", "2"]))

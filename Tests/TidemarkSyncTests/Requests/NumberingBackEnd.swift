@@ -13,13 +13,13 @@ final class NumberingBackEnd: Sendable {
     var text: String?
     var idempotencyKey: String?
     /// The id that it claims.
-    var alias: Alias
+    var alias: KeyAlias
 
-    init(id: Int, text: String?, idempotencyKey: String?, alias: Alias? = nil) {
+    init(id: Int, text: String?, idempotencyKey: String?, alias: KeyAlias? = nil) {
       self.id = id
       self.text = text
       self.idempotencyKey = idempotencyKey
-      self.alias = alias ?? Alias(id)
+      self.alias = alias ?? KeyAlias(id)
     }
   }
 
@@ -36,7 +36,7 @@ final class NumberingBackEnd: Sendable {
     /// The answer to give instead of looking.
     var trouble: (@Sendable (RequestChange) throws -> RequestOutcome?)?
     /// The id that it claims for something new.
-    var claim: (@Sendable (Int) -> Alias)?
+    var claim: (@Sendable (Int) -> KeyAlias)?
     var tellsKeys = true
   }
 
@@ -60,7 +60,7 @@ final class NumberingBackEnd: Sendable {
       state.requests.append(name)
       if let answer = try state.trouble?(change) { return answer }
       if let answer = state.answers[change.idempotencyKey] { return answer }
-      let outcome = state.carryOut(change.kind, id, text, change.idempotencyKey)
+      let outcome = state.apply(change.kind, id, text, change.idempotencyKey)
       state.answers[change.idempotencyKey] = outcome
       state.done.append(change.idempotencyKey)
       return outcome
@@ -117,13 +117,13 @@ extension NumberingBackEnd.State {
     rows.append((count, row))
   }
 
-  fileprivate mutating func carryOut(
+  fileprivate mutating func apply(
     _ kind: ChangeKind, _ id: Int?, _ text: String, _ key: String
   ) -> RequestOutcome {
     guard let id else {
       guard kind == .put else { return .duplicate }
       let id = newID()
-      let alias = claim?(id) ?? Alias(id)
+      let alias = claim?(id) ?? KeyAlias(id)
       set(NumberingBackEnd.Row(id: id, text: text, idempotencyKey: key, alias: alias))
       return .appliedAs(alias)
     }

@@ -34,12 +34,12 @@ struct OutageTests {
   }
 
   @Test(
-    "an outage shows in the status, and a poke sends what rests once it is over",
+    "an outage shows in the status, and a retry request sends what rests once it is over",
     arguments: [PeerError.Kind.unavailable, .busy, .failed])
   func poke(kind: PeerError.Kind) async throws {
     let back = BackEnd()
     back.state.withLock { $0.trouble = { _ in throw PeerError(kind, "off") } }
-    // Time stands still, so that nothing but pokes ends rests and pauses.
+    // Time stands still, so that nothing but retry requests ends rests and pauses.
     let time = VirtualTime()
     let store = try time.store()
     var configuration = Replicator.Configuration(firstRetry: .zero, longestRetry: .zero)
@@ -54,14 +54,14 @@ struct OutageTests {
     for _ in 0..<3 {
       // The failure stays to be seen while the change rests.
       let count = replicator.rounds.count
-      replicator.poke()
+      replicator.retryNow()
       await replicator.rounds.wait(beyond: count)
       #expect(replicator.status.lastError?.message == "off")
     }
     back.state.withLock { $0.trouble = nil }
     while back.value("k") == nil {
       let count = replicator.rounds.count
-      replicator.poke()
+      replicator.retryNow()
       await replicator.rounds.wait(beyond: count)
     }
     await replicator.wait { $0.pending.isEmpty && $0.lastError == nil }

@@ -27,8 +27,8 @@ struct RequestOrderTests {
         guard change.key == "parent" else { return nil }
         switch trouble {
         case .conflict: return .conflict(.value(SyncContent(value: [1])))
-        case .notFound: return .rejected(Rejection(code: "gone", message: "404"))
-        case .unprocessable: return .rejected(Rejection(code: "invalid", message: "422"))
+        case .notFound: return .rejected(SyncRejection(code: "gone", message: "404"))
+        case .unprocessable: return .rejected(SyncRejection(code: "invalid", message: "422"))
         case .tooManyRequests: return .retryLater(after: .milliseconds(1))
         case .fails: throw PeerError(.failed, "409")
         }
@@ -60,7 +60,7 @@ struct RequestOrderTests {
 
   @Test("the id of what another comes after is known when that is sent", arguments: [1, 8])
   func alias(parallel: Int) async throws {
-    let ids = Lock([Key: Alias]())
+    let ids = Lock([Key: KeyAlias]())
     let seen = Lock([String?]())
     let device = try RestDevice {
       RequestPeer(
@@ -69,7 +69,7 @@ struct RequestOrderTests {
           if change.key.text.hasPrefix("child") {
             seen.withLock { $0.append(ids.withLock { $0["parent"]?.text }) }
           }
-          let alias = Alias("id of \(change.key.text)")
+          let alias = KeyAlias("id of \(change.key.text)")
           ids.withLock { $0[change.key] = alias }
           return .appliedAs(alias)
         })

@@ -222,7 +222,7 @@ struct RequestPeerTests {
     back.state.withLock {
       $0.trouble = { change in
         change.key == "bad"
-          ? .rejected(Rejection(code: "invalid", message: "no")) : nil
+          ? .rejected(SyncRejection(code: "invalid", message: "no")) : nil
       }
     }
     let device = try RestDevice(back)

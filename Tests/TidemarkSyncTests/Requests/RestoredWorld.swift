@@ -58,7 +58,7 @@ final class RestoredWorld {
     kind == .numbering ? numbers.requests.count : back.state.withLock { $0.requests.count }
   }
 
-  func carryOut(_ step: String) async throws {
+  func apply(_ step: String) async throws {
     let words = step.split(separator: " ").map { String($0) }
     if words[0] == "web" {
       guard kind != .numbering else { return }

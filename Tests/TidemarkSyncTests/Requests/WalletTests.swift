@@ -72,7 +72,7 @@ struct WalletTests {
           if words.first == "entry" {
             let card = try await store.alias(forKey: String(words[1]), at: "wallet")
             guard let card else {
-              return .rejected(Rejection(code: "card", message: "\(words[1]) has no id"))
+              return .rejected(SyncRejection(code: "card", message: "\(words[1]) has no id"))
             }
             change.content = SyncContent(value: Array("entry \(card) \(words[2])".utf8))
           }
@@ -87,7 +87,7 @@ struct WalletTests {
       _ = try await replicator.syncOnce()
     }
 
-    func carryOut(_ step: String) async throws {
+    func apply(_ step: String) async throws {
       let words = step.split(separator: " ").map { String($0) }
       let device = try device(words[1])
       clock.advance(by: .seconds(3600))
@@ -141,7 +141,7 @@ struct WalletTests {
       }
       return try await Self.resolved(texts) { name in
         if name.contains("/") { return try device.store.text(forKey: name) }
-        let key = try await device.store.key(forAlias: Alias(name), at: "wallet")
+        let key = try await device.store.key(forAlias: KeyAlias(name), at: "wallet")
         return try key.flatMap { try device.store.text(forKey: $0) }
       }
     }
@@ -171,10 +171,10 @@ struct WalletTests {
     let wallet = Wallet()
     wallet.back.state.withLock { $0.tellsKeys = tellsKeys }
     for step in script.split(separator: ",") {
-      try await wallet.carryOut(step.trimmingPrefix(" ").description)
+      try await wallet.apply(step.trimmingPrefix(" ").description)
     }
     for _ in 0..<3 {
-      for name in wallet.devices.keys.sorted() { try await wallet.carryOut("sync \(name)") }
+      for name in wallet.devices.keys.sorted() { try await wallet.apply("sync \(name)") }
     }
     let there = wallet.back.texts
     let found = try await Wallet.resolved(Array(there.values)) { Int($0).flatMap { there[$0] } }

@@ -80,13 +80,13 @@ final class Bench {
   /// Pushes a device's next batch.
   func push(
     _ device: inout Device, _ changes: PushedChange..., access: SyncAccess = .everything
-  ) throws -> [Verdict] {
+  ) throws -> [PushVerdict] {
     try push(&device, all: changes, access: access)
   }
 
   func push(
     _ device: inout Device, all changes: [PushedChange], access: SyncAccess = .everything
-  ) throws -> [Verdict] {
+  ) throws -> [PushVerdict] {
     if device.number == 0 { _ = try handler().hello(HelloRequest(replica: device.id)) }
     device.number += 1
     let answer = try handler().push(device.batch(changes), access: access)
@@ -97,10 +97,10 @@ final class Bench {
 
   /// Everything that a device is given from a position on.
   func pullAll(
-    _ device: Device, after: Position = .beginning, scope: SyncScope = .everything,
+    _ device: Device, after: FeedPosition = .beginning, scope: SyncScope = .everything,
     access: SyncAccess = .everything, limits: SyncLimits = SyncLimits(),
     everyVersion: Bool = false
-  ) throws -> (entries: [FeedEntry], pages: Int, cursor: Position) {
+  ) throws -> (entries: [FeedEntry], pages: Int, cursor: FeedPosition) {
     var entries: [FeedEntry] = []
     var cursor = after
     var pages = 0
@@ -168,9 +168,9 @@ struct Device {
   static func time(_ seconds: UInt64) -> UInt64 { (1_767_225_000 + seconds) * 1000 << 16 }
 }
 
-extension Verdict {
+extension PushVerdict {
   /// Where it says that something stands.
-  var place: Position? {
+  var place: FeedPosition? {
     switch self {
     case .applied(let place), .duplicate(let place), .conflict(let place), .lost(let place): place
     case .rejected, .aborted: nil

@@ -253,7 +253,7 @@ struct BlobTests {
           ContentRequest(
             replica: Device(2).id, key: Array("secret".utf8),
             attachment: SyncContent.name(of: value), offset: 0, limit: 100,
-            position: Position(epoch: position.epoch, offset: offset)), access: access)
+            position: FeedPosition(epoch: position.epoch, offset: offset)), access: access)
       }
     }
     #expect(try download(position.offset) == nil)
@@ -358,7 +358,7 @@ struct BlobTests {
     let labels = (0..<64).map { EntryLabel([UInt8](repeating: 200, count: 254) + [UInt8($0)]) }
     let state = RemoteState(
       FeedEntry(
-        position: Position(epoch: .max, offset: .max), kind: .put,
+        position: FeedPosition(epoch: .max, offset: .max), kind: .put,
         operation: OperationID(replica: a.id, sequence: .max), key: [1],
         content: SyncContent(value: change.content.value, labels: labels), commitTime: .max))
     #expect(try state.encoded().count <= Limits.recordBytes)

@@ -47,7 +47,7 @@ struct BoundTests {
     Row("no commit time", "applied") { $0.commitTime = 0 },
     Row("latest commit time", "applied") { $0.commitTime = .max },
     Row("base beyond all", "conflict") {
-      $0.base = .position(Position(epoch: .max, offset: .max))
+      $0.base = .position(FeedPosition(epoch: .max, offset: .max))
     },
     Row("base upon the last sequence", "applied") { $0.base = .operation(sequence: .max) },
     Row("greatest group", "applied") { $0.atomicGroup = .max },
@@ -158,7 +158,7 @@ struct BoundTests {
     let range = StoreFeed.range(bounds)
     #expect(range.epochs.first == FeedEpoch(epoch: 0, firstOffset: 1))
     #expect(range.epochs.last?.epoch == UInt64(Limits.epochs))
-    #expect(range.position(ofOffset: 3) == Position(epoch: 2, offset: 3))
+    #expect(range.position(ofOffset: 3) == FeedPosition(epoch: 2, offset: 3))
     try travelled(.pushAnswer(PushAnswer(mark: ReplicaMark(), range: range)))
   }
 }

@@ -41,7 +41,7 @@ struct ConflictTests {
     #expect(second.map(\.name) == ["applied"])
     #expect(try bench.value("k") == "4")
     // An older one that arrives late does not count as made upon the newer one.
-    var late = a.put("k", "late", base: .position(Position(epoch: 1, offset: 1)))
+    var late = a.put("k", "late", base: .position(FeedPosition(epoch: 1, offset: 1)))
     late.sequence = 2
     #expect(try bench.push(&a, late).map(\.name) == ["conflict"])
   }
@@ -154,13 +154,15 @@ struct ConflictTests {
     let bench = Bench(restarts: true)
     bench.options.validators = [
       SyncValidator(prefix: "n/") { change, _ in
-        change.content.value.isEmpty ? Rejection(code: "empty", message: "write something") : nil
+        change.content.value.isEmpty
+          ? SyncRejection(code: "empty", message: "write something") : nil
       },
-      SyncValidator { _, _ in Rejection(code: "no", message: String(repeating: "ä", count: 900)) },
+      SyncValidator { _, _ in SyncRejection(code: "no", message: String(repeating: "ä", count: 900))
+      },
     ]
     var a = Device(1)
     let verdicts = try bench.push(&a, a.put("n/1", ""), a.put("m/1", ""))
-    #expect(verdicts[0] == .rejected(Rejection(code: "empty", message: "write something")))
+    #expect(verdicts[0] == .rejected(SyncRejection(code: "empty", message: "write something")))
     #expect(verdicts[1].name == "no")
     guard case .rejected(let cut) = verdicts[1] else { return }
     #expect(cut.message == String(repeating: "ä", count: 256))
@@ -177,13 +179,13 @@ struct ConflictTests {
         seen.withLock { $0.append(change) }
         let isOld = change.commitTime < Timestamp(seconds: 1_767_225_010)
         return isOld && change.key.hasPrefix("n/1") && replica == Device(1).id
-          ? Rejection(code: "old", message: "\(change.key)") : nil
+          ? SyncRejection(code: "old", message: "\(change.key)") : nil
       }
     ]
     var a = Device(1)
     let delete = a.delete("n/2", base: .absent, at: 20)
     let verdicts = try bench.push(&a, a.put("n/10", "x", at: 5), delete, a.put("m", "x"))
-    #expect(verdicts[0] == .rejected(Rejection(code: "old", message: "n/10")))
+    #expect(verdicts[0] == .rejected(SyncRejection(code: "old", message: "n/10")))
     #expect(verdicts.dropFirst().map(\.name) == ["duplicate", "applied"])
     #expect(
       seen.withLock { $0 } == [

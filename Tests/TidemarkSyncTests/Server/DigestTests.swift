@@ -246,7 +246,7 @@ struct DigestTests {
           total: sums.reduce(DigestSum(), +),
           content: path.count < DigestTable.pathBytes ? .sums(sums) : .keys([]))
       }
-      let position = Position(epoch: 1, offset: 1)
+      let position = FeedPosition(epoch: 1, offset: 1)
       _ = try walk.take(
         DigestAnswer(position: position, range: FeedRange(epochs: [], head: 1), parts: parts),
         table, key: { _ in nil })

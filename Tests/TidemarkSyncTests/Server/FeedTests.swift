@@ -142,7 +142,7 @@ struct FeedTests {
     let handler: SyncHandler
     private let copy: MemoryFeedLog
     var (a, b) = (Device(1), Device(2))
-    let known: Position
+    let known: FeedPosition
 
     init(_ device: inout Device) throws {
       let memory = try MemoryFeed(
@@ -212,7 +212,7 @@ struct FeedTests {
   private struct Pair {
     let handlers: [SyncHandler]
     var devices = (1...3).map { Device(UInt8($0)) }
-    var cursors: [[Position]]
+    var cursors: [[FeedPosition]]
     /// By feed, its offsets in the order in which answers named them.
     private var offsets: [[UInt64: Int]]
 
@@ -224,7 +224,7 @@ struct FeedTests {
 
     /// A position without what differs from feed to feed: its epoch, and whether records take
     /// offsets.
-    private mutating func text(_ feed: Int, _ position: Position) -> String {
+    private mutating func text(_ feed: Int, _ position: FeedPosition) -> String {
       let number = offsets[feed][position.offset] ?? offsets[feed].count
       offsets[feed][position.offset] = number
       return "#\(number)"
@@ -335,7 +335,7 @@ final class RivalFeed: Feed, FeedUpkeep {
   }
 
   func append(
-    _ batch: JudgedBatch, after view: FeedView
+    _ batch: DecidedBatch, after view: FeedView
   ) throws(TidemarkError) -> FeedMark? {
     run(beforeAppend)
     return try feed.append(batch, after: view)
@@ -351,7 +351,7 @@ final class RivalFeed: Feed, FeedUpkeep {
   var judgesInTurn: Bool { false }
   var unreadableUploads: [TidemarkError] { feed.unreadableUploads }
   func look(_ question: FeedQuestion) throws(TidemarkError) -> FeedView { try feed.look(question) }
-  func settle(through position: Position) throws(TidemarkError) {
+  func settle(through position: FeedPosition) throws(TidemarkError) {
     try feed.settle(through: position)
   }
   func heads(at offsets: [UInt64]) throws(TidemarkError) -> [UInt64: FeedHead] {
@@ -368,7 +368,7 @@ final class RivalFeed: Feed, FeedUpkeep {
   ) throws(TidemarkError) {
     try feed.setLease(lease, of: replica, after: view, most: most, writes: writes)
   }
-  func setPolicy(_ policy: ConflictPolicy?, prefix: [UInt8]) throws(TidemarkError) -> Position {
+  func setPolicy(_ policy: ConflictPolicy?, prefix: [UInt8]) throws(TidemarkError) -> FeedPosition {
     try feed.setPolicy(policy, prefix: prefix)
   }
   func observe(_ body: @escaping @Sendable () -> Void) -> Int { feed.observe(body) }

@@ -28,7 +28,7 @@ struct HostileTests {
     change = a.put("sequence", "x")
     change.sequence = 0
     changes.append(change)
-    change = a.put("numbers", "x", base: .position(Position(epoch: .max, offset: .max)))
+    change = a.put("numbers", "x", base: .position(FeedPosition(epoch: .max, offset: .max)))
     change.commitTime = .max
     change.sequence = .max
     change.time = Timestamp(seconds: .min)
@@ -77,13 +77,14 @@ struct HostileTests {
     let place = try #require(try bench.push(&a, a.put("k", "1"))[0].place)
     var b = Device(2)
     for base in [
-      Position(epoch: place.epoch &+ 1, offset: place.offset),
-      Position(epoch: place.epoch, offset: place.offset + 1), Position(epoch: 0, offset: .max),
+      FeedPosition(epoch: place.epoch &+ 1, offset: place.offset),
+      FeedPosition(epoch: place.epoch, offset: place.offset + 1),
+      FeedPosition(epoch: 0, offset: .max),
     ] {
       #expect(try bench.push(&b, b.put("k", "2", base: .position(base))) == [.conflict(place)])
     }
     let hello = HelloRequest(
-      replica: Device(3).id, cursor: Position(epoch: 12, offset: .max))
+      replica: Device(3).id, cursor: FeedPosition(epoch: 12, offset: .max))
     #expect(try bench.handler().hello(hello).isLeaseExpired, "it has been somewhere else")
   }
 

@@ -78,7 +78,7 @@ struct LeaseBoundTests {
     let reader = Device(2)
     _ = try bench.push(&a, a.put("k", "1"), a.put("l", "1"))
     try flood(bench, 0..<3)
-    var cursor = Position.beginning
+    var cursor = FeedPosition.beginning
     func deletesAreKept(_ key: String, _ sequence: UInt64) throws -> Bool {
       _ = try bench.push(&a, a.delete(key, base: .operation(sequence: sequence)))
       cursor = try bench.pullAll(a, after: cursor).cursor

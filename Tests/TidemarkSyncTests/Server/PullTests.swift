@@ -45,7 +45,7 @@ struct PullTests {
     _ = try bench.push(&writer, writer.put("mine/1", "v"))
     // With another scope it would find more, if it looked there.
     request.scope = .everything
-    func keys(lookedThrough: Position) throws -> [String] {
+    func keys(lookedThrough: FeedPosition) throws -> [String] {
       let answer = try handler.stage(.pullRequest(request), lookedThrough: lookedThrough)
       guard case .pullAnswer(let page) = answer.message else { return [] }
       #expect(page.cursor == page.range.headPosition)
@@ -53,7 +53,7 @@ struct PullTests {
     }
     #expect(try keys(lookedThrough: empty.cursor) == ["mine/1"])
     #expect(try bench.look(at: reader.id).lease?.cursor == .beginning)
-    let strange = Position(epoch: empty.cursor.epoch ^ 1, offset: empty.cursor.offset)
+    let strange = FeedPosition(epoch: empty.cursor.epoch ^ 1, offset: empty.cursor.offset)
     #expect(try keys(lookedThrough: strange) == ["theirs/1", "theirs/2", "mine/1"])
   }
 
@@ -144,9 +144,9 @@ struct PullTests {
     _ = try bench.push(&a, a.put("k", "1"))
     let head = try bench.pullAll(a).cursor
     for cursor in [
-      Position(epoch: head.epoch, offset: head.offset + 1),
-      Position(epoch: head.epoch &+ 1, offset: head.offset), Position(epoch: 0, offset: 1),
-      Position(epoch: head.epoch, offset: 0), Position(epoch: .max, offset: .max),
+      FeedPosition(epoch: head.epoch, offset: head.offset + 1),
+      FeedPosition(epoch: head.epoch &+ 1, offset: head.offset), FeedPosition(epoch: 0, offset: 1),
+      FeedPosition(epoch: head.epoch, offset: 0), FeedPosition(epoch: .max, offset: .max),
     ] {
       #expect(
         failure { _ = try bench.handler().pull(PullRequest(replica: a.id, after: cursor)) }

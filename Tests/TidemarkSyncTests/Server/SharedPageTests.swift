@@ -104,7 +104,7 @@ struct SharedPageTests {
   @Test("a page is read anew once a compaction has dropped what a key was before")
   func compaction() throws {
     var writer = Device(1)
-    var places: [Position] = []
+    var places: [FeedPosition] = []
     func put(_ key: String, _ label: EntryLabel, base: ChangeBase = .absent) throws {
       let change = writer.put(key, "\(places.count)", labels: [label], base: base)
       places.append(try #require(try bench.push(&writer, change)[0].position))

@@ -68,7 +68,7 @@ struct UpkeepTests {
     }
     try bench.withEngine { try $0.compact(CompactionOptions(dropHistory: true)) }
     let feed = try bench.feed()
-    var cursor = Position.beginning
+    var cursor = FeedPosition.beginning
     var keys: [[UInt8]] = []
     while true {
       let page = try bench.handler().pull(

@@ -79,7 +79,7 @@ struct RandomMessages {
       .attachAnswer(
         AttachAnswer(
           received: place(),
-          rejection: flip() ? Rejection(code: text(30), message: text(1_400)) : nil,
+          rejection: flip() ? SyncRejection(code: text(30), message: text(1_400)) : nil,
           range: range()))
     case .fetchRequest:
       .fetchRequest(
@@ -119,10 +119,10 @@ struct RandomMessages {
     (0..<random.int(in: 0...most)).map { _ in make(&self) }
   }
 
-  private mutating func position() -> Position {
+  private mutating func position() -> FeedPosition {
     if random.chance(0.1) { return .beginning }
     let offset = random.chance(0.7) ? UInt64(random.int(in: 0...2000)) : count()
-    return Position(epoch: random.pick(epochs) ?? 0, offset: offset)
+    return FeedPosition(epoch: random.pick(epochs) ?? 0, offset: offset)
   }
 
   private mutating func text(_ most: Int) -> String {
@@ -180,16 +180,16 @@ struct RandomMessages {
   }
 
   private mutating func mark() -> ReplicaMark {
-    var verdicts: [Verdict] = []
+    var verdicts: [PushVerdict] = []
     for _ in 0..<random.int(in: 0...8) {
       let position = position()
       let count = UInt64(random.int(in: 1...40))
-      let rejection = Rejection(code: text(90), message: text(1_300))
-      let code = random.pick(Verdict.Code.wireOrder) ?? .applied
+      let rejection = SyncRejection(code: text(90), message: text(1_300))
+      let code = random.pick(PushVerdict.Code.wireOrder) ?? .applied
       for step in 0..<count {
-        let next = Position(
+        let next = FeedPosition(
           epoch: position.epoch, offset: min(position.offset + step, WireLimits.counts - 1))
-        verdicts.append(Verdict(code, at: next, rejection))
+        verdicts.append(PushVerdict(code, at: next, rejection))
       }
     }
     return ReplicaMark(number: count(), batchID: BatchID(random.next()), verdicts: verdicts)

@@ -252,7 +252,7 @@ struct WireHostileTests {
   func positions() throws {
     let replica = try #require(ReplicaID(self.replica))
     func refuses(_ offset: UInt64) -> [Bool] {
-      let position = Position(epoch: 1, offset: offset)
+      let position = FeedPosition(epoch: 1, offset: offset)
       let requests: [WireMessage] = [
         .helloRequest(HelloRequest(replica: replica, cursor: position)),
         .pullRequest(PullRequest(replica: replica, after: position)),

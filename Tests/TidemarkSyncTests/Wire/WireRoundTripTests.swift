@@ -93,8 +93,8 @@ struct WireRoundTripTests {
   @Test("a mark of only rejections, each in many words, still fits into a frame")
   func rejections() throws {
     let verdicts = (0..<4000).map {
-      Verdict.rejected(
-        Rejection(code: "invalid", message: "\($0) " + String(repeating: "words ", count: 300)))
+      PushVerdict.rejected(
+        SyncRejection(code: "invalid", message: "\($0) " + String(repeating: "words ", count: 300)))
     }
     let mark = ReplicaMark(number: 1, batchID: BatchID(1), verdicts: verdicts)
     let answer = WireMessage.pushAnswer(

@@ -45,7 +45,7 @@ struct WireSizeTests {
 
   @Test("the verdicts of a batch that applied take a few bytes")
   func verdicts() throws {
-    let verdicts = (0..<4000).map { Verdict.applied(Position(epoch: 5, offset: 100 + $0)) }
+    let verdicts = (0..<4000).map { PushVerdict.applied(FeedPosition(epoch: 5, offset: 100 + $0)) }
     let mark = ReplicaMark(number: 3, batchID: BatchID(9), verdicts: verdicts)
     let answer = PushAnswer(mark: mark, range: FeedRange(epochs: [], head: 4100))
     #expect(try WireCoder().encode(.pushAnswer(answer)).count < 60)

@@ -22,7 +22,7 @@ struct CacheErasureTests {
     let keys = (0..<(3 * count)).map { Key("secret\(1_000 + $0)") }
     let source = ScriptedCollection(keys)
     await source.fail(Set(keys[count...]))
-    var options = ManifestOptions()
+    var options = MirrorOptions()
     options.mostFailures = 0
     let outcome = try await cache.sync(with: source, options: options)
     #expect(outcome.kind == .held)

@@ -12,11 +12,11 @@ struct CacheSourceTests {
   actor Source {
     private(set) var requests: [SourceRequest] = []
     private(set) var cancelled = 0
-    private var answers: [Result<Fetched<[UInt8]>, Failure>]
+    private var answers: [Result<FetchedValue<[UInt8]>, Failure>]
     private var isHeld = false
     private var held: [CheckedContinuation<Void, Never>] = []
 
-    init(_ answers: [Result<Fetched<[UInt8]>, Failure>] = []) { self.answers = answers }
+    init(_ answers: [Result<FetchedValue<[UInt8]>, Failure>] = []) { self.answers = answers }
 
     func hold() { isHeld = true }
 
@@ -26,7 +26,7 @@ struct CacheSourceTests {
       held = []
     }
 
-    func answer(_ request: SourceRequest) async throws -> Fetched<[UInt8]> {
+    func answer(_ request: SourceRequest) async throws -> FetchedValue<[UInt8]> {
       requests.append(request)
       if isHeld { await withCheckedContinuation { held.append($0) } }
       if Task.isCancelled { cancelled += 1 }
@@ -276,7 +276,7 @@ struct CacheSourceTests {
   func lateAnswers() async throws {
     let store = try machine.open()
     let cache = try store.cache(prefix: "a/", policy: CachePolicy(maxAge: .seconds(60)))
-    for answer in [Fetched<[UInt8]>.notModified(hash: [9]), .absent(maxAge: .seconds(9))] {
+    for answer in [FetchedValue<[UInt8]>.notModified(hash: [9]), .absent(maxAge: .seconds(9))] {
       try await cache.put("k", Array("old".utf8), hash: [1])
       machine.clock.advance(by: .seconds(100))
       let scripted = Source([.success(answer)])

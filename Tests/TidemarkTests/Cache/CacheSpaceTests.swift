@@ -158,7 +158,7 @@ struct CacheSpaceTests {
   @Test(
     "on a disk hardly larger than its cache values of random lengths are stored in the log",
     arguments: [3_000, 30_000, 150_000, 300_000], UInt64(1)...2)
-  func smallDiskOfImages(longest: Int, seed: UInt64) async throws {
+  func smallDiskOfRuns(longest: Int, seed: UInt64) async throws {
     var chance = SeededGenerator(seed: seed)
     let (store, cache) = try smallDisk()
     for number in 0..<max(300, 15_000_000 / longest) {

@@ -60,7 +60,7 @@ struct FetchedContentTests {
     let coding = CacheCoding<[UInt8]>(
       encode: { if $0 == [0] { throw Unwritable() } else { $0 } }, decode: { $0 })
     let cache = try store.cache(prefix: "a/", policy: CachePolicy(), coding: coding)
-    let answers: [Fetched<[UInt8]>] = [
+    let answers: [FetchedValue<[UInt8]>] = [
       .value([1], labels: (0..<65).map { EntryLabel("\($0)") }), .value([1], labels: [""]),
       .value([1], labels: [EntryLabel(String(repeating: "x", count: 256))]),
       .value([1], hash: [UInt8](repeating: 1, count: 65)), .value([0]),

@@ -231,7 +231,7 @@ struct OvertakenAnswerTests {
 
   @Test("an absence, or a confirmation, that was overtaken changes nothing")
   func lateWords() async throws {
-    for answer in [Fetched<[UInt8]>.absent(maxAge: .seconds(9)), .notModified(hash: [9])] {
+    for answer in [FetchedValue<[UInt8]>.absent(maxAge: .seconds(9)), .notModified(hash: [9])] {
       for statement in [Statement.put, .removeAll, .markKey, .refill] {
         let machine = Machine()
         let store = try machine.open()
@@ -268,7 +268,7 @@ struct OvertakenAnswerTests {
   enum Word: CaseIterable {
     case value, absent, notModified
 
-    func fetched(_ number: Int) -> Fetched<[UInt8]> {
+    func fetched(_ number: Int) -> FetchedValue<[UInt8]> {
       switch self {
       case .value: .value(Array("answer \(number)".utf8), labels: ["l"])
       case .absent: .absent(maxAge: .seconds(9))

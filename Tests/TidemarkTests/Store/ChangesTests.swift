@@ -10,7 +10,7 @@ struct ChangesTests {
   init() throws { store = try machine.open(durability: .durable) }
 
   /// The next changes as text.
-  private func take(_ count: Int, _ changes: Changes) async throws -> [String] {
+  private func take(_ count: Int, _ changes: EntryChanges) async throws -> [String] {
     var lines: [String] = []
     for try await change in changes {
       switch change {
@@ -63,7 +63,7 @@ struct ChangesTests {
   @Test("a stored cursor goes on where it stopped, also in another opening")
   func resume() async throws {
     for i in 0..<5 { try await store.put("k\(i)", "1") }
-    var cursor: Cursor?
+    var cursor: EntryCursor?
     for try await change in store.changes(since: .beginning) {
       cursor = change.cursor
       if change.entry?.key == "k2" { break }
@@ -72,7 +72,7 @@ struct ChangesTests {
     try await store.close()
     let again = try machine.open(durability: .durable)
     try await again.put("k5", "1")
-    let resumed = Cursor(text)
+    let resumed = EntryCursor(text)
     #expect(resumed == cursor)
     let changes = again.changes(since: resumed)
     #expect(try await take(3, changes) == ["4 put k3", "5 put k4", "6 put k5"])
@@ -134,7 +134,8 @@ struct ChangesTests {
   func diverged() async throws {
     let receipt = try await store.put("a", "1")
     for cursor in [
-      Cursor(epoch: receipt.epoch &+ 1, sequence: 1), Cursor(epoch: receipt.epoch, sequence: 2),
+      EntryCursor(epoch: receipt.epoch &+ 1, sequence: 1),
+      EntryCursor(epoch: receipt.epoch, sequence: 2),
     ] {
       #expect(
         await code { _ = try await take(1, store.changes(since: cursor)) } == .historyDiverged)
@@ -211,11 +212,11 @@ struct ChangesTests {
 
   @Test("cursors survive text, and text that is no cursor is none")
   func cursorText() {
-    for cursor in [Cursor.beginning, Cursor(epoch: .max, sequence: .max)] {
-      #expect(Cursor(cursor.description) == cursor)
+    for cursor in [EntryCursor.beginning, EntryCursor(epoch: .max, sequence: .max)] {
+      #expect(EntryCursor(cursor.description) == cursor)
     }
     for text in ["", "1-2", "0000000000000001-", "000000000000000g-1", "0000000000000001-+1"] {
-      #expect(Cursor(text) == nil)
+      #expect(EntryCursor(text) == nil)
     }
   }
 }

@@ -54,12 +54,12 @@ struct CloseTests {
 
   @Test("rows and changes keep their store open")
   func kept() async throws {
-    func rows() throws -> Rows {
+    func rows() throws -> EntryRows {
       let store = try Machine().open()
       try store.blocking.put("a", "1")
       return try store.entries()
     }
-    func changes() throws -> Changes {
+    func changes() throws -> EntryChanges {
       let store = try Machine().open(durability: .durable)
       try store.blocking.put("a", "1")
       return store.changes(since: .beginning)

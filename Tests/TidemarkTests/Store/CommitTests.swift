@@ -6,7 +6,7 @@ import TidemarkTestKit
 struct CommitTests {
   let machine = Machine()
 
-  private func transfer(_ store: Store) throws -> Receipt {
+  private func transfer(_ store: Store) throws -> WriteReceipt {
     try store.blocking.write { batch in
       try batch.put("account/1", "100")
       try batch.put("account/2", "100")
@@ -76,7 +76,7 @@ struct CommitTests {
       expected.insert(receipt.sequences, at: 0)
     }
     for limit in [1, 2, 3, 100] {
-      var found: [Commit] = []
+      var found: [CommitInfo] = []
       while true {
         let page = try store.commits(before: found.last?.sequences.lowerBound, limit: limit)
         if page.isEmpty { break }

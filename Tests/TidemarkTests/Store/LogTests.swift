@@ -42,7 +42,7 @@ struct LogTests {
     #expect(code { try store.blocking.undo(since: .max) } == .invalidArgument)
     #expect(try store.history(ofKey: "a", limit: .max).count == 1)
     #expect(try store.history(ofKey: "a", limit: .min).isEmpty)
-    let last = Cursor(epoch: .max, sequence: .max)
+    let last = EntryCursor(epoch: .max, sequence: .max)
     #expect(
       await code { for try await _ in store.changes(since: last) { break } } == .historyDiverged)
     for text in ["s18446744073709551615", "t9223372036854775807.0.18446744073709551615"] {
@@ -100,7 +100,7 @@ struct LogTests {
 
   @Test("an explanation tells the versions, where they are and why")
   func explanation() async throws {
-    let origin = Origin(replica: [UInt8](repeating: 1, count: 16), sequence: 5)
+    let origin = EntryOrigin(replica: [UInt8](repeating: 1, count: 16), sequence: 5)
     try await store.put("a", "one", options: PutOptions(origin: origin))
     let view = try store.view()
     try await store.put("a", "two")

@@ -124,7 +124,7 @@ struct MaintenanceTests {
     let after = try store.state()
     #expect(after == before)
     let status = try store.status
-    #expect(status.images.map(\.sequence) == [2_000])
+    #expect(status.runs.map(\.sequence) == [2_000])
     try store.blocking.close()
     let reopened = try machine.open(.readOnly).state()
     #expect(reopened == before)

@@ -88,7 +88,7 @@ struct ReadTests {
 
   @Test("an entry tells everything that was given and when")
   func metadata() async throws {
-    let origin = Origin(replica: [UInt8](repeating: 7, count: 16), sequence: 99)
+    let origin = EntryOrigin(replica: [UInt8](repeating: 7, count: 16), sequence: 99)
     let time = Timestamp(seconds: -5, nanoseconds: 3)
     let start = machine.clock.now()
     try await store.put(

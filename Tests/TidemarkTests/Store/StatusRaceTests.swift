@@ -21,7 +21,8 @@ struct StatusRaceTests {
     return failures.withLock { $0 }
   }
 
-  @Test("the figures of a status are of one moment, whatever is written, compacted and imaged")
+  @Test(
+    "the figures of a status are of one moment, whatever is written, compacted and checkpointed")
   func figures() throws {
     let store = try Machine().open().blocking
     let left = Lock(Self.writers)

@@ -19,9 +19,46 @@ public enum ViewBuilder {
   nonisolated public static func buildBlock<Content: View>(_ content: Content) -> Content {
     content
   }
+  nonisolated public static func buildBlock<each Content: View>(
+    _ content: repeat each Content
+  ) -> TupleView<(repeat each Content)> {
+    TupleView((repeat each content))
+  }
   nonisolated public static func buildExpression<Content: View>(_ content: Content) -> Content {
     content
   }
+  nonisolated public static func buildIf<Content: View>(_ content: Content?) -> Content? {
+    content
+  }
+  nonisolated public static func buildEither<First: View, Second: View>(
+    first: First
+  ) -> _ConditionalContent<First, Second> {
+    _ConditionalContent()
+  }
+  nonisolated public static func buildEither<First: View, Second: View>(
+    second: Second
+  ) -> _ConditionalContent<First, Second> {
+    _ConditionalContent()
+  }
+}
+
+public struct TupleView<T>: View {
+  public typealias Body = Never
+
+  nonisolated public init(_ value: T) {}
+  public var body: Never { fatalError("a stub") }
+}
+
+public struct _ConditionalContent<TrueContent, FalseContent> {
+  nonisolated init() {}
+}
+
+extension _ConditionalContent: View where TrueContent: View, FalseContent: View {
+  public var body: Never { fatalError("a stub") }
+}
+
+extension Optional: View where Wrapped: View {
+  public var body: Never { fatalError("a stub") }
 }
 
 public struct EmptyView: View, Sendable {
@@ -57,10 +94,16 @@ public struct ModifiedView<Modifier: ViewModifier>: View {
 public protocol PreviewModifier {
   associatedtype Context = Void
   associatedtype Body: View
-  typealias Content = EmptyView
+  typealias Content = PreviewModifierContent
 
   static func makeSharedContext() async throws -> Context
   @ViewBuilder func body(content: Content, context: Context) -> Body
+}
+
+public struct PreviewModifierContent: View {
+  public typealias Body = Never
+
+  public var body: Never { fatalError("a stub") }
 }
 
 extension View {

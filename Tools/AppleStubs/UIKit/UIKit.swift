@@ -1,6 +1,7 @@
 // What an app with a store uses of Apple's framework UIKit, for Tools/check-apple. Signatures are
 // those of developer.apple.com/documentation/uikit (UIApplication, UIBackgroundTaskIdentifier);
-// nothing works.
+// nothing works. Like Apple's, it shows Foundation to files that import it.
+@_exported public import AppleFoundation
 public import Foundation
 
 public struct UIBackgroundTaskIdentifier: RawRepresentable, Hashable, Sendable {

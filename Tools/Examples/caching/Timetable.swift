@@ -10,17 +10,17 @@ public struct Timetable: Sendable {
     func stops(of line: String) async throws -> [UInt8]
   }
 
-  private struct Source: ManifestSource {
+  private struct Source: MirrorSource {
     let server: any Server
 
     func collectionHash() async throws -> [UInt8] { try await server.version() }
 
-    func list(_ add: @Sendable (ManifestItem) throws -> Void) async throws {
-      for row in try await server.index() { try add(ManifestItem(Key(row.line), hash: row.hash)) }
+    func list(_ add: @Sendable (MirrorItem) throws -> Void) async throws {
+      for row in try await server.index() { try add(MirrorItem(Key(row.line), hash: row.hash)) }
     }
 
-    func fetch(_ item: ManifestItem) async throws -> ManifestValue<[UInt8]> {
-      ManifestValue(try await server.stops(of: item.key.text))
+    func fetch(_ item: MirrorItem) async throws -> MirrorValue<[UInt8]> {
+      MirrorValue(try await server.stops(of: item.key.text))
     }
   }
 

@@ -41,12 +41,14 @@ public struct Ledger: Sendable {
   }
 
   /// Pays, and says which commit it was.
-  public func pay(_ id: String, from: String, to: String, _ amount: Int) async throws -> Receipt {
+  public func pay(_ id: String, from: String, to: String, _ amount: Int) async throws
+    -> WriteReceipt
+  {
     try await payments.insert(Payment(id: id, from: from, to: to, amount: amount))
   }
 
   /// Takes a payment back, by a new entry.
-  public func undo(_ receipt: Receipt) async throws {
+  public func undo(_ receipt: WriteReceipt) async throws {
     try await payments.store.undo(receipt.sequences)
   }
 

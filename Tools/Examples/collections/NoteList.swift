@@ -68,7 +68,7 @@ public struct NoteList: Sendable {
   }
 
   /// The list as it changes, for a screen.
-  public var screens: Observed<ObjectList<Note, String>> { notes.observe(sort: Self.order) }
+  public var screens: LiveValues<ObjectList<Note, String>> { notes.observe(sort: Self.order) }
 
   /// A note as a line, with a mark behind it.
   public static func line(_ note: Note, mark: String = "") -> String {

@@ -27,7 +27,7 @@ public struct LedgerProgram: AsyncParsableCommand {
     _ store: Store, input: AsyncStream<Input>, show: ([String], String) -> Void
   ) async throws {
     let ledger = try Ledger(store)
-    var paid: [Receipt] = []
+    var paid: [WriteReceipt] = []
     var answer = ["pay FROM TO AMOUNT, undo, balance WHO, payments WHO"]
     show(answer, "")
     for await input in input {
@@ -42,7 +42,7 @@ public struct LedgerProgram: AsyncParsableCommand {
   }
 
   private static func answer(
-    _ ledger: Ledger, _ paid: inout [Receipt], _ line: String
+    _ ledger: Ledger, _ paid: inout [WriteReceipt], _ line: String
   ) async throws -> [String] {
     let words = line.split(separator: " ").map(String.init)
     switch (words.first, words.count) {

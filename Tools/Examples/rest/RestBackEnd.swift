@@ -83,7 +83,7 @@ public struct RestBackEnd: Sendable {
       return .conflict(try Self.state(JSONDecoder().decode(Item.self, from: Data(answer.body))))
     case 400, 422:
       let refusal = try JSONDecoder().decode(Refusal.self, from: Data(answer.body))
-      return .rejected(Rejection(code: refusal.code, message: refusal.message))
+      return .rejected(SyncRejection(code: refusal.code, message: refusal.message))
     case 429:
       return .retryLater(
         after: UInt32(answer.headers["retry-after"] ?? "").map { .seconds($0) })
@@ -107,7 +107,7 @@ public struct RestBackEnd: Sendable {
       }, token: page.token, hasMore: page.more)
   }
 
-  private func read(_ key: Key, _ alias: Alias?) async throws -> RequestState {
+  private func read(_ key: Key, _ alias: KeyAlias?) async throws -> RequestState {
     let request = HTTPTransportRequest(url: "\(url)/items/\(Self.text(key))")
     let answer = try await transport.ownAnswer(to: request, limit: 1 << 20)
     if answer.status == 404 { return .absent }

@@ -49,13 +49,14 @@ public struct RestNotes: Sendable {
     let answer = try await transport.ownAnswer(to: request, limit: 1 << 20)
     switch answer.status {
     case 201:
-      return .appliedAs(Alias(try JSONDecoder().decode(Created.self, from: Data(answer.body)).id))
+      return .appliedAs(
+        KeyAlias(try JSONDecoder().decode(Created.self, from: Data(answer.body)).id))
     case 200, 204: return .applied
     // Somebody has deleted it meanwhile. If the edit wins it is created anew.
     case 404: return change.kind == .put ? .conflict(.absent) : .duplicate
     case 400, 422:
       let refusal = try JSONDecoder().decode(RestBackEnd.Refusal.self, from: Data(answer.body))
-      return .rejected(Rejection(code: refusal.code, message: refusal.message))
+      return .rejected(SyncRejection(code: refusal.code, message: refusal.message))
     default: throw PeerError(.unavailable, "status \(answer.status)")
     }
   }
@@ -68,12 +69,12 @@ public struct RestNotes: Sendable {
     return RequestPage(
       changes: page.changes.map { change in
         RequestPage.Change(
-          alias: Alias(change.id), state: change.item.map(RestBackEnd.state) ?? .absent,
+          alias: KeyAlias(change.id), state: change.item.map(RestBackEnd.state) ?? .absent,
           idempotencyKey: change.idempotency_key)
       }, token: page.token, hasMore: page.more)
   }
 
-  private func read(_ key: Key, _ alias: Alias?) async throws -> RequestState {
+  private func read(_ key: Key, _ alias: KeyAlias?) async throws -> RequestState {
     guard let alias else { return .absent }
     let answer = try await transport.ownAnswer(
       to: HTTPTransportRequest(url: "\(url)/notes/\(alias)"), limit: 1 << 20)

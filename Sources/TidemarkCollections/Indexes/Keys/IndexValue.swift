@@ -6,12 +6,12 @@ internal import TidemarkEngine
 /// optional ones too (nothing comes first), and ``FoldedText``; `import TidemarkFoundation` adds
 /// `Date` and `UUID`. A type of yours, such as an enumeration, conforms by its raw value.
 public protocol IndexValue: Sendable {
-  /// The value's place in the order of an index.
+  /// The bytes by which an index sorts the value.
   var indexTerm: IndexTerm { get }
 }
 
-/// Bytes that sort as the values of a type do, and that end by themselves, so that those of several
-/// values one behind the other sort as the values one after the other.
+/// The bytes by which an index sorts a value. Terms compare byte by byte as their values do, also
+/// where several follow one another.
 ///
 /// ```
 /// u8  1 nothing, 2 false, 3 true, 4 negative whole number, 5 whole number,
@@ -28,18 +28,18 @@ public struct IndexTerm: Sendable, Hashable {
 
   private init(_ bytes: [UInt8]) { self.bytes = bytes }
 
-  /// The place of nothing: before all others.
+  /// The term of nil, which sorts before all other values.
   public static let nothing = IndexTerm([1])
 
-  /// The place of a truth value: false comes before true.
+  /// The term of a truth value: false sorts before true.
   public static func bool(_ value: Bool) -> IndexTerm { IndexTerm([value ? 3 : 2]) }
 
-  /// The place of a whole number.
+  /// The term of a signed whole number, which sorts by its value among all numbers.
   public static func integer(_ value: Int64) -> IndexTerm {
     IndexTerm([value < 0 ? 4 : 5] + value.bytesHighestFirst)
   }
 
-  /// The place of a whole number that has no sign.
+  /// The term of an unsigned whole number, which sorts by its value among all numbers.
   public static func integer(_ value: UInt64) -> IndexTerm {
     IndexTerm([5] + value.bytesHighestFirst)
   }
@@ -47,14 +47,14 @@ public struct IndexTerm: Sendable, Hashable {
   /// The place of what is no number: behind all others.
   static let noNumber = IndexTerm([9])
 
-  /// The place of a number. Zeros of both signs are the same, and what is no number comes last.
+  /// The term of a floating-point number. Zeros of both signs are equal, and NaN sorts last.
   public static func real(_ value: Double) -> IndexTerm {
     guard !value.isNaN else { return noNumber }
     let bits = value == 0 ? 0 : value.bitPattern
     return IndexTerm([6] + (bits >> 63 == 0 ? bits | 1 << 63 : ~bits).bytesHighestFirst)
   }
 
-  /// The place of a point in time.
+  /// The term of a point in time: earlier times sort first.
   public static func time(_ time: Timestamp) -> IndexTerm {
     IndexTerm(
       [8] + (time.seconds ^ .min).bytesHighestFirst + time.nanoseconds.bytesHighestFirst)
@@ -95,7 +95,7 @@ public struct IndexTerm: Sendable, Hashable {
     return false
   }
 
-  /// The place of bytes, or of a text's UTF-8 bytes.
+  /// The term of bytes, or of a text's UTF-8 bytes, which sorts byte by byte.
   public static func bytes(_ bytes: some Sequence<UInt8>) -> IndexTerm {
     IndexTerm(open(bytes) + [0, 1])
   }
@@ -123,7 +123,7 @@ extension [UInt8] {
 }
 
 extension IndexValue where Self: FixedWidthInteger {
-  /// The number's place.
+  /// The index term of the number: smaller numbers sort first.
   public var indexTerm: IndexTerm {
     // Numbers beyond both are beyond 64 bits.
     Int64(exactly: self).map { .integer($0) } ?? .integer(UInt64(clamping: self))
@@ -142,46 +142,47 @@ extension UInt32: IndexValue {}
 extension UInt64: IndexValue {}
 
 extension Double: IndexValue {
-  /// The number's place.
+  /// The index term of the number: smaller numbers sort first, and NaN sorts last.
   public var indexTerm: IndexTerm { .real(self) }
 }
 
 extension Float: IndexValue {
-  /// The number's place.
+  /// The index term of the number: smaller numbers sort first, and NaN sorts last.
   public var indexTerm: IndexTerm { .real(Double(self)) }
 }
 
 extension Bool: IndexValue {
-  /// False before true.
+  /// The index term of the truth value: false sorts before true.
   public var indexTerm: IndexTerm { .bool(self) }
 }
 
 extension String: IndexValue {
-  /// By the text's UTF-8 bytes; ``FoldedText`` is for an order without regard to case.
+  /// The index term of the text, which sorts by its UTF-8 bytes. Use ``FoldedText`` for an order
+  /// without regard to case.
   public var indexTerm: IndexTerm { .bytes(utf8) }
 }
 
 extension [UInt8]: IndexValue {
-  /// By the bytes.
+  /// The index term of the bytes, which sorts byte by byte.
   public var indexTerm: IndexTerm { .bytes(self) }
 }
 
 extension Timestamp: IndexValue {
-  /// By the time.
+  /// The index term of the time: earlier times sort first.
   public var indexTerm: IndexTerm { .time(self) }
 }
 
 extension FoldedText: IndexValue {
-  /// By the folded text.
+  /// The index term of the folded text: it sorts without regard to case and accents.
   public var indexTerm: IndexTerm { .bytes(bytes) }
 }
 
 extension Optional: IndexValue where Wrapped: IndexValue {
-  /// Nothing comes first.
+  /// The index term of the wrapped value; nil sorts before every value.
   public var indexTerm: IndexTerm { self?.indexTerm ?? .nothing }
 }
 
 extension IndexValue where Self: RawRepresentable, RawValue: IndexValue {
-  /// By the raw value.
+  /// The index term of the raw value.
   public var indexTerm: IndexTerm { rawValue.indexTerm }
 }

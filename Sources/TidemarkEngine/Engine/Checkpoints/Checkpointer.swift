@@ -1,9 +1,9 @@
 /// The owner of checkpoints of the index: it writes runs, one at a time, so that an opening has
 /// little of the log to read.
 ///
-/// A *run* is a sorted run of the index in a file, also called its image; the index is a list of
-/// runs, the newest first, under two memtables, the active and the frozen *delta*. A new run takes
-/// the place of the frozen delta and of some of the newest runs, which are merged with it.
+/// A sorted run is a file of index rows in key order; the index is a list of
+/// runs, the newest first, under two memtables, the active and the frozen memtable. A new run takes
+/// the place of the frozen memtable and of some of the newest runs, which are merged with it.
 package final class Checkpointer: StateOwner {
   /// How many runs a new one takes the place of.
   package enum Extent: Sendable {
@@ -26,15 +26,16 @@ package final class Checkpointer: StateOwner {
   }
 
   /// Writes a run of the index that covers everything committed so far (after an attempt that
-  /// failed: up to where that froze the delta), and takes it into use. If a run that is merged is
-  /// damaged, the index is made anew from the log first.
+  /// failed: up to where that froze the memtable), and takes it into use. If a run that is merged
+  /// is damaged, the index is made anew from the log first.
   ///
-  /// Writers and readers go on meanwhile: they see the frozen delta and a new active one above it.
+  /// Writers and readers go on meanwhile: they see the frozen memtable and a new active one above
+  /// it.
   /// - Returns: the run; nil when another one is being written, or the store is empty.
   @discardableResult
-  package func writeRun(_ extent: Extent = .asDue) throws(TidemarkError) -> ImageInfo? {
+  package func writeRun(_ extent: Extent = .asDue) throws(TidemarkError) -> RunInfo? {
     do throws(TidemarkError) { return try attempt(extent) } catch {
-      guard let cause = error.cause as? IndexError, cause.voidsImage else { throw error }
+      guard let cause = error.cause as? IndexError, cause.voidsRun else { throw error }
       try writer.checkWritable()
       try reader.withAllInLog(mayCompress: true) { () throws(TidemarkError) in
         try reader.rebuildIndex(after: cause)
@@ -43,8 +44,8 @@ package final class Checkpointer: StateOwner {
     return try attempt(extent)
   }
 
-  private func attempt(_ extent: Extent) throws(TidemarkError) -> ImageInfo? {
-    let logged = writer.loggedBytes
+  private func attempt(_ extent: Extent) throws(TidemarkError) -> RunInfo? {
+    let (logged, start) = (writer.loggedBytes, store.eventStart())
     guard schedule.withLock({ $0.begin(at: logged) }) else { return nil }
     defer { end() }
     // `betweenRuns` excludes a change of keys while a run is written.
@@ -54,18 +55,19 @@ package final class Checkpointer: StateOwner {
       reader.beginRun(id, through: sequence, manifest, fileKey) { countToMerge(extent, $0) }
     }
     guard let job = begun else { return nil }
-    var row = Manifest.Image(id: job.info.imageID, sequence: job.info.sequence, length: 0)
+    var row = Manifest.SortedRun(id: job.info.runID, sequence: job.info.sequence, length: 0)
     row.keyID = keyID
     do {
       // A run must never know an entry that a power cut could take from the log.
-      if !PlantedBug.isOn(.imageAheadOfLog) { try writer.sync(through: row.sequence) }
+      if !PlantedBug.isOn(.runAheadOfLog) { try writer.sync(through: row.sequence) }
       let (run, length) = try write(job, row)
       row.length = length
       try publish(run, job, row)
+      store.tell(.checkpointed, from: start, bytes: length)
     } catch {
       // Unless MANIFEST lists the run by now, or may: then the file must stay.
       writer.discard(StoreLayout.indexDirectory + "/" + row.fileName) { manifest in
-        manifest.images.contains { $0.id == row.id }
+        manifest.runs.contains { $0.id == row.id }
       }
       throw error
     }
@@ -85,8 +87,8 @@ package final class Checkpointer: StateOwner {
   }
 
   private func write(
-    _ job: RunJob, _ row: Manifest.Image
-  ) throws(TidemarkError) -> (Image, length: Int) {
+    _ job: RunJob, _ row: Manifest.SortedRun
+  ) throws(TidemarkError) -> (SortedRun, length: Int) {
     let directory = path + "/" + StoreLayout.indexDirectory
     let path = directory + "/" + row.fileName
     do {
@@ -95,14 +97,14 @@ package final class Checkpointer: StateOwner {
       let file = try fileSystem.open(path, .create)
       defer { file.close() }
       do throws(IndexError) {
-        try ImageWriter.write(job.input, to: file, info: job.info)
+        try RunWriter.write(job.input, to: file, info: job.info)
       } catch { throw TidemarkError(error) }
       try file.sync()
       let length = try file.length()
       try fileSystem.syncDirectory(directory)
       let opened = try fileSystem.open(path, .read)
       do throws(IndexError) {
-        return (try keys.image(opened), length)
+        return (try keys.run(opened), length)
       } catch {
         opened.close()
         throw TidemarkError(error)
@@ -113,15 +115,17 @@ package final class Checkpointer: StateOwner {
   /// Lists the run in MANIFEST, with the runs beneath it that the index uses, and no others: those
   /// that it was merged from, or that were found damaged, are removed. MANIFEST comes first, then
   /// the index in memory, in one hold of the writer's lock; files go last.
-  private func publish(_ run: Image, _ job: RunJob, _ row: Manifest.Image) throws(TidemarkError) {
-    var gone: [Manifest.Image] = []
+  private func publish(_ run: SortedRun, _ job: RunJob, _ row: Manifest.SortedRun)
+    throws(TidemarkError)
+  {
+    var gone: [Manifest.SortedRun] = []
     // Freed at the end, when no lock is held: for many keys that takes a while.
     var discarded: Discarded?
     try writer.changeManifest({ (manifest) throws(TidemarkError) in
       let beneath = try reader.runsBeneath(job)
-      gone = manifest.images.filter { !beneath.contains($0.id) }
-      manifest.images.removeAll { !beneath.contains($0.id) }
-      manifest.images.append(row)
+      gone = manifest.runs.filter { !beneath.contains($0.id) }
+      manifest.runs.removeAll { !beneath.contains($0.id) }
+      manifest.runs.append(row)
       return true
     }) { (_) throws(TidemarkError) in
       discarded = try reader.publish(run, job)
@@ -139,7 +143,7 @@ package final class Checkpointer: StateOwner {
   /// A run that was begun before, by another thread or in an attempt that failed, may have those
   /// tombstones, or not all of the log up to `limit`: then another one is written.
   func writeRun(forgetting limit: UInt64, but kept: Set<UInt64>) throws(TidemarkError) {
-    if PlantedBug.isOn(.outdatedImageKept) { return }
+    if PlantedBug.isOn(.outdatedRunKept) { return }
     reader.forgetDeletes(through: limit, but: kept)
     // An empty store has no run.
     guard limit > 0 else { return }
@@ -150,9 +154,9 @@ package final class Checkpointer: StateOwner {
 
   /// Writes one run in the place of all others. An empty store has none.
   /// - Parameter serves: whether a run that was written will do; else another one is written.
-  func writeWholeRun(if serves: (ImageInfo) -> Bool = { _ in true }) throws(TidemarkError) {
+  func writeWholeRun(if serves: (RunInfo) -> Bool = { _ in true }) throws(TidemarkError) {
     guard reader.lastSequence > 0 else { return }
-    for _ in 0..<Limits.imageAttempts {
+    for _ in 0..<Limits.runAttempts {
       wait()
       // Nil where another thread was faster.
       if let info = try writeRun(.whole), serves(info) { return }
@@ -164,13 +168,13 @@ package final class Checkpointer: StateOwner {
   func rebuild() throws(TidemarkError) {
     // Out of MANIFEST before the new run is written: after a crash the next opening reads the log.
     try betweenRuns { () throws(TidemarkError) in
-      var gone: [Manifest.Image] = []
+      var gone: [Manifest.SortedRun] = []
       try reader.withAllInLog(mayCompress: true) { () throws(TidemarkError) in
         try reader.rebuildIndex(ignoresRuns: true)
       }
       try writer.changeManifest { manifest in
-        gone = manifest.images
-        manifest.images = []
+        gone = manifest.runs
+        manifest.runs = []
         return true
       }
       discard(gone)
@@ -201,7 +205,7 @@ package final class Checkpointer: StateOwner {
     let hasWritten = writer.active != nil
     let (isDue, mayBeUneven) = schedule.withLock { schedule in
       (
-        schedule.isDue(at: logged, every: configuration.imageEveryBytes),
+        schedule.isDue(at: logged, every: configuration.runEveryBytes),
         hasWritten && schedule.takeTurnToEven()
       )
     }
@@ -211,9 +215,10 @@ package final class Checkpointer: StateOwner {
 }
 
 extension KeyRing {
-  /// Opens a run's file, its image, with the key that the header names. The run owns `file` then.
-  func image(_ file: any File) throws(IndexError) -> Image {
-    try Image(file: file) { (id) throws(FormatError) in
+  /// Opens a run's file, its sorted run, with the key that the header names. The run owns `file`
+  /// then.
+  func run(_ file: any File) throws(IndexError) -> SortedRun {
+    try SortedRun(file: file) { (id) throws(FormatError) in
       do throws(TidemarkError) { return try key(id) } catch { throw FormatError(error.message) }
     }
   }

@@ -17,7 +17,9 @@ struct CompactionTally: Sendable {
   var keepsAll: Bool { droppedEntries + droppedTombstones == 0 && !tellsCreation }
 
   /// - Parameter goesLater: whether it is cached data that goes once nothing needs it.
-  mutating func count(_ fate: CompactionFates.Fate, of entry: EntryHead, goesLater: Bool = false) {
+  mutating func count(
+    _ fate: CompactionDecisions.Fate, of entry: EntryHead, goesLater: Bool = false
+  ) {
     let bytes = entry.keyLength + entry.valueLength + Limits.entryOverheadBytes
     switch fate {
     case .dropped:
@@ -84,15 +86,15 @@ struct CompactionRewrite {
     self.row = row
   }
 
-  /// - Parameter fates: was asked about the groups before this one.
+  /// - Parameter decisions: was asked about the groups before this one.
   /// - Returns: the counts, and the new segment, complete and synced but for its name in the
   ///   directory; nil where no entry stays.
   mutating func run(
-    _ fates: inout CompactionFates
+    _ decisions: inout CompactionDecisions
   ) throws(TidemarkError) -> (CompactionTally, Manifest.Segment?) {
     do throws(TidemarkError) {
       let inputs = try gather()
-      try merge(inputs, &fates)
+      try merge(inputs, &decisions)
       let row = try finish()
       try options.checkStop()
       removeRuns()
@@ -204,7 +206,7 @@ struct CompactionRewrite {
         if window.memoryBytes >= compactor.configuration.compactionWindowBytes {
           try spill(&window, &spilling)
         }
-        let entry = LooseEntry(head: head, labelSet: sets.number(of: head, in: front, labels))
+        let entry = MergeEntry(head: head, labelSet: sets.number(of: head, in: front, labels))
         window.add(entry, key: front.key(of: head), attributes: front.attributeBytes(of: head))
         guard head.hasValue else { continue }
         let start = window.bytes.count
@@ -219,7 +221,7 @@ struct CompactionRewrite {
   /// A window with memory for all that it will hold: growing would copy its bytes again and again.
   private func newWindow() -> SortWindow {
     let appended = group.rows.filter { $0.kind == .appended }
-    let bytes = appended.reduce(0) { $0 + $1.rawBytes + $1.entryCount * LooseEntry.headBytes }
+    let bytes = appended.reduce(0) { $0 + $1.rawBytes + $1.entryCount * MergeEntry.headBytes }
     return SortWindow(roomFor: min(bytes, compactor.configuration.compactionWindowBytes))
   }
 
@@ -265,7 +267,7 @@ struct CompactionRewrite {
 
   /// Merges the inputs, decides about each entry, and hands those that stay to the sink.
   private mutating func merge(
-    _ inputs: [EntryInput], _ fates: inout CompactionFates
+    _ inputs: [EntryInput], _ decisions: inout CompactionDecisions
   ) throws(TidemarkError) {
     let range = group.range
     var merge = try KeyMerge(inputs)
@@ -276,17 +278,17 @@ struct CompactionRewrite {
         throw input.damage("an entry outside the range of its segment")
       }
       latestCommitTime = max(latestCommitTime, entry.head.commitTime)
-      let fate = try fates.fate(
+      let fate = try decisions.fate(
         of: entry.head, key: input.key.rawSpan, isCached: input.isCached
       ) { () throws(TidemarkError) in
         RecordType(rawValue: try input.attributes().recordType)
       }
-      tally.count(fate, of: entry.head, goesLater: input.isCached && fates.olderVersionsGo)
+      tally.count(fate, of: entry.head, goesLater: input.isCached && decisions.olderVersionsGo)
       if case .kept(let created, let isSuperseded) = fate {
         entry.head.created = created
-        entry.isHistory = isSuperseded && !fates.isTouched
+        entry.isHistory = isSuperseded && !decisions.isTouched
         if let link = pinned?.links[entry.head.sequence] { entry.head.previous = link }
-        if let link = fates.cached.link(of: entry.head.previous) { entry.head.previous = link }
+        if let link = decisions.cached.link(of: entry.head.previous) { entry.head.previous = link }
         try batch.add(entry, of: input)
         if batch.isFull { try handOver(&batch) }
       }

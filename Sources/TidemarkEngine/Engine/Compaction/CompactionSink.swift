@@ -15,14 +15,14 @@ struct CompactionSink: Sendable {
   mutating func add(_ batch: [UInt8]) throws(LogReadError) {
     var start = 0
     while start < batch.count {
-      let entry: LooseEntry
-      do { entry = try LooseEntry(batch.rawSpan, at: start) } catch { throw .format(error) }
+      let entry: MergeEntry
+      do { entry = try MergeEntry(batch.rawSpan, at: start) } catch { throw .format(error) }
       try add(entry, batch.rawSpan)
       start += entry.byteCount
     }
   }
 
-  private mutating func add(_ entry: LooseEntry, _ bytes: RawSpan) throws(LogReadError) {
+  private mutating func add(_ entry: MergeEntry, _ bytes: RawSpan) throws(LogReadError) {
     var written = FrameBuilder.Entry(rewriting: entry.head)
     written.labelSetID = labelSetID(entry.labelSet)
     try writer.add(
@@ -49,7 +49,7 @@ struct CompactionSink: Sendable {
   }
 }
 
-/// Entries that a compaction keeps, each as a ``LooseEntry``, on the way to a ``CompactionSink``.
+/// Entries that a compaction keeps, each as a ``MergeEntry``, on the way to a ``CompactionSink``.
 ///
 /// Of the engine's records (its own entries) with the same type and key only the newest counts. So
 /// records are held back until another key comes: a merge gives all entries of a key in a row.
@@ -68,7 +68,7 @@ struct SurvivorBatch {
 
   /// Adds the entry that an input is at.
   /// - Parameter entry: the entry as it is to be written.
-  mutating func add(_ entry: LooseEntry, of input: EntryInput) throws(TidemarkError) {
+  mutating func add(_ entry: MergeEntry, of input: EntryInput) throws(TidemarkError) {
     if !held.isEmpty, heldKey != input.key { release() }
     let type = entry.head.kind == .record ? try replaceableType(of: input) : nil
     if type == nil, held.isEmpty || heldBytes >= Self.fullBytes {
@@ -95,7 +95,7 @@ struct SurvivorBatch {
   }
 
   private static func append(
-    _ entry: LooseEntry, of input: EntryInput, to bytes: inout [UInt8]
+    _ entry: MergeEntry, of input: EntryInput, to bytes: inout [UInt8]
   ) throws(TidemarkError) {
     entry.encode(to: &bytes)
     bytes.append(contentsOf: input.key)

@@ -1,7 +1,7 @@
 /// One step of a compaction: rewrites a group of neighbouring segments into one segment, sorted by
 /// key and sequence, or leaves the group as it is where a rewrite gains nothing.
 ///
-/// `CompactionFates` decides which entries stay. `Compactor` puts the outcome into MANIFEST.
+/// `CompactionDecisions` decides which entries stay. `Compactor` puts the outcome into MANIFEST.
 struct CompactionUnit: Sendable {
   /// The swap is of the new segment for its inputs; nil where the inputs stay as they are.
   typealias Outcome = (tally: CompactionTally, swap: CompactionSwap?)
@@ -16,15 +16,15 @@ struct CompactionUnit: Sendable {
   /// Whether the group is rewritten only if that drops an entry, or changes its encryption key.
   var onlyDrops = false
 
-  /// - Parameter fates: has been asked about all older groups.
-  func run(_ fates: inout CompactionFates) throws(TidemarkError) -> Outcome {
+  /// - Parameter decisions: has been asked about all older groups.
+  func run(_ decisions: inout CompactionDecisions) throws(TidemarkError) -> Outcome {
     // Such a segment gains only if an entry is dropped, which the entry headers tell (`forecast`).
     let isLaidOut = try isLaidOut()
     if isLaidOut, !mayDrop { return (CompactionTally(), nil) }
-    fates.begin(group.range)
+    decisions.begin(group.range)
     let mayStay = onlyDrops ? try hasCurrentKey() : isLaidOut
     if options.dryRun || mayStay {
-      let forecast = try forecast(&fates)
+      let forecast = try forecast(&decisions)
       if options.dryRun || forecast.keepsAll { return (forecast, nil) }
     }
     let room = compactor.room(for: group, floor)
@@ -33,7 +33,7 @@ struct CompactionUnit: Sendable {
       try compactor.check(
         room, isAutomatic: options.automatic.map { $0.stepBytes != 0 } ?? false,
         isAskedFor: options.automatic == nil)
-      return try rewrite(&fates)
+      return try rewrite(&decisions)
     } catch {
       // While `neededBytes` is set, `AutoCompactor` seals no segment just to purge it.
       if error.code == .noSpace, options.automatic != nil {
@@ -45,32 +45,32 @@ struct CompactionUnit: Sendable {
 
   /// Leaves the group as it is. From here on all deletes stay: one may hide a version in this
   /// group, which would come back if the index was made anew from the log.
-  func passOver(_ fates: inout CompactionFates) throws(TidemarkError) {
-    fates.begin(group.range)
-    _ = try forecast(&fates)
-    fates.keepDeletes()
+  func passOver(_ decisions: inout CompactionDecisions) throws(TidemarkError) {
+    decisions.begin(group.range)
+    _ = try forecast(&decisions)
+    decisions.keepDeletes()
   }
 
   /// Writes the group anew; an output without gain is removed again. Small blocks, for cheap single
   /// reads, are given up where they make the output longer than the group.
-  private func rewrite(_ fates: inout CompactionFates) throws(TidemarkError) -> Outcome {
-    let before = fates
+  private func rewrite(_ decisions: inout CompactionDecisions) throws(TidemarkError) -> Outcome {
+    let before = decisions
     // Taken first: the new segment must be charged with what caches give up during the rewrite.
     let cachedBefore = compactor.reader.snapshot.usage.cached(in: group.segments)
     var rewrite = try CompactionRewrite(compactor, group, pinned: pinned, options: options)
-    var (tally, row) = try rewrite.run(&fates)
+    var (tally, row) = try rewrite.run(&decisions)
     if rewrite.hasSmallBlocks, row?.length ?? 0 > usedBytes {
       rewrite.discard()
-      fates = before
+      decisions = before
       rewrite = try CompactionRewrite(
         compactor, group, pinned: pinned, options: options, allowsSmallBlocks: false)
-      (tally, row) = try rewrite.run(&fates)
+      (tally, row) = try rewrite.run(&decisions)
     }
     let swap = CompactionSwap(
       inputs: group.segments, row: row,
       superseded: SpaceUsage.Row(superseded: tally.superseded, cached: tally.cached),
       cachedBefore: cachedBefore,
-      droppedThrough: tally.droppedThrough, evictedThrough: fates.cached.droppedThrough)
+      droppedThrough: tally.droppedThrough, evictedThrough: decisions.cached.droppedThrough)
     do throws(TidemarkError) {
       guard try isGain(swap, tally) else {
         rewrite.discard()
@@ -93,7 +93,9 @@ struct CompactionUnit: Sendable {
   }
 
   /// Counts the entries that would be dropped, from entry headers alone.
-  private func forecast(_ fates: inout CompactionFates) throws(TidemarkError) -> CompactionTally {
+  private func forecast(_ decisions: inout CompactionDecisions) throws(TidemarkError)
+    -> CompactionTally
+  {
     var tally = CompactionTally()
     for segment in group.segments {
       let frames = try FrameReader(segment, windowBytes: Limits.replayWindowBytes)
@@ -101,7 +103,7 @@ struct CompactionUnit: Sendable {
         try options.checkStop(at: number)
         let front = try frames.front(record)
         for head in front.entries {
-          let fate = try fates.fate(
+          let fate = try decisions.fate(
             of: head, key: front.key(of: head), isCached: front.isCached(head)
           ) { () throws(TidemarkError) in
             do throws(FormatError) {

@@ -1,14 +1,19 @@
-/// An estimate of what a compaction of the log would free.
+/// An estimate of the log's bytes and of the bytes that a compaction would free.
 public struct LogSpace: Sendable, Hashable {
-  /// Bytes of the log on the disk.
+  /// The bytes of the log on the disk.
   public var log: Int
   /// Bytes of segments as writers appended them, which no compaction has rewritten, or tried to and
   /// found no smaller. Outdated replication records in them come on top of ``reclaimable``.
   public var appended: Int
-  /// About as many bytes of the log would go; 0 when fewer are superseded than was asked about.
+  /// The approximate bytes of the log that a compaction would free; 0 when fewer are superseded
+  /// than was asked about.
   public var reclaimable: Int
 
-  /// An estimate.
+  /// Creates an estimate from its numbers of bytes.
+  /// - Parameters:
+  ///   - log: the bytes of the log on the disk.
+  ///   - appended: the bytes of segments that no compaction has rewritten.
+  ///   - reclaimable: the bytes that a compaction would free.
   public init(log: Int, appended: Int = 0, reclaimable: Int = 0) {
     self.log = log
     self.appended = appended

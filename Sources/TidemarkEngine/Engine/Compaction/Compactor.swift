@@ -50,6 +50,7 @@ package final class Compactor: StateOwner {
     }
     defer { end() }
     var report = CompactionReport()
+    let start = store.eventStart()
     do throws(TidemarkError) {
       if options.dryRun || isAutomatic {
         try rewriteLog(options, &report)
@@ -73,6 +74,10 @@ package final class Compactor: StateOwner {
     // An attachment that only dropped entries named is removed by a later sweep.
     if isAutomatic, report.droppedEntries > 0 { attachments.noteDrops() }
     try finish(&report)
+    if !options.dryRun, report.segmentsRewritten > 0 {
+      store.tell(
+        .compacted, from: start, entries: report.droppedEntries, bytes: report.bytesFreed)
+    }
     return report
   }
 
@@ -112,7 +117,8 @@ package final class Compactor: StateOwner {
       try checkpointer.writeRun(forgetting: floor.limit, but: pinned.deletes)
     }
     report.held = pinned.held
-    var fates = CompactionFates(reader, floor, pinned, isRecordSuperseded: options.isSuperseded)
+    var decisions = CompactionDecisions(
+      reader, floor, pinned, isRecordSuperseded: options.isSuperseded)
     var spaceError: TidemarkError?
     while !groups.isEmpty {
       // Out of the list, since a segment in memory keeps its removed file open on the disk.
@@ -121,13 +127,13 @@ package final class Compactor: StateOwner {
       let unit = CompactionUnit(
         compactor: self, group: group, floor: floor, pinned: pinned, options: options,
         onlyDrops: singly || isInSteps && group.segments.count == 1)
-      let before = fates
-      do throws(TidemarkError) { try replace(by: unit, &fates, options, &report) } catch {
+      let before = decisions
+      do throws(TidemarkError) { try replace(by: unit, &decisions, options, &report) } catch {
         guard singly || isInSteps, error.code == .noSpace else { throw error }
         spaceError = error
         // The failed attempt may have asked about a part of the group.
-        fates = before
-        try unit.passOver(&fates)
+        decisions = before
+        try unit.passOver(&decisions)
       }
     }
     if let spaceError, !isInSteps || report.segmentsRewritten == 0 { throw spaceError }
@@ -139,10 +145,10 @@ package final class Compactor: StateOwner {
   }
 
   private func replace(
-    by unit: CompactionUnit, _ fates: inout CompactionFates, _ options: CompactionOptions,
+    by unit: CompactionUnit, _ decisions: inout CompactionDecisions, _ options: CompactionOptions,
     _ report: inout CompactionReport
   ) throws(TidemarkError) {
-    let outcome = try unit.run(&fates)
+    let outcome = try unit.run(&decisions)
     if let swap = outcome.swap, !options.dryRun {
       let before = swap.inputs.reduce(0) { $0 + $1.usedLength() }
       try replace(swap)
@@ -200,8 +206,8 @@ package final class Compactor: StateOwner {
     let floor = CompactionFloor(sequence: 0)
     let unit = CompactionUnit(
       compactor: self, group: group, floor: floor, options: CompactionOptions())
-    var fates = CompactionFates(reader, floor, nil, isRecordSuperseded: nil)
-    if let swap = try unit.run(&fates).swap { try replace(swap) }
+    var decisions = CompactionDecisions(reader, floor, nil, isRecordSuperseded: nil)
+    if let swap = try unit.run(&decisions).swap { try replace(swap) }
   }
 
   /// Encrypts attachments with the key for new files, and removes quarantined pieces. This comes
@@ -219,7 +225,7 @@ package final class Compactor: StateOwner {
   /// key of the user's. Hint files with another key, and replaced files that still exist, go.
   private func finishIndex() throws(TidemarkError) {
     let key = try keys.current()
-    let runs = reader.manifest.images
+    let runs = reader.manifest.runs
     let newer = runs.dropFirst().reduce(0) { $0 + $1.length }
     let hasOldKey = runs.contains { $0.keyID != key }
     if hasOldKey || newer * Self.newerRunsShare > runs.first?.length ?? 0 {

@@ -1,12 +1,12 @@
 /// A sorted source of a merge, which stands at one entry after the first `advance`. Attributes and
 /// value of the entry are read when they are asked for, up to the next `advance`.
 class EntryInput {
-  fileprivate(set) var entry: LooseEntry
+  fileprivate(set) var entry: MergeEntry
   fileprivate(set) var key: [UInt8] = []
   /// The first 8 bytes of the key, big-endian: where two differ they sort like the keys.
   fileprivate(set) var word: UInt64 = 0
 
-  fileprivate init() { entry = LooseEntry(head: EntryHead(sequence: 0), labelSet: 0) }
+  fileprivate init() { entry = MergeEntry(head: EntryHead(sequence: 0), labelSet: 0) }
 
   /// Goes to the next entry.
   /// - Returns: false at the end.
@@ -78,7 +78,7 @@ final class SegmentInput: EntryInput {
         let (word, sequence) = (word, entry.head.sequence)
         let head = front.entries[position]
         position += 1
-        entry = LooseEntry(head: head, labelSet: sets.number(of: head, in: front, labels))
+        entry = MergeEntry(head: head, labelSet: sets.number(of: head, in: front, labels))
         let bytes = front.key(of: head)
         let order = word < bytes.bigEndianWord(at: 0) ? -1 : key.rawSpan.compare(to: bytes)
         guard order < 0 || order == 0 && sequence < head.sequence else {
@@ -184,7 +184,7 @@ final class LooseInput: EntryInput {
         start = position
       }
       do throws(FormatError) {
-        entry = try LooseEntry(bytes.rawSpan, at: start)
+        entry = try MergeEntry(bytes.rawSpan, at: start)
       } catch { throw .format(error) }
       if order == nil { position = start + entry.byteCount }
       let bytes = bytes

@@ -5,7 +5,7 @@
 ///
 /// ```
 /// chunks, each: u32 stored length   u32 raw length   u64 XXH64 of the stored bytes
-///               zstd of whole entries, see LooseEntry
+///               zstd of whole entries, see MergeEntry
 /// ```
 struct MergeRun: Sendable {
   /// Least raw bytes of a chunk, but for the last one.

@@ -2,7 +2,8 @@
 ///
 /// A peer's feed is its log of changes. An entry is pending until the peer has decided on it, as a
 /// pin (``RetentionPin``) says. Of every key with a pending entry the newest version stays that may
-/// be in the feed, for the pending one was made upon it. So do `single` entries and unread deletes.
+/// be in the feed, for the pending one was made upon it. So do `heldAlone` entries and unread
+/// deletes.
 ///
 /// Where versions between two kept ones go, the upper one links to the lower one. Both must change
 /// in one step of MANIFEST, or a crash leaves versions that no link reaches. A step replaces one
@@ -24,10 +25,10 @@ struct PinnedVersions {
   private var pins: [(pin: RetentionPin, isGone: Bool)] = []
   /// Entries that are sent though their key has a newer one, and so stay while they are pending:
   /// members of atomic groups, entries that must come after others, and those others.
-  private var single: Set<UInt64> = []
+  private var heldAlone: Set<UInt64> = []
   /// The newest entries of the keys of which something may be pending.
-  private var tops: Set<UInt64> = []
-  private var versions: NeededVersions
+  private var newestPending: Set<UInt64> = []
+  private var versions: RetainedVersions
 
   /// - Parameter groups: the sequences of the segments that are rewritten together, ascending.
   init(
@@ -37,7 +38,7 @@ struct PinnedVersions {
     self.reader = reader
     self.floor = floor
     self.groups = groups
-    versions = NeededVersions(reader, floor)
+    versions = RetainedVersions(reader, floor)
     guard floor.drops else { return }
     for row in pins {
       guard let pin = row.pin else { continue }
@@ -46,9 +47,9 @@ struct PinnedVersions {
     }
     guard !self.pins.isEmpty else { return }
     try collectPending()
-    for top in tops.sorted() { try keepVersions(below: top) }
-    (tops, single) = ([], [])
-    versions = NeededVersions(reader, floor)
+    for top in newestPending.sorted() { try keepVersions(below: top) }
+    (newestPending, heldAlone) = ([], [])
+    versions = RetainedVersions(reader, floor)
   }
 
   /// Reads the part of the log that may hold pending entries or unread deletes of some peer.
@@ -78,15 +79,15 @@ struct PinnedVersions {
     let attributes = try entry.attributes()
     guard attributes.origin == nil else { return }
     guard pins.contains(where: { $0.pin.isPending(sequence) }) else { return }
-    tops.insert(newest)
+    newestPending.insert(newest)
     guard attributes.atomicGroup != 0 || !attributes.after.isEmpty else { return }
-    single.insert(sequence)
+    heldAlone.insert(sequence)
     for target in attributes.after where target < sequence {
-      single.insert(target)
+      heldAlone.insert(target)
       guard let other = try reader.entryIfKept(at: target),
         let slot = try reader.slot(ofKey: other.key.rawSpan)
       else { continue }
-      tops.insert(slot.sequence)
+      newestPending.insert(slot.sequence)
     }
   }
 
@@ -189,7 +190,7 @@ struct PinnedVersions {
         let isInList = pin.pending.contains(version.sequence)
         isListed = isListed || isInList
         let isDelete = version.head.kind.removes && place == 0
-        guard isInList || isDelete || single.contains(version.sequence) else { continue }
+        guard isInList || isDelete || heldAlone.contains(version.sequence) else { continue }
       } else {
         if !isWanted, version.sequence < pin.first { return }
         // No change is made upon a touch or a cached value.
@@ -218,19 +219,19 @@ struct PinnedVersions {
 /// deletes that are pending, or that stand in the peer's feed where this store has not read yet.
 /// Once the store forgets the peer, compactions may drop that history.
 public struct HeldHistory: Sendable, Hashable {
-  /// The peer's name.
+  /// The name of the peer that the history is kept for.
   public var peer: String
-  /// How many superseded versions.
+  /// The number of superseded versions that are kept for the peer.
   public var versions = 0
-  /// How many deletes.
+  /// The number of deletes (tombstones) that are kept for the peer.
   public var deletes = 0
-  /// Bytes of their keys and values, before they are compressed.
+  /// The bytes of keys and values that are kept for the peer, before compression.
   public var bytes = 0
-  /// Whether all superseded entries stay: what the store has noted of its needs is of another form
-  /// or cannot be read, and is written anew when it replicates with the peer again.
+  /// Whether all superseded entries are kept, because the store's record of the peer's needs cannot
+  /// be read or has another form. The next replication with the peer writes the record anew.
   public var keepsAll = false
 
-  /// Whether there is anything to tell.
+  /// Whether nothing is kept for the peer.
   public var isEmpty: Bool { versions == 0 && deletes == 0 && !keepsAll }
 
   package init(peer: String) { self.peer = peer }

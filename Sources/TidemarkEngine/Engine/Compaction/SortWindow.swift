@@ -1,5 +1,5 @@
 /// Entries of appended segments in memory, gathered in order of sequence, to be sorted by key; each
-/// is encoded as a ``LooseEntry``. An entry is numbered by when it was added.
+/// is encoded as a ``MergeEntry``. An entry is numbered by when it was added.
 struct SortWindow: Sendable {
   /// The entries. The caller of `add` appends the value to it before the next `add`.
   var bytes: [UInt8] = []
@@ -13,7 +13,7 @@ struct SortWindow: Sendable {
   var memoryBytes: Int { bytes.count + offsets.count * 16 }
 
   /// Adds an entry, behind those of lower sequences.
-  mutating func add(_ entry: LooseEntry, key: RawSpan, attributes: RawSpan) {
+  mutating func add(_ entry: MergeEntry, key: RawSpan, attributes: RawSpan) {
     offsets.append(UInt32(bytes.count))
     entry.encode(to: &bytes)
     bytes.append(copying: key)
@@ -37,7 +37,7 @@ extension SortWindow: NumberedKeys {
 
   func keyWord(_ number: Int, at depth: Int) -> UInt64 {
     let start = Int(offsets[number])
-    let end = start + LooseEntry.headBytes + keyLength(number)
-    return bytes.rawSpan.extracting((start + LooseEntry.headBytes)..<end).bigEndianWord(at: depth)
+    let end = start + MergeEntry.headBytes + keyLength(number)
+    return bytes.rawSpan.extracting((start + MergeEntry.headBytes)..<end).bigEndianWord(at: depth)
   }
 }

@@ -55,7 +55,7 @@ extension Engine {
   /// Makes the log durable and seals it. The closure only makes the next opening faster.
   private func finish(_ isSuspended: Bool) throws(TidemarkError) {
     try writer.finish(isSuspended: isSuspended) { () throws(TidemarkError) in
-      if configuration.writesImageOnClose, reader.isAheadOfRuns {
+      if configuration.writesRunOnClose, reader.isAheadOfRuns {
         try checkpointer.writeRun(.brief)
       }
       try compactor.mergeSmallSegments()

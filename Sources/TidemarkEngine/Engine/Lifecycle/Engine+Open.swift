@@ -8,6 +8,7 @@ extension Engine {
     var environment = environment
     environment.fileSystem = files
     let opener = StoreOpener(path: path, configuration: configuration, environment: environment)
+    let start = environment.clock.monotonicNanoseconds()
     let opened = try opener.open()
     let store = StoreContext(
       path: path, configuration: configuration, environment: environment, keys: opened.keys,
@@ -18,8 +19,21 @@ extension Engine {
     {
       try engine.setRetention(retention)
     }
+    if let (entries, bytes) = opened.recovered {
+      store.tell(.recovered, entries: entries, bytes: bytes)
+    }
+    store.tell(
+      .opened, from: start, entries: Int(clamping: opened.lastSequence),
+      bytes: opened.segments.reduce(0) { $0 + $1.usedLength() })
     return engine
   }
+}
+
+extension Engine {
+  /// Deletes a store that nobody has open for writing.
+  package static func delete(
+    _ path: String, environment: EngineEnvironment = EngineEnvironment()
+  ) throws(TidemarkError) { try StoreDirectory.delete(path, environment) }
 }
 
 /// Opens a store: checks the directory, takes the lock, reads MANIFEST, and has `StoreRecovery`

@@ -10,7 +10,7 @@ struct StoreRecovery {
   /// The highest sequence known to be synced; all of a sealed segment is.
   private var durable: UInt64
   /// Below this sequence damage may have hidden writes from the index (salvage).
-  private var staleBelow: UInt64 = 0
+  private var uncertainBelow: UInt64 = 0
   /// The end of the active segment, which is to be sealed before anything is written.
   private var tail: RecoveredTail?
   /// The frames of the active segment, to be applied to the index; nil when there is none.
@@ -39,7 +39,7 @@ struct StoreRecovery {
   private var fileSystem: any FileSystem { opener.fileSystem }
   private func log(_ name: String) -> String { path + "/" + StoreLayout.logDirectory + "/" + name }
 
-  /// Finds the log's end and makes the index, from sorted runs (images) and the entries after them.
+  /// Finds the log's end and makes the index, from sorted runs and the entries after them.
   mutating func run(_ lock: (any FileLock)?) throws(TidemarkError) -> Opened {
     try checkLastSegment()
     try walkActive()
@@ -58,7 +58,8 @@ struct StoreRecovery {
         ?? LogCaches(bytes: configuration.cacheBytes),
       keys: opener.keys, usage: built.usage, lastSequence: lastSequence,
       latestCommitTime: latestCommitTime, durable: durable,
-      staleBelow: max(staleBelow, built.staleBelow), canWrite: opener.writes)
+      uncertainBelow: max(uncertainBelow, built.uncertainBelow), canWrite: opener.writes,
+      recovered: opener.writes ? tail.map { ($0.entryCount, $0.end) } : nil)
   }
 
   /// Checks that the last sealed segment was not cut, and that no later version wrote it.
@@ -108,7 +109,7 @@ struct StoreRecovery {
           file: segment.fileName, offset: damage.offset,
           sequences: damage.firstSequence...damage.lastSequence)
       }
-      staleBelow = damage.lastSequence + 1
+      uncertainBelow = damage.lastSequence + 1
     }
     segment.adopt(found.table, lastSequence: found.lastSequence)
     activeFronts = fronts
@@ -126,8 +127,8 @@ struct StoreRecovery {
     updated.latestCommitTime = max(updated.latestCommitTime, latestCommitTime)
     updated.lastSequence = max(updated.lastSequence, lastSequence)
     // Such a run knows entries that a disk lost after a sync, and whose sequences are used again.
-    if !PlantedBug.isOn(.imageAheadOfLog) {
-      updated.images.removeAll { $0.sequence > lastSequence }
+    if !PlantedBug.isOn(.runAheadOfLog) {
+      updated.runs.removeAll { $0.sequence > lastSequence }
     }
     do {
       let file = try fileSystem.open(log(row.fileName), .readWrite)
@@ -212,7 +213,7 @@ struct StoreRecovery {
 
 extension Manifest {
   /// The names of the files of log and index that it lists.
-  var fileNames: Set<String> { Set(segments.map(\.fileName) + images.map(\.fileName)) }
+  var fileNames: Set<String> { Set(segments.map(\.fileName) + runs.map(\.fileName)) }
 }
 
 extension FileSystem {

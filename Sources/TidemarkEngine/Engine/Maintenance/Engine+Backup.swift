@@ -45,7 +45,7 @@ extension Engine {
     }
     let empty = Set(segments.filter { $0.lastSequence < $0.firstSequence }.map(\.id))
     manifest.segments.removeAll { empty.contains($0.id) }
-    manifest.images = try copyImages(manifest.images, to: target, fileSystem)
+    manifest.runs = try copyRuns(manifest.runs, to: target, fileSystem)
     let faults = try attachments.copy(to: target, fileSystem)
     manifest.damage += manifest.unrecorded(unreadable)
     manifest.isClosedCleanly = manifest.segments.allSatisfy { $0.state == .sealed }
@@ -110,10 +110,10 @@ extension Engine {
 
   /// Copies runs of the index, oldest first, up to one that cannot be opened or read: each depends
   /// on those before it, and the copy's first opening makes what is missing from the log.
-  private func copyImages(
-    _ rows: [Manifest.Image], to target: String, _ fileSystem: any FileSystem
-  ) throws(TidemarkError) -> [Manifest.Image] {
-    var copied: [Manifest.Image] = []
+  private func copyRuns(
+    _ rows: [Manifest.SortedRun], to target: String, _ fileSystem: any FileSystem
+  ) throws(TidemarkError) -> [Manifest.SortedRun] {
+    var copied: [Manifest.SortedRun] = []
     for row in rows {
       let name = "/" + StoreLayout.indexDirectory + "/" + row.fileName
       let source: any File

@@ -178,7 +178,7 @@ package struct StoreRepair {
     result.keyID = isEncrypted ? try keys.current() : nil
     result.generation = 0
     result.segments = []
-    result.images = []
+    result.runs = []
     let ends = sources.compactMap { $0.coverage?.upperBound }
     result.lastSequence = max(result.lastSequence, plan.covered.last ?? 0, ends.max() ?? 0)
     result.latestCommitTime = sources.reduce(result.latestCommitTime) {

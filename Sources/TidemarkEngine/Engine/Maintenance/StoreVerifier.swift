@@ -49,7 +49,7 @@ package struct StoreVerifier {
     report.segments = results.count
     // MANIFEST's count goes beyond the log where the last entries were compacted away.
     report.lastSequence = max(report.lastSequence, checked.lastSequence)
-    try checkImages(checked)
+    try checkRuns(checked)
     try checkUnlisted(checked)
     try checkAttachments(results.reduce(into: []) { $0.formUnion($1.attachments) }, checked)
     try finish(checked)
@@ -129,25 +129,25 @@ package struct StoreVerifier {
 
   // MARK: Everything else
 
-  /// Checks the sorted runs of the index ("images"), oldest first, and then all against the log.
-  private mutating func checkImages(_ manifest: Manifest) throws(TidemarkError) {
+  /// Checks the sorted runs of the index, oldest first, and then all against the log.
+  private mutating func checkRuns(_ manifest: Manifest) throws(TidemarkError) {
     let hasDamage = report.findings.contains { $0.isDamageToAcknowledged }
-    var runs: [Image] = []
+    var runs: [SortedRun] = []
     // The last sequence of the next older run, after which a run begins.
     var beneath: UInt64 = 0
-    for row in manifest.images {
-      let verifier = ImageVerifier(
+    for row in manifest.runs {
+      let verifier = RunVerifier(
         row: row, manifest: manifest, path: path, fileSystem: fileSystem, contexts: contexts,
         keys: keys)
       let (found, run) = try verifier.findings(beneath: beneath)
       report.findings.append(contentsOf: found)
       report.bytes += row.length
-      report.images += 1
+      report.runs += 1
       beneath = row.sequence
       if let run { runs.insert(run, at: 0) }
       // At the newest run, if all are intact, the whole index is compared; not with a damaged log.
-      guard !hasDamage, row.id == manifest.images.last?.id,
-        runs.count == manifest.images.count
+      guard !hasDamage, row.id == manifest.runs.last?.id,
+        runs.count == manifest.runs.count
       else { continue }
       report.findings.append(contentsOf: try verifier.findings(comparing: RunList(runs)))
     }

@@ -1,50 +1,54 @@
-/// What ``StoreVerifier`` has found in a store.
+/// The result of a store's verification: the faults that were found, and counts of the data that
+/// was read.
 public struct VerifyReport: Sendable {
-  /// The faults, in the order of files, then offsets.
+  /// The faults, in the order of files, then offsets; empty in a sound store.
   public var findings: [VerifyFinding] = []
-  /// Segments looked at.
+  /// The number of log segments that were checked.
   public var segments = 0
-  /// Entries whose heads and values are intact.
+  /// The number of entries whose headers and values are intact.
   public var entries = 0
-  /// Bytes read of the log and the index.
+  /// The bytes of log and index that were read.
   public var bytes = 0
-  /// Sorted runs of the index ("images") that were read.
-  public var images = 0
-  /// Attachments (files beside the log) that were read, and their bytes.
+  /// The number of the index's sorted runs that were read.
+  public var runs = 0
+  /// The number of attachments (files beside the log) that were read.
   public var attachments = 0
+  /// The bytes of the attachments that were read.
   public var attachmentBytes = 0
-  /// Attachments whose content was released: a peer has it.
+  /// The number of attachments whose content was released because a peer has it.
   public var attachmentsReleased = 0
-  /// The highest sequence that was given out, as far as the store still knows.
+  /// The highest sequence that the store is known to have given out.
   public var lastSequence: UInt64 = 0
-  /// Sequences that an earlier repair has given up; reads that need them fail.
+  /// The sequences that an earlier repair has given up; reads that need them fail.
   public var holes: [ClosedRange<UInt64>] = []
-  /// Files that MANIFEST does not list; the next opening for writing removes them.
+  /// The files in the directory that MANIFEST does not list. The next opening for writing removes
+  /// them.
   public var leftovers: [String] = []
   /// Whether MANIFEST records damage to acknowledged data, so that opening for writing refuses.
   public var isRecorded = false
-  /// Whether the store is encrypted and was checked without its key: only checksums were.
+  /// Whether an encrypted store was checked without its key, so that only checksums were compared.
   public var isOpaque = false
 
-  /// Whether nothing was found.
+  /// Whether the verification found no faults.
   public var isHealthy: Bool { findings.isEmpty }
 }
 
-/// One fault of a store.
+/// One fault that the verification of a store has found.
 public struct VerifyFinding: Sendable, Hashable {
-  /// The file, relative to the store's directory.
+  /// The file with the fault, relative to the store's directory.
   public var file: String
-  /// Where the damaged structure begins.
+  /// The offset in ``file``, in bytes, at which the damaged structure begins.
   public var offset: Int
-  /// Bytes of the damaged structure, where that is known.
+  /// The length of the damaged structure in bytes; 0 where that is unknown.
   public var length = 0
-  /// The entries concerned; nil where none are.
+  /// The sequences of the entries that the fault concerns; nil when it concerns none.
   public var sequences: ClosedRange<UInt64>?
-  /// The fault, in words.
+  /// A description of the fault, for people.
   public var message: String
   /// The command that mends the fault, or the step of normal use that does.
   public var remedy: String
-  /// Whether entries of the log are damaged or lost; the index can be made from the log again.
+  /// Whether entries of the log are damaged or lost. False for faults of the index, which the store
+  /// can rebuild from the log.
   public var isDamageToAcknowledged: Bool
   /// The segment concerned; 0 for none.
   package var segmentID: UInt64 = 0

@@ -1,11 +1,11 @@
-/// When a write's caller is answered.
+/// The moment at which a write returns, and so the failures that the write survives from then on.
 public enum Durability: Sendable, Hashable {
-  /// At once. The bytes reach the kernel within 50 ms or 1 MiB; a crash of the process may lose
-  /// the last moments.
+  /// The write returns at once. Its bytes reach the kernel within 50 ms or 1 MiB. A crash of the
+  /// process may lose the last moments.
   case async
-  /// When the bytes are with the kernel: survives the end of the process, not a power cut. A
-  /// sync follows within a second or 4 MiB.
+  /// The write returns when its bytes are with the kernel. It survives the end of the process, but
+  /// not a power cut. A sync follows within a second or 4 MiB.
   case buffered
-  /// When the bytes are on the disk: survives a power cut.
+  /// The write returns when its bytes are on the disk. It survives a power cut.
   case durable
 }

@@ -32,8 +32,8 @@ package struct EngineConfiguration: Sendable {
   func objectBytes(beside hotBytes: Int) -> Int {
     max(cacheBytes / 16, cacheBytes - cacheBytes / 16 - hotBytes)
   }
-  /// A checkpoint of the index (a new sorted run, "image") is due after this much log.
-  package var imageEveryBytes = 64 << 20
+  /// A checkpoint of the index (a new sorted run) is due after this much log.
+  package var runEveryBytes = 64 << 20
   /// Whether writes do the background work themselves: for simulations, which have one thread.
   package var doesBackgroundWorkInline = false
   /// A segment is sealed once it reaches this.
@@ -51,11 +51,13 @@ package struct EngineConfiguration: Sendable {
   /// See `Limits.smallRunKeys`.
   package var smallRunKeys = Limits.smallRunKeys
   /// Whether closing writes a checkpoint of the index.
-  package var writesImageOnClose = true
+  package var writesRunOnClose = true
   /// The keys of an encrypted store.
   package var encryption: Encryption?
   /// The new keys of a change of keys that was interrupted; they may be given for any store.
   package var newKey: Encryption?
+  /// Hears of what happens in the store; called on any thread, also while locks are held.
+  package var onEvent: (@Sendable (StoreEvent) -> Void)?
 
   package init() {}
 }

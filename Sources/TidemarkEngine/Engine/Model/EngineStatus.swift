@@ -12,7 +12,7 @@ package struct EngineStatus: Sendable {
     package var dead = 0
     /// Superseded entries that only open views keep.
     package var pinned = 0
-    /// Sorted runs of the index ("images").
+    /// Sorted runs of the index.
     package var index = 0
     /// The ballast file: space to give back on a full disk.
     package var ballast = 0
@@ -53,7 +53,7 @@ package struct EngineStatus: Sendable {
   package var durableOffset: Int
   package var bytes: Bytes
   package var segments: [Segment]
-  package var images: [Manifest.Image] { manifest.images }
+  package var runs: [Manifest.SortedRun] { manifest.runs }
   /// Sequences at which views are open.
   package var pins: [UInt64]
   package var memoryBytes: Int

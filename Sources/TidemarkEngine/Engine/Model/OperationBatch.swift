@@ -51,7 +51,7 @@ package struct OperationBatch: Sendable {
   package var mayLackAttachments = false
   /// Whether a cached value may hide a value or delete of the user's own; else that is a conflict.
   package var mayCoverOwned = false
-  /// The index of the first operation that ``Derivation`` has added (a row of an index, say).
+  /// The index of the first operation that ``IndexMaintenance`` has added (a row of an index, say).
   private(set) var derivedFrom = Int.max
   /// Keys whose index rows are written again, though the batch does not change their values.
   package var rederived: [[UInt8]] = []

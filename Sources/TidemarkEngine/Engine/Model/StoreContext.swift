@@ -41,7 +41,7 @@ extension StateOwner {
   func discard(_ file: String) { try? fileSystem.remove(path + "/" + file) }
 
   /// Removes the files of sorted runs of the index that MANIFEST does not list any more.
-  func discard(_ runs: [Manifest.Image]) {
+  func discard(_ runs: [Manifest.SortedRun]) {
     for run in runs { discard(StoreLayout.indexDirectory + "/" + run.fileName) }
   }
 }

@@ -3,16 +3,16 @@ enum IndexOrStoreError: Error {
   case index(IndexError)
   case store(TidemarkError)
 
-  /// Whether a sorted run of the index ("image") is damaged, so that the index must be rebuilt.
-  var voidsImage: Bool {
-    if case .index(let error) = self { error.voidsImage } else { false }
+  /// Whether a sorted run of the index is damaged, so that the index must be rebuilt.
+  var voidsRun: Bool {
+    if case .index(let error) = self { error.voidsRun } else { false }
   }
 }
 
 extension IndexError {
-  var voidsImage: Bool {
+  var voidsRun: Bool {
     switch self {
-    case .imageDamaged, .imageInvalid: true
+    case .runDamaged, .runInvalid: true
     case .fileSystem, .limitExceeded: false
     }
   }
@@ -43,7 +43,7 @@ extension TidemarkError {
   }
 
   /// Refuses a read that damage may falsify.
-  /// - Parameter below: the index may lack entries below this; see ``ReadState/staleBelow``.
+  /// - Parameter below: the index may lack entries below this; see ``ReadState/uncertainBelow``.
   static func possiblyStale(_ below: UInt64) -> TidemarkError {
     guard below < .max else {
       return TidemarkError(
@@ -84,10 +84,10 @@ extension TidemarkError {
 
   init(_ error: IndexError) {
     switch error {
-    case .fileSystem(let error): self.init(error, while: "using the index image")
+    case .fileSystem(let error): self.init(error, while: "using the sorted run")
     case .limitExceeded:
       self.init(.limitExceeded, "the index is full: too many keys or sets of labels")
-    default: self.init(.damaged, "the index image is damaged", cause: error)
+    default: self.init(.damaged, "the sorted run is damaged", cause: error)
     }
   }
 }

@@ -168,7 +168,7 @@ package final class EngineScan {
     var page = KeyPage(room: min(limit, 1_024))
     let carries = try reader.withIndex { (read) throws(IndexOrStoreError) -> [Bool]? in
       // Damage may hide a key in any range, so no scan is right while there is some.
-      if read.staleBelow > 0 { throw .store(TidemarkError.possiblyStale(read.staleBelow)) }
+      if read.uncertainBelow > 0 { throw .store(TidemarkError.possiblyStale(read.uncertainBelow)) }
       // The index knows newest entries only. They are the view's if nothing was written since, and
       // if no crash has taken the view's sequence back and given it to another entry (`hasKept`).
       let isPast =

@@ -1,4 +1,4 @@
-/// Makes the index, at an opening or after damage: from the sorted runs on disk ("images") that are
+/// Makes the index, at an opening or after damage: from the sorted runs on disk that are
 /// usable, and from the entry headers ("heads") of the log that came after them. Each run covers a
 /// range of sequences, from the end of the run beneath on; the newest that has a key decides.
 struct IndexBuilder {
@@ -7,7 +7,7 @@ struct IndexBuilder {
     /// Superseded bytes by segment.
     var usage: SpaceUsage
     /// Damage may have hidden entries below this sequence from the index; 0 for none.
-    var staleBelow: UInt64 = 0
+    var uncertainBelow: UInt64 = 0
   }
 
   let path: String
@@ -36,7 +36,7 @@ struct IndexBuilder {
           do throws(IndexError) {
             let info = try newest.userInfo()
             do throws(FormatError) { built.usage = try SpaceUsage(decoding: info.rawSpan) } catch {
-              throw .imageInvalid(error)
+              throw .runInvalid(error)
             }
           } catch { throw .index(error) }
         }
@@ -57,10 +57,10 @@ struct IndexBuilder {
   }
 
   /// The runs that MANIFEST lists, oldest first, up to the first that is unusable.
-  private func openRuns() throws(TidemarkError) -> [Image] {
-    var runs: [Image] = []
+  private func openRuns() throws(TidemarkError) -> [SortedRun] {
+    var runs: [SortedRun] = []
     // A run beyond the log's end has entries that were lost, whose sequences are given out again.
-    for row in manifest.images where row.sequence <= lastSequence {
+    for row in manifest.runs where row.sequence <= lastSequence {
       guard let run = try open(row), run.header.base == runs.last?.header.sequence ?? 0 else {
         break
       }
@@ -69,15 +69,15 @@ struct IndexBuilder {
     return runs
   }
 
-  private func open(_ row: Manifest.Image) throws(TidemarkError) -> Image? {
+  private func open(_ row: Manifest.SortedRun) throws(TidemarkError) -> SortedRun? {
     let name = path + "/" + StoreLayout.indexDirectory + "/" + row.fileName
     let file: any File
     do { file = try environment.fileSystem.open(name, .read) } catch {
       if error.number == ErrorNumber.noEntry || error.isUnreadable { return nil }
       throw TidemarkError(error, while: "opening the index")
     }
-    guard let run = try? keys.image(file), run.header.storeID == manifest.storeID,
-      run.header.imageID == row.id, run.header.sequence == row.sequence,
+    guard let run = try? keys.run(file), run.header.storeID == manifest.storeID,
+      run.header.runID == row.id, run.header.sequence == row.sequence,
       run.header.seed == manifest.hashSeed, run.header.seal?.keyID == row.keyID
     else {
       file.close()
@@ -114,7 +114,7 @@ struct IndexBuilder {
       } catch let error as TidemarkError {
         // The rest of the segment is left out too, so any entry up to its end may be missing.
         guard salvage, error.code == .damaged else { throw .store(error) }
-        built.staleBelow = max(built.staleBelow, segment.lastSequence + 1)
+        built.uncertainBelow = max(built.uncertainBelow, segment.lastSequence + 1)
       } catch let error as IndexError {
         throw .index(error)
       } catch { throw .store(TidemarkError(.inputOutput, "the log cannot be read", cause: error)) }

@@ -12,7 +12,7 @@ package struct LogBounds: Sendable {
   package var durable: UInt64
   /// Counts how often the state was read again from the disk, after which another process may have
   /// dropped or rewritten entries: followers then compare epochs and begin again.
-  package var opening: Int
+  package var reopenCount: Int
 
   /// The epoch in which a sequence was given out; 0 for none that is known.
   package func epoch(of sequence: UInt64) -> UInt64 {
@@ -34,13 +34,13 @@ extension Reader {
   package var lastBounds: LogBounds { reading.withLock { $0.bounds } }
 
   /// The same as long as no entry can have left the log, by a compaction or another process.
-  package var generation: Int { reading.withLock { $0.opening + $0.replacements } }
+  package var generation: Int { reading.withLock { $0.reopenCount + $0.rewriteCount } }
 }
 
 extension ReadState {
   var bounds: LogBounds {
     LogBounds(
       historyFrom: manifest.historyFrom, droppedThrough: manifest.droppedThrough,
-      epochs: manifest.epochs, visible: visible, durable: durable, opening: opening)
+      epochs: manifest.epochs, visible: visible, durable: durable, reopenCount: reopenCount)
   }
 }

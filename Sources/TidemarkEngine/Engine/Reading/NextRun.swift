@@ -1,8 +1,8 @@
-/// What the next checkpoint of the index is to contain. A checkpoint freezes the memtable ("delta")
-/// and writes a sorted run ("image") of it. A part of ``ReadState``, under the readers' lock.
+/// What the next checkpoint of the index is to contain. A checkpoint freezes the memtable
+/// ("memtable") and writes a sorted run of it. A part of ``ReadState``, under the readers' lock.
 struct NextRun {
-  /// The run that the frozen delta is to become; nil while no delta is frozen.
-  var frozen: ImageInfo?
+  /// The run that the frozen memtable is to become; nil while no memtable is frozen.
+  var frozen: RunInfo?
   /// Counts up when the index is rebuilt: a run begun before must not be published.
   private(set) var generation = 0
   /// Tombstones up to here are left out of a run of the whole index, but for `keptDeletes`:
@@ -16,14 +16,14 @@ struct NextRun {
     keptDeletes = kept
   }
 
-  /// Decides what a run contains. If the run before could not be written, its delta is still
-  /// frozen: then the new run is of that delta, and covers no later sequences.
+  /// Decides what a run contains. If the run before could not be written, its memtable is still
+  /// frozen: then the new run is of that memtable, and covers no later sequences.
   /// - Parameters:
   ///   - historyFrom: the oldest state of a view; only views before the run ask for former labels.
-  ///   - fresh: a run of the delta that was just frozen.
-  mutating func begin(_ id: UInt64, historyFrom: UInt64, else fresh: ImageInfo) -> ImageInfo {
+  ///   - fresh: a run of the memtable that was just frozen.
+  mutating func begin(_ id: UInt64, historyFrom: UInt64, else fresh: RunInfo) -> RunInfo {
     var info = frozen ?? fresh
-    info.imageID = id
+    info.runID = id
     info.dropTombstonesThrough = dropTombstonesThrough
     info.keptDeletes = keptDeletes
     info.keepFormerMembers = historyFrom < info.sequence

@@ -16,6 +16,8 @@ struct Opened: @unchecked Sendable {
   /// The highest sequence known to be synced.
   var durable: UInt64
   /// Damage may have hidden entries below this sequence from the index; 0 for none.
-  var staleBelow: UInt64
+  var uncertainBelow: UInt64
   var canWrite: Bool
+  /// The unsealed end of the log that was recovered; nil after a clean close.
+  var recovered: (entries: Int, bytes: Int)?
 }

@@ -42,12 +42,12 @@ struct ReadState: ~Copyable, @unchecked Sendable {
   var isClosed = false
   var isSuspended = false
   /// Counts how often the state was read again from the disk: others may have written the store.
-  var opening = 0
+  var reopenCount = 0
   /// Counts how often compaction has replaced segments.
-  var replacements = 0
+  var rewriteCount = 0
   /// What the index says of a key is uncertain if its entry is below this, or if it has none: there
   /// damage may hide a newer one (salvage). `.max`: the index may have entries of a failed batch.
-  var staleBelow: UInt64 = 0
+  var uncertainBelow: UInt64 = 0
 
   init(_ opened: borrowing Opened) {
     index = opened.index
@@ -56,7 +56,7 @@ struct ReadState: ~Copyable, @unchecked Sendable {
     durable = opened.durable
     manifest = opened.manifest
     usage = opened.usage
-    staleBelow = opened.staleBelow
+    uncertainBelow = opened.uncertainBelow
   }
 
   /// The segment that covers a sequence, whether or not the entry is kept in it.
@@ -87,7 +87,7 @@ struct ReadState: ~Copyable, @unchecked Sendable {
   /// Replaces the state by what was read again from the disk. Open views stay pinned.
   mutating func takeUp(_ opened: borrowing Opened) {
     dropStaged()
-    opening += 1
+    reopenCount += 1
     index = opened.index
     nextRun.logWasReread()
     segments = opened.segments
@@ -97,6 +97,6 @@ struct ReadState: ~Copyable, @unchecked Sendable {
     durable = opened.durable
     manifest = opened.manifest
     usage = opened.usage
-    staleBelow = opened.staleBelow
+    uncertainBelow = opened.uncertainBelow
   }
 }

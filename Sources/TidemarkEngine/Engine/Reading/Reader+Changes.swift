@@ -61,7 +61,7 @@ extension Reader {
   /// the writer's lock, and everything visible is in the log; readers wait.
   /// - Throws: `error` itself where it is no damage.
   func rebuildIndex(after error: IndexError) throws(TidemarkError) {
-    guard error.voidsImage else { throw TidemarkError(error) }
+    guard error.voidsRun else { throw TidemarkError(error) }
     try rebuildIndex(ignoresRuns: true)
   }
 
@@ -77,13 +77,13 @@ extension Reader {
       read.nextRun.indexWasRebuilt()
       read.usage = built.usage
       // What was uncertain before stays so until the store is reopened.
-      read.staleBelow = max(read.staleBelow, built.staleBelow)
+      read.uncertainBelow = max(read.uncertainBelow, built.uncertainBelow)
     }
     hotCache.removeAll()
   }
 
   /// Refuses reads by the index until the store is reopened: it may have entries of a failed batch.
-  func distrustIndex() { reading.withLock { $0.staleBelow = .max } }
+  func distrustIndex() { reading.withLock { $0.uncertainBelow = .max } }
 
   /// Begins a checkpoint of the index: freezes the memtable, of which a sorted run is to be written
   /// without locks. The writer's lock is held, so that `sequence` is the last entry.
@@ -93,12 +93,12 @@ extension Reader {
     merging count: (Index) -> Int
   ) -> RunJob {
     reading.withLock { read in
-      // A delta that is still frozen is of a run that could not be written: this run is of it.
+      // A memtable that is still frozen is of a run that could not be written: this run is of it.
       if read.nextRun.frozen == nil { read.index.freeze() }
       var info = read.nextRun.begin(
         id, historyFrom: manifest.historyFrom,
-        else: ImageInfo(
-          storeID: manifest.storeID, imageID: id, sequence: sequence,
+        else: RunInfo(
+          storeID: manifest.storeID, runID: id, sequence: sequence,
           userInfo: read.usage.encoded(), dropTombstonesThrough: 0, keepFormerMembers: true))
       info.fileKey = fileKey
       // Above the floor a view may need the cached value before an eviction.
@@ -119,13 +119,13 @@ extension Reader {
         throw TidemarkError(.inputOutput, "the index was made anew meanwhile; try again")
       }
       // `runs` are newest first.
-      return Set(read.index.runs.runs.dropFirst(job.taken).map(\.header.imageID))
+      return Set(read.index.runs.runs.dropFirst(job.taken).map(\.header.runID))
     }
   }
 
-  /// Puts a run, which MANIFEST lists by now, in the place of the frozen delta and merged runs.
+  /// Puts a run, which MANIFEST lists by now, in the place of the frozen memtable and merged runs.
   /// - Returns: what it replaces, to be freed after all locks: for many keys that takes a while.
-  func publish(_ run: Image, _ job: RunJob) throws(TidemarkError) -> Discarded {
+  func publish(_ run: SortedRun, _ job: RunJob) throws(TidemarkError) -> Discarded {
     try reading.withLock { (read: inout ReadState) throws(TidemarkError) in
       do throws(IndexError) {
         let discarded = try read.index.publish(run, taking: job.taken)
@@ -221,7 +221,7 @@ extension Reader {
       let late = max(0, read.usage.cached(in: swap.inputs) - swap.cachedBefore)
       for id in inputs { (read.usage.rows[id], read.attachments[id]) = (nil, nil) }
       read.leftAlone.subtract(inputs)
-      read.replacements += 1
+      read.rewriteCount += 1
       if let output {
         read.usage.rows[output.id] = SpaceUsage.Row(
           superseded: swap.superseded.superseded + late, cached: swap.superseded.cached + late)
@@ -270,7 +270,7 @@ extension Reader {
       if resumes { read.isSuspended = false }
       try read.checkReadable()
       read.takeUp(opened)
-      opening.raise()
+      reopenCount.raise()
       isOpen.isSet = true
       // Under the lock, so that no reader of the new state hits a value of the old one.
       hotCache.removeAll()
@@ -283,7 +283,7 @@ extension Reader {
 
 /// A run of the index that is being written.
 struct RunJob {
-  var info: ImageInfo
+  var info: RunInfo
   var input: MergeInput
   /// How many of the newest runs are merged into it.
   var taken: Int

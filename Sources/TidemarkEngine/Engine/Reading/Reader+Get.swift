@@ -43,7 +43,7 @@ extension Reader {
   ///   since, the sequence may name another entry, and nothing is stored.
   package func keep(_ note: HotNote, of sequence: UInt64, forKey key: RawSpan, openings: UInt64) {
     let hash = KeyHash.hash(key, seed: hotCache.seed)
-    hotCache.keep(note, key, hash: hash, sequence: sequence) { opening.value == openings }
+    hotCache.keep(note, key, hash: hash, sequence: sequence) { reopenCount.value == openings }
   }
 
   /// Gives decoded objects the bytes that the hot cache leaves, and decoded blocks the rest.
@@ -91,9 +91,9 @@ extension Reader {
       do throws(IndexError) {
         isNewest = try read.index.isNewest(sequence, of: key, hash: read.index.hash(key))
       } catch { throw .index(error) }
-      // Below `staleBelow` damage may hide a newer entry, so a yes is uncertain.
-      if isNewest, sequence < read.staleBelow {
-        throw .store(TidemarkError.possiblyStale(read.staleBelow))
+      // Below `uncertainBelow` damage may hide a newer entry, so a yes is uncertain.
+      if isNewest, sequence < read.uncertainBelow {
+        throw .store(TidemarkError.possiblyStale(read.uncertainBelow))
       }
       return isNewest
     }
@@ -112,9 +112,9 @@ extension Reader {
       do throws(IndexError) {
         slot = try read.index.lookup(key, hash: hash, maySearch: true)
       } catch { throw .index(error) }
-      // Damage may hide an entry of any key below `staleBelow`: a newer one, or its only one.
-      if read.staleBelow > 0, slot?.sequence ?? 0 < read.staleBelow {
-        throw .store(TidemarkError.possiblyStale(read.staleBelow))
+      // Damage may hide an entry of any key below `uncertainBelow`: a newer one, or its only one.
+      if read.uncertainBelow > 0, slot?.sequence ?? 0 < read.uncertainBelow {
+        throw .store(TidemarkError.possiblyStale(read.uncertainBelow))
       }
       return slot
     }

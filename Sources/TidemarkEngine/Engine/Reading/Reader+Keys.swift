@@ -73,7 +73,7 @@ extension Reader {
   /// How many keys there are, for certain. Not with the writer's lock held.
   package func countKeys() throws(TidemarkError) -> Int {
     try withIndex { (read) throws(IndexOrStoreError) in
-      if read.staleBelow > 0 { throw .store(TidemarkError.possiblyStale(read.staleBelow)) }
+      if read.uncertainBelow > 0 { throw .store(TidemarkError.possiblyStale(read.uncertainBelow)) }
       return read.index.liveKeys
     }
   }
@@ -81,7 +81,7 @@ extension Reader {
   /// All labels in byte order, with how many keys carry each. Not with the writer's lock held.
   package func labelCounts() throws(TidemarkError) -> [(label: [UInt8], count: Int)] {
     try withIndex { (read) throws(IndexOrStoreError) in
-      if read.staleBelow > 0 { throw .store(TidemarkError.possiblyStale(read.staleBelow)) }
+      if read.uncertainBelow > 0 { throw .store(TidemarkError.possiblyStale(read.uncertainBelow)) }
       do throws(IndexError) { return try read.index.labelCounts() } catch { throw .index(error) }
     }
   }

@@ -86,8 +86,8 @@ extension Reader {
             slot = try read.index.runs.lookup(key, hash: hashes[number], maySearch: true)
           } catch { throw .index(error) }
         }
-        if read.staleBelow > 0, slot?.sequence ?? 0 < read.staleBelow {
-          throw .store(TidemarkError.possiblyStale(read.staleBelow))
+        if read.uncertainBelow > 0, slot?.sequence ?? 0 < read.uncertainBelow {
+          throw .store(TidemarkError.possiblyStale(read.uncertainBelow))
         }
         found.append(KeyedEntry(hash: hashes[number], slot))
       }

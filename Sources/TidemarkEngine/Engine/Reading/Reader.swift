@@ -15,7 +15,7 @@ package final class Reader: StateOwner {
   /// Whether the store is neither closed nor suspended, for reads that take no lock.
   let isOpen = AtomicFlag()
   /// Counts how often the state was read again from the disk; changed under the lock.
-  let opening = AtomicCounter()
+  let reopenCount = AtomicCounter()
   /// The writer, which owns this reader; weak, so that they do not keep each other.
   private let tail = Lock(LogTailReference())
 
@@ -84,7 +84,7 @@ package final class Reader: StateOwner {
   }
 
   /// How often the state was read again from the disk: sequences may name other entries since.
-  package var openings: UInt64 { opening.value }
+  package var openings: UInt64 { reopenCount.value }
   package var storeID: [UInt8] { manifest.storeID }
   package var replicaID: [UInt8] { manifest.replicaID }
   /// The highest sequence that readers see.

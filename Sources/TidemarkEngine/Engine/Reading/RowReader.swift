@@ -61,8 +61,9 @@ package struct RowReader {
   }
 
   private let reader: Reader
-  /// `reader.opening` when everything here was found: after another one sequences may name others.
-  private var opening: UInt64 = 0
+  /// `reader.reopenCount` when everything here was found: after another one sequences may name
+  /// others.
+  private var reopenCount: UInt64 = 0
   private var recent: [RowSegment] = []
   /// The prepared rows, and the index of the next one to read.
   private var rows: [Row] = []
@@ -92,7 +93,7 @@ package struct RowReader {
     else { return nil }
     // The block is a copy, which must not be served once the store is closed or suspended.
     try reader.checkReadable()
-    guard reader.opening.value == opening else { return nil }
+    guard reader.reopenCount.value == reopenCount else { return nil }
     return Place(block: row.block, range: row.start..<(row.start + row.count))
   }
 
@@ -137,9 +138,9 @@ package struct RowReader {
   ) -> Int {
     next = 0
     rows.removeAll(keepingCapacity: true)
-    let now = reader.opening.value
+    let now = reader.reopenCount.value
     // The files of a former opening are closed, and other processes may have written since.
-    if now != opening { (opening, recent, blocks) = (now, [], []) }
+    if now != reopenCount { (reopenCount, recent, blocks) = (now, [], []) }
     keepLastBlocks()
     let kept = blocks.count
     let before = decodedBytes - wantedBytes

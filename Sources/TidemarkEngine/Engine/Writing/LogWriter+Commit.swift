@@ -129,11 +129,11 @@ extension LogWriter {
         break
       } catch {
         // No staged frame holds a part of the batch, but the index may know one.
-        if staging.hasChangedIndex || error.voidsImage { discardFailedBatch(after: error, &state) }
+        if staging.hasChangedIndex || error.voidsRun { discardFailedBatch(after: error, &state) }
         attempt += 1
         // Once the index is made anew without the damaged run the batch succeeds. Other errors are
         // the caller's, and without an index (`poison`) nothing can be staged.
-        guard attempt == 1, error.voidsImage, state.poison == nil else {
+        guard attempt == 1, error.voidsRun, state.poison == nil else {
           throw TidemarkError(error)
         }
         staging = Staging(
@@ -214,7 +214,7 @@ extension LogWriter {
   private func discardFailedBatch(after error: IndexOrStoreError, _ state: inout WriterState) {
     do {
       try writeStaged(&state, mayCompress: false)
-      try reader.rebuildIndex(ignoresRuns: error.voidsImage)
+      try reader.rebuildIndex(ignoresRuns: error.voidsRun)
     } catch {
       // If `writeStaged` has failed, the poison that it set says more.
       state.poison =

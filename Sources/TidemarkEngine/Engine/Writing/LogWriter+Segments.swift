@@ -84,6 +84,7 @@ extension LogWriter {
         growth: state.limits.keepsReserve ? 0 : configuration.growthBytes)
     } catch { throw TidemarkError(error, while: "beginning a segment of the log") }
     let old = state.appender
+    let start = store.eventStart()
     do throws(TidemarkError) {
       if !PlantedBug.isOn(.logDirectoryNotSynced) {
         do { try fileSystem.syncDirectory(path + "/" + StoreLayout.logDirectory) } catch {
@@ -93,7 +94,14 @@ extension LogWriter {
       let sealed = try sealActive(&state, in: &manifest)
       manifest.segments.append(row)
       try updateManifest(manifest, &state)
-      if let sealed { old?.segment.seal(length: sealed) }
+      if let sealed, let old {
+        old.segment.seal(length: sealed)
+        let row = manifest.segments.first { $0.id == old.row.id }
+        store.tell(
+          .sealed, from: start,
+          entries: row.map { Int(clamping: $0.lastSequence &- $0.firstSequence &+ 1) } ?? 0,
+          bytes: sealed)
+      }
     } catch {
       // Poisoned: MANIFEST may list the new file already, so the file must stay.
       if state.poison == nil { discard(appender.segment.fileName) }

@@ -120,7 +120,10 @@ extension LogWriter {
 
   /// Blocks while too much of the log is not synced.
   func waitForRoom() throws(TidemarkError) {
-    if let goal = goalForRoom() { try sync(through: goal.sequence, of: goal.epoch) }
+    guard let goal = goalForRoom() else { return }
+    let start = store.eventStart()
+    try sync(through: goal.sequence, of: goal.epoch)
+    store.tell(.stalled, from: start)
   }
 
   /// Writes and syncs what has waited for long enough; called by a background thread.

@@ -10,7 +10,7 @@ package final class LogWriter: StateOwner, LogTail {
   /// Compresses blocks of batches on a thread of its own; nil where writers do all work themselves.
   package let packer: BlockPacker?
   /// Adds entries that follow from others, the rows of indexes, to each batch.
-  let derivation = OnceReference<Derivation>()
+  let derivation = OnceReference<IndexMaintenance>()
   /// Disk space held in reserve for closing and compacting on a full disk.
   let ballast: BallastKeeper
   let writing: Monitor<WriterState>
@@ -120,8 +120,8 @@ package final class LogWriter: StateOwner, LogTail {
       try state.checkWritable()
       guard state.sequence > 0 else { return nil }
       try writeStaged(&state, mayCompress: true)
-      defer { state.manifest.nextImageID += 1 }
-      return body(state.manifest.nextImageID, state.sequence, state.manifest)
+      defer { state.manifest.nextRunID += 1 }
+      return body(state.manifest.nextRunID, state.sequence, state.manifest)
     }
   }
 

@@ -1,19 +1,19 @@
 /// Reads the labels of a sorted run and their posting lists, by ascending id, for a merge.
 struct LabelReader {
-  private let image: Image
-  private var window: ImageWindow
-  private var postings: ImageWindow
+  private let run: SortedRun
+  private var window: RunWindow
+  private var postings: RunWindow
   private var number = 0
   /// Bytes of all lists so far. Lists do not overlap, so together they fit into their section; else
-  /// a small damaged image could ask for any amount of memory and time.
+  /// a small damaged sorted run could ask for any amount of memory and time.
   private var total = 0
   /// The present label; nil at the end.
-  private(set) var label: ImageLabel?
+  private(set) var label: RunLabel?
 
-  init(_ image: Image) throws(IndexError) {
-    self.image = image
-    window = ImageWindow(image)
-    postings = ImageWindow(image)
+  init(_ run: SortedRun) throws(IndexError) {
+    self.run = run
+    window = RunWindow(run)
+    postings = RunWindow(run)
     try load()
   }
 
@@ -34,22 +34,22 @@ struct LabelReader {
   private mutating func load() throws(IndexError) {
     let before = label?.id
     label = nil
-    guard number < image.labelCount else { return }
-    let place = number * ImageLayout.labelBytes
-    try window.load(.labels, place, ImageLayout.labelBytes)
-    let entry = try ImageLabel(
-      image, entry: window.bytes(.labels, place, ImageLayout.labelBytes), at: place)
+    guard number < run.labelCount else { return }
+    let place = number * RunLayout.labelBytes
+    try window.load(.labels, place, RunLayout.labelBytes)
+    let entry = try RunLabel(
+      run, entry: window.bytes(.labels, place, RunLayout.labelBytes), at: place)
     total += entry.current.bytes + entry.former.bytes
-    guard before.map({ $0 < entry.id }) ?? true, total <= image.header[.postings].bytes else {
-      throw image.damage(.labels, place)
+    guard before.map({ $0 < entry.id }) ?? true, total <= run.header[.postings].bytes else {
+      throw run.damage(.labels, place)
     }
     label = entry
   }
 }
 
-/// The labels of a merge's layers (the frozen delta and the merged runs), by ascending id.
+/// The labels of a merge's layers (the frozen memtable and the merged runs), by ascending id.
 struct MergedLabelReader {
-  private let frozen: DeltaLabels
+  private let frozen: MemtableLabels
   private let frozenIDs: [UInt32]
   private var position = 0
   private var runs: [LabelReader] = []
@@ -81,7 +81,7 @@ struct MergedLabelReader {
   }
 
   /// How many live keys carry the present label, in the new run and all beneath. The newest run
-  /// that has the label counts its carriers beneath, too; the frozen delta has the change since.
+  /// that has the label counts its carriers beneath, too; the frozen memtable has the change since.
   func count() throws(IndexError) -> Int {
     let change = frozen.change(of: id)
     for run in runs { if let label = run.label, label.id == id { return label.count + change } }

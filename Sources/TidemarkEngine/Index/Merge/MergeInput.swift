@@ -1,24 +1,24 @@
-// SAFETY: a frozen delta's keys and slots never change again; what of it does change lazily,
+// SAFETY: a frozen memtable's keys and slots never change again; what of it does change lazily,
 // its order and its labels' candidates, is copied here while the owner's lock is held, and so are
 // the tables of strings. Runs are immutable.
 
-/// What a merge of the index reads: the frozen delta (a memtable) and the newest sorted runs, of
+/// What a merge of the index reads: the frozen memtable (a memtable) and the newest sorted runs, of
 /// which it makes one new run. The runs beneath stay as they are.
 ///
 /// May be used on any thread, without the lock of the index that it was taken from.
 package struct MergeInput: @unchecked Sendable {
-  let frozen: Delta
+  let frozen: Memtable
   let frozenOrder: SortedSlots
-  let frozenLabels: DeltaLabels
+  let frozenLabels: MemtableLabels
   /// The runs that the new one takes the place of, newest first.
-  let runs: [Image]
+  let runs: [SortedRun]
   /// The runs beneath.
   let beneath: RunList
   let labels: StringInterner
   let sets: StringInterner
   let seed: UInt64
 
-  init(frozen: Delta, over runs: RunList, taking count: Int, table: LabelTable, seed: UInt64) {
+  init(frozen: Memtable, over runs: RunList, taking count: Int, table: LabelTable, seed: UInt64) {
     self.frozen = frozen
     frozenOrder = frozen.order
     frozenLabels = frozen.labels
@@ -47,7 +47,7 @@ package struct MergeInput: @unchecked Sendable {
 /// Layers that an index needs no more. Freeing them takes a while, so it is done once the owner's
 /// lock is released, on the same thread, since they are not `Sendable`.
 package struct Discarded {
-  let deltas: [Delta?]
-  let runs: [Image]
+  let memtables: [Memtable?]
+  let runs: [SortedRun]
   let strings: [InternedStrings]
 }

@@ -1,11 +1,11 @@
-// SAFETY: keys lie in the delta's store or in the buffers of the runs' readers, which the stream
+// SAFETY: keys lie in the memtable's store or in the buffers of the runs' readers, which the stream
 // keeps; a span ends before the next step.
 
 /// The keys of a merge's result in byte order, each with the slot of the newest layer that has it.
-/// The layers are the frozen delta (a memtable) and the merged runs, newest first.
+/// The layers are the frozen memtable (a memtable) and the merged runs, newest first.
 struct MergeStream {
-  /// A key in a layer: the number of its slot in the delta, which is layer 0, or its ordinal in a
-  /// run.
+  /// A key in a layer: the number of its slot in the memtable, which is layer 0, or its ordinal in
+  /// a run.
   typealias Place = (layer: Int, number: Int)
 
   /// Where the present key stands, newest layer first.
@@ -21,7 +21,7 @@ struct MergeStream {
 
   init(_ input: MergeInput) {
     store = input.frozen.store
-    // The delta may have slots that were not in its order yet when that was copied.
+    // The memtable may have slots that were not in its order yet when that was copied.
     var order = input.frozenOrder
     order.append(order.count..<store.count)
     self.order = order.sorted(store)
@@ -63,7 +63,7 @@ struct MergeStream {
     return true
   }
 
-  /// Asks the processor for keys of the delta ahead: in key order they lie all over the memory.
+  /// Asks the processor for keys of the memtable ahead: in key order they lie all over the memory.
   private func prefetch() {
     guard position + Self.lookahead * 2 < order.count else { return }
     store.prefetchRecord(Int(order[position + Self.lookahead * 2]))
@@ -73,17 +73,17 @@ struct MergeStream {
 
 /// Reads the keys and slots of a run from front to back, without keeping its chunks in memory.
 private final class RunReader {
-  private let image: Image
-  private var window: ImageWindow
+  private let run: SortedRun
+  private var window: RunWindow
   private var ordinal = 0
   /// The block in `buffer`, and where the next one must begin.
   private var block = -1
   private var blockOffset = 0
   private let buffer = KeyBuffer()
 
-  init(_ image: Image) {
-    self.image = image
-    window = ImageWindow(image)
+  init(_ run: SortedRun) {
+    self.run = run
+    window = RunWindow(run)
   }
 
   var key: RawSpan {
@@ -91,17 +91,17 @@ private final class RunReader {
     get {
       let buffer = self.buffer
       return unsafe _overrideLifetime(
-        buffer.key(ordinal % ImageLayout.keysPerBlock), borrowing: self)
+        buffer.key(ordinal % RunLayout.keysPerBlock), borrowing: self)
     }
   }
 
-  var slot: Slot { buffer[ordinal % ImageLayout.keysPerBlock] }
+  var slot: Slot { buffer[ordinal % RunLayout.keysPerBlock] }
 
   /// Reads the present key's block, if it has not been read.
   /// - Returns: the key's ordinal; nil at the end.
   func loadPresent() throws(IndexError) -> Int? {
-    guard ordinal < image.count else { return nil }
-    if ordinal / ImageLayout.keysPerBlock > block { try decodeNextBlock() }
+    guard ordinal < run.count else { return nil }
+    if ordinal / RunLayout.keysPerBlock > block { try decodeNextBlock() }
     return ordinal
   }
 
@@ -109,18 +109,18 @@ private final class RunReader {
 
   private func decodeNextBlock() throws(IndexError) {
     block += 1
-    let (start, end) = try image.blockRange(block)
+    let (start, end) = try run.blockRange(block)
     // Blocks must follow each other, lest damaged offsets name the same bytes again and again.
-    guard start == blockOffset else { throw image.blockDamage(block) }
+    guard start == blockOffset else { throw run.blockDamage(block) }
     blockOffset = end
     // `window` is the only reference to its bytes meanwhile, so loading does not copy them.
     var window = self.window
-    self.window = ImageWindow(image)
+    self.window = RunWindow(run)
     try window.load(.blocks, start, end - start)
-    let keys = min(ImageLayout.keysPerBlock, image.count - block * ImageLayout.keysPerBlock)
+    let keys = min(RunLayout.keysPerBlock, run.count - block * RunLayout.keysPerBlock)
     do throws(FormatError) {
-      try buffer.load(try ImageBlock(window.bytes(.blocks, start, end - start), count: keys))
-    } catch { throw image.blockDamage(block) }
+      try buffer.load(try RunBlock(window.bytes(.blocks, start, end - start), count: keys))
+    } catch { throw run.blockDamage(block) }
     self.window = window
   }
 }

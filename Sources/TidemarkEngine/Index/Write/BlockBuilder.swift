@@ -1,5 +1,5 @@
-/// Builds the sections that find keys of an image (a sorted run of the index) in byte order: blocks
-/// of keys and slots, their offsets, and samples, which sort between groups: see ``ImageLayout``.
+/// Builds the sections that find keys of a sorted run in byte order: blocks
+/// of keys and slots, their offsets, and samples, which sort between groups: see ``RunLayout``.
 struct BlockBuilder {
   private var slots: [Slot] = []
   private var columns = ByteWriter(capacity: 256)
@@ -16,7 +16,7 @@ struct BlockBuilder {
   ) throws(IndexError) {
     if slots.isEmpty {
       appendOffset(writer.sectionBytes)
-      if blocks % ImageLayout.blocksPerSample == 0 { try appendSample(before: key) }
+      if blocks % RunLayout.blocksPerSample == 0 { try appendSample(before: key) }
       keys.varint(key.byteCount)
       keys.raw(key)
     } else {
@@ -28,7 +28,7 @@ struct BlockBuilder {
     slots.append(slot)
     previous.removeAll(keepingCapacity: true)
     previous.append(copying: key)
-    if slots.count == ImageLayout.keysPerBlock { try flush(&writer) }
+    if slots.count == RunLayout.keysPerBlock { try flush(&writer) }
   }
 
   /// Ends the section of blocks and writes the sections of their offsets and of the samples.
@@ -39,7 +39,7 @@ struct BlockBuilder {
     writer.end(.blocks, count: keyCount)
     try writer.write(.blockOffsets, offsets.rawSpan, count: blocks)
     try appendSampleOffset()
-    let sampleCount = ImageLayout.samples(blocks: blocks)
+    let sampleCount = RunLayout.samples(blocks: blocks)
     try writer.begin()
     try writer.append(sampleOffsets.bytes.rawSpan)
     try writer.append(samples.rawSpan)
@@ -76,7 +76,7 @@ struct BlockBuilder {
   }
 
   private mutating func appendOffset(_ offset: Int) {
-    offsets.append(UInt64(offset), bytes: ImageLayout.offsetBytes)
+    offsets.append(UInt64(offset), bytes: RunLayout.offsetBytes)
   }
 
   /// Adds the shortest prefix of `key` that sorts behind the key before it; nothing for the first.

@@ -1,12 +1,12 @@
 // SAFETY: one allocation of `buckets` buckets, made and freed here alone; a bucket's number is
 // always below that, an entry's below twelve.
 
-/// Builds the hash table of an image (a sorted run of the index) from keys to their ordinals.
+/// Builds the hash table of a sorted run from keys to their ordinals.
 @safe
 final class HashBuilder {
-  private static let wordsPerBucket = ImageLayout.bucketBytes / 4
-  private static let ordinalWord = ImageLayout.bucketOrdinals / 4
-  private static let countWord = ImageLayout.bucketCount / 4
+  private static let wordsPerBucket = RunLayout.bucketBytes / 4
+  private static let ordinalWord = RunLayout.bucketOrdinals / 4
+  private static let countWord = RunLayout.bucketCount / 4
   /// So many entries wait while the processor fetches their buckets from memory.
   private static let waitingEntries = 16
 
@@ -23,7 +23,7 @@ final class HashBuilder {
 
   /// A table for at most `keys` keys, at most four fifths full.
   init(keys: Int) {
-    buckets = keys == 0 ? 0 : keys * 5 / (ImageLayout.entriesPerBucket * 4) + 1
+    buckets = keys == 0 ? 0 : keys * 5 / (RunLayout.entriesPerBucket * 4) + 1
     let count = buckets * Self.wordsPerBucket
     unsafe words = .allocate(capacity: max(count, 1))
     unsafe words.initialize(repeating: 0, count: count)
@@ -35,7 +35,7 @@ final class HashBuilder {
   /// Adds an entry; there may be as many as the table was made for.
   func insert(_ hash: UInt64, _ ordinal: UInt32) throws(IndexError) {
     guard buckets > 0 else { throw IndexError.limitExceeded }
-    let bucket = ImageLayout.bucket(hash, of: buckets)
+    let bucket = RunLayout.bucket(hash, of: buckets)
     unsafe prefetch(words + bucket * Self.wordsPerBucket)
     if waiting.count < Self.waitingEntries {
       waiting.append((hash, ordinal))
@@ -51,8 +51,8 @@ final class HashBuilder {
   func write(to writer: inout SectionWriter) throws(IndexError) {
     for entry in waiting { try place(entry) }
     waiting.removeAll()
-    try writer.begin(alignment: ImageLayout.bucketBytes)
-    var piece = ByteWriter(capacity: ImageLayout.bucketBytes)
+    try writer.begin(alignment: RunLayout.bucketBytes)
+    var piece = ByteWriter(capacity: RunLayout.bucketBytes)
     for bucket in 0..<buckets {
       for word in 0..<Self.wordsPerBucket {
         piece.u32(unsafe words[bucket * Self.wordsPerBucket + word])
@@ -64,11 +64,11 @@ final class HashBuilder {
   }
 
   private func place(_ entry: Entry) throws(IndexError) {
-    var bucket = ImageLayout.bucket(entry.hash, of: buckets)
+    var bucket = RunLayout.bucket(entry.hash, of: buckets)
     for probe in 0..<buckets {
       let base = unsafe words + bucket * Self.wordsPerBucket
       let used = unsafe Int(base[Self.countWord] & 0xff)
-      if used < ImageLayout.entriesPerBucket {
+      if used < RunLayout.entriesPerBucket {
         let tag = UInt32(truncatingIfNeeded: entry.hash & 0xff)
         unsafe base[used >> 2] |= tag << UInt32(8 * (used & 3))
         unsafe base[Self.ordinalWord + used] = entry.ordinal

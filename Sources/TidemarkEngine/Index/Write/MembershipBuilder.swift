@@ -37,6 +37,6 @@ struct MembershipBuilder {
   }
 
   static var inconsistent: IndexError {
-    .imageInvalid(FormatError("counts of labels differ from the keys that carry them"))
+    .runInvalid(FormatError("counts of labels differ from the keys that carry them"))
   }
 }

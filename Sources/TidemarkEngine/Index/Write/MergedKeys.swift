@@ -5,14 +5,14 @@ struct MergedKeys {
   static let dropped = UInt32.max
 
   private let input: MergeInput
-  private let info: ImageInfo
+  private let info: RunInfo
   private var hash: HashBuilder
   private(set) var memberships: MembershipBuilder
   /// Sets of labels that some key of the new run has.
   private(set) var usedSets: [UInt32] = []
   private var knownSets = IDMap()
-  /// Ordinals in the new run by layer (0 is the frozen delta, then the merged runs) and by number
-  /// in the layer; empty where no former carriers of labels are kept.
+  /// Ordinals in the new run by layer (0 is the frozen memtable, then the merged runs) and by
+  /// number in the layer; empty where no former carriers of labels are kept.
   private(set) var newOrdinals: [[UInt32]] = []
   private(set) var count = 0
   /// How many keys are not deleted, but for those of rows that the library derives from others.
@@ -23,7 +23,7 @@ struct MergedKeys {
   private var idsSet: UInt32 = 0
   private(set) var longestProbe = 0
 
-  init(_ input: MergeInput, _ info: ImageInfo) throws(IndexError) {
+  init(_ input: MergeInput, _ info: RunInfo) throws(IndexError) {
     self.input = input
     self.info = info
     hash = HashBuilder(keys: input.mostKeys)

@@ -1,5 +1,5 @@
 /// Encodes posting lists: the ordinals (ranks in key order) of the keys of a run that carry a
-/// label. ``ImageLayout`` shows the bytes. Used for list after list, so that it keeps its buffers.
+/// label. ``RunLayout`` shows the bytes. Used for list after list, so that it keeps its buffers.
 struct PostingEncoder {
   private var skips = ByteWriter()
   private var blocks = ByteWriter()
@@ -13,10 +13,10 @@ struct PostingEncoder {
   ) throws(IndexError) {
     skips.bytes.removeAll(keepingCapacity: true)
     blocks.bytes.removeAll(keepingCapacity: true)
-    let skipBytes = ImagePostings.blocks(ordinals.count) * ImageLayout.skipBytes
+    let skipBytes = RunPostings.blocks(ordinals.count) * RunLayout.skipBytes
     var previous: UInt32 = 0
     for (i, ordinal) in ordinals.enumerated() {
-      if i % ImageLayout.ordinalsPerPosting == 0 {
+      if i % RunLayout.ordinalsPerPosting == 0 {
         skips.u32(ordinal)
         skips.u32(try Self.exactly(skipBytes + blocks.count))
       } else {

@@ -1,4 +1,4 @@
-/// Writes an image (a sorted run of the index) from front to back, in chunks with checksums.
+/// Writes a sorted run from front to back, in chunks with checksums.
 struct SectionWriter {
   /// Whole chunks are collected until they have so many bytes, then written with one call.
   private static let writeBytes = 256 << 10
@@ -6,25 +6,25 @@ struct SectionWriter {
   private let file: any File
   private let fileKey: NewFileKey?
   private let sealer: BlockSealer?
-  private(set) var header: ImageHeader
+  private(set) var header: RunHeader
   private var chunk: [UInt8] = []
   private var chunks = 0
   /// Chunks with their checksums that are to be written next, and where.
   private var output: [UInt8] = []
-  private var written = ImageLayout.headerBytes
+  private var written = RunLayout.headerBytes
   private var sectionStart = 0
 
-  /// - Parameter fileKey: drawn for this image; nil when it is not to be encrypted.
-  init(_ file: any File, _ header: ImageHeader, _ fileKey: NewFileKey?) {
+  /// - Parameter fileKey: drawn for this sorted run; nil when it is not to be encrypted.
+  init(_ file: any File, _ header: RunHeader, _ fileKey: NewFileKey?) {
     self.file = file
     self.fileKey = fileKey
-    sealer = fileKey?.sealer(fileID: header.imageID)
+    sealer = fileKey?.sealer(fileID: header.runID)
     self.header = header
-    chunk.reserveCapacity(ImageLayout.chunkBytes + ImageLayout.checksumBytes)
+    chunk.reserveCapacity(RunLayout.chunkBytes + RunLayout.checksumBytes)
   }
 
   /// Bytes of data so far, without checksums and what encryption adds.
-  private var dataBytes: Int { chunks << ImageLayout.chunkShift + chunk.count }
+  private var dataBytes: Int { chunks << RunLayout.chunkShift + chunk.count }
 
   /// Bytes of the present section so far.
   var sectionBytes: Int { dataBytes - sectionStart }
@@ -39,13 +39,13 @@ struct SectionWriter {
     sectionStart = dataBytes
   }
 
-  mutating func end(_ section: ImageLayout.Section, count: Int) {
-    header[section] = ImageHeader.Section(
+  mutating func end(_ section: RunLayout.Section, count: Int) {
+    header[section] = RunHeader.Section(
       offset: sectionStart, bytes: dataBytes - sectionStart, count: count)
   }
 
   mutating func write(
-    _ section: ImageLayout.Section, _ bytes: RawSpan, count: Int
+    _ section: RunLayout.Section, _ bytes: RawSpan, count: Int
   ) throws(IndexError) {
     try begin()
     try append(bytes)
@@ -55,7 +55,7 @@ struct SectionWriter {
   /// Appends to the section begun last. `chunk` is never left full, so that there is always room.
   @inline(__always)
   mutating func append(_ bytes: RawSpan) throws(IndexError) {
-    if bytes.byteCount < ImageLayout.chunkBytes - chunk.count {
+    if bytes.byteCount < RunLayout.chunkBytes - chunk.count {
       chunk.append(copying: bytes)
     } else {
       try appendAcross(bytes)
@@ -65,21 +65,21 @@ struct SectionWriter {
   private mutating func appendAcross(_ bytes: RawSpan) throws(IndexError) {
     var rest = bytes
     while !rest.isEmpty {
-      let room = ImageLayout.chunkBytes - chunk.count
+      let room = RunLayout.chunkBytes - chunk.count
       chunk.append(copying: rest.extracting(first: room))
       rest = rest.extracting(droppingFirst: min(room, rest.byteCount))
-      if chunk.count == ImageLayout.chunkBytes { try flush() }
+      if chunk.count == RunLayout.chunkBytes { try flush() }
     }
   }
 
   private mutating func flush() throws(IndexError) {
-    let seed = ImageLayout.checksumSeed(imageID: header.imageID, chunk: chunks)
+    let seed = RunLayout.checksumSeed(runID: header.runID, chunk: chunks)
     // Encryption comes first: the checksum can then be verified without the key.
     do throws(FormatError) {
-      try sealer?.seal(&chunk, from: 0, .image(chunk: chunks))
-    } catch { throw .imageInvalid(error) }
+      try sealer?.seal(&chunk, from: 0, .run(chunk: chunks))
+    } catch { throw .runInvalid(error) }
     output.append(contentsOf: chunk)
-    output.append(XXH64.hash(chunk.rawSpan, seed: seed), bytes: ImageLayout.checksumBytes)
+    output.append(XXH64.hash(chunk.rawSpan, seed: seed), bytes: RunLayout.checksumBytes)
     chunk.removeAll(keepingCapacity: true)
     chunks += 1
     if output.count >= Self.writeBytes { try writeOut() }
@@ -91,14 +91,15 @@ struct SectionWriter {
     output.removeAll(keepingCapacity: true)
   }
 
-  /// Writes what is left, and the header at last: until then the file is no image. Does not sync.
+  /// Writes what is left, and the header at last: until then the file is no sorted run. Does not
+  /// sync.
   /// - Parameter change: completes the header before it is encrypted and written.
-  mutating func finish(_ change: (inout ImageHeader) -> Void) throws(IndexError) {
+  mutating func finish(_ change: (inout RunHeader) -> Void) throws(IndexError) {
     header.dataBytes = dataBytes
     if !chunk.isEmpty { try flush() }
     try writeOut()
     change(&header)
-    do throws(FormatError) { try header.seal(with: fileKey) } catch { throw .imageInvalid(error) }
+    do throws(FormatError) { try header.seal(with: fileKey) } catch { throw .runInvalid(error) }
     try store(header.encoded().rawSpan, at: 0)
   }
 

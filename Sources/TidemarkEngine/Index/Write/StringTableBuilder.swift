@@ -1,7 +1,7 @@
 /// Writes the labels, or the sets of labels, that a run of the index names, to be found both ways.
 struct StringTableBuilder {
   typealias Sections = (
-    offsets: ImageLayout.Section, bytes: ImageLayout.Section, hash: ImageLayout.Section
+    offsets: RunLayout.Section, bytes: RunLayout.Section, hash: RunLayout.Section
   )
 
   private var offsets: [UInt8] = []
@@ -46,6 +46,6 @@ struct StringTableBuilder {
 
   private mutating func appendOffset(_ id: UInt32) {
     offsets.append(UInt64(id), bytes: 4)
-    offsets.append(UInt64(bytes), bytes: ImageLayout.offsetBytes)
+    offsets.append(UInt64(bytes), bytes: RunLayout.offsetBytes)
   }
 }

@@ -29,7 +29,7 @@ package struct FrameCursor {
   /// what they ask for.
   private let isRequest: Bool
   /// The last position, relative to which the next is coded.
-  var last = Position.beginning
+  var last = FeedPosition.beginning
   /// The last key, whose prefix the next may share.
   private var lastKey: [UInt8] = []
   /// How many bytes of keys the message may still have.

@@ -60,7 +60,7 @@ extension [UInt8]: WireBytes {
   var wireBytes: [UInt8] { self }
 }
 
-extension Position {
+extension FeedPosition {
   @inline(__always)
   func check() throws(FormatError) {
     guard offset < WireLimits.counts else {
@@ -116,7 +116,7 @@ extension PushedChange {
 extension FeedEntry {
   func check() throws(FormatError) {
     try position.check()
-    try Position(epoch: 0, offset: operation.sequence).check()
+    try FeedPosition(epoch: 0, offset: operation.sequence).check()
     if kind == .own {
       guard key.isEmpty else { throw FormatError("a key where none may be") }
     } else {

@@ -200,7 +200,7 @@ extension AttachAnswer: WirePart {
     try v.flags(1)
     try v.presence(of: "code", &isRefused)
     guard isRefused else { return }
-    var refusal = rejection ?? Rejection(code: "", message: "")
+    var refusal = rejection ?? SyncRejection(code: "", message: "")
     try refusal.visit(&v)
     rejection = refusal
   }

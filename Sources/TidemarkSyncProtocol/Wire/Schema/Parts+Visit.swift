@@ -82,7 +82,7 @@ extension FeedRange: WirePart {
       // Equal to the one before if nothing was written in that epoch.
       guard row.firstOffset >= max(first, 1) else { throw FormatError("epochs are not in order") }
       first = row.firstOffset
-      try Position(epoch: 0, offset: first).check()
+      try FeedPosition(epoch: 0, offset: first).check()
     }
     try v.count("head", &head)
     try v.count("truncated_through", &truncatedThrough, isOptional: true)
@@ -101,10 +101,10 @@ extension ReplicaMark: WirePart {
 
   private mutating func cutTexts() {
     var left = WireLimits.markTextBytes
-    var last: Rejection?
+    var last: SyncRejection?
     for index in verdicts.indices {
       guard case .rejected(var rejection) = verdicts[index] else { continue }
-      rejection.code.cut(to: Rejection.codeBytes)
+      rejection.code.cut(to: SyncRejection.codeBytes)
       rejection.message.cut(to: WireLimits.textBytes)
       // A run of equal rejections has its text once.
       if rejection.message != last?.message {
@@ -117,14 +117,14 @@ extension ReplicaMark: WirePart {
   }
 }
 
-extension Rejection: WirePart {
+extension SyncRejection: WirePart {
   mutating func visit(_ v: inout WireVisitor) throws(FormatError) {
-    try v.text("code", &code, atMost: Rejection.codeBytes)
+    try v.text("code", &code, atMost: SyncRejection.codeBytes)
     try v.text("message", &message, atMost: WireLimits.textBytes, isOptional: true)
   }
 }
 
-extension Verdict {
+extension PushVerdict {
   /// The verdicts' names in JSON, and numbers in frames: `WireProtocol.md`, section "Mark".
   enum Code: Int, CaseIterable, WireChoice {
     case applied, duplicate, conflict, lost, rejected, aborted
@@ -146,20 +146,20 @@ extension Verdict {
     }
   }
 
-  init(_ code: Code, at position: Position, _ rejection: Rejection? = nil) {
+  init(_ code: Code, at position: FeedPosition, _ rejection: SyncRejection? = nil) {
     self =
       switch code {
       case .applied: .applied(position)
       case .duplicate: .duplicate(position)
       case .conflict: .conflict(position)
       case .lost: .lost(position)
-      case .rejected: .rejected(rejection ?? Rejection(code: "", message: ""))
+      case .rejected: .rejected(rejection ?? SyncRejection(code: "", message: ""))
       case .aborted: .aborted
       }
   }
 
   /// The position of the verdict, if it has one.
-  package var position: Position? {
+  package var position: FeedPosition? {
     switch self {
     case .applied(let position), .duplicate(let position), .conflict(let position),
       .lost(let position):
@@ -169,8 +169,8 @@ extension Verdict {
   }
 
   /// The same verdict with another position, if it has one.
-  package func at(_ position: Position) -> Verdict {
-    self.position == nil ? self : Verdict(code, at: position)
+  package func at(_ position: FeedPosition) -> PushVerdict {
+    self.position == nil ? self : PushVerdict(code, at: position)
   }
 }
 

@@ -77,7 +77,7 @@ extension PushedChange {
     try v.number("seq", &sequence, in: 0...UInt64.max)
     try v.value("op", &kind)
     try v.bytes("key", &key, atMost: Limits.keyBytes)
-    var position: Position? = if case .position(let base) = base { base } else { nil }
+    var position: FeedPosition? = if case .position(let base) = base { base } else { nil }
     var own: UInt64? = if case .operation(let own) = base { own } else { nil }
     try v.field(0, "base", &position, .beginning) { (base, v) throws(FormatError) in
       try v.value("base", &base)

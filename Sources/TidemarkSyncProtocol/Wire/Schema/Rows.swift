@@ -161,7 +161,7 @@ extension PushedChange: WireRow {
     try frame.rowFields(flags, &content.attachment, &received)
   }
 
-  private func baseCode(after last: Position) -> Int {
+  private func baseCode(after last: FeedPosition) -> Int {
     switch base {
     case .absent: WireFlags.baseAbsent
     case .position(let base):

@@ -1,13 +1,13 @@
 internal import TidemarkEngine
 
 extension WireVisitor {
-  mutating func verdicts(_ verdicts: inout [Verdict]) throws(FormatError) {
+  mutating func verdicts(_ verdicts: inout [PushVerdict]) throws(FormatError) {
     guard isJSON else { return try runs(of: &verdicts) }
     try list("verdicts", &verdicts, .aborted, count: 0...WireLimits.rows, each: 1) {
       (verdict, v) throws(FormatError) in
       var code = verdict.code
       try v.value("verdict", &code)
-      if v.isReading { verdict = Verdict(code, at: .beginning) }
+      if v.isReading { verdict = PushVerdict(code, at: .beginning) }
       if case .rejected(var rejection) = verdict {
         try rejection.visit(&v)
         verdict = .rejected(rejection)
@@ -19,10 +19,10 @@ extension WireVisitor {
   }
 
   /// Verdicts coded as runs: those in a row are mostly alike, at consecutive positions.
-  mutating func runs(of verdicts: inout [Verdict]) throws(FormatError) {
+  mutating func runs(of verdicts: inout [PushVerdict]) throws(FormatError) {
     var count = verdicts.count
     try frame.varint(&count, atMost: WireLimits.rows)
-    var last = Position.beginning
+    var last = FeedPosition.beginning
     var index = 0
     while index < count {
       var verdict = isReading ? .aborted : verdicts[index]
@@ -40,7 +40,7 @@ extension WireVisitor {
   }
 
   /// The length of the run that begins at an index.
-  private static func run(_ verdicts: [Verdict], from start: Int) -> Int {
+  private static func run(_ verdicts: [PushVerdict], from start: Int) -> Int {
     var end = start + 1
     while end < verdicts.count, verdicts[end].continues(verdicts[end - 1]) { end += 1 }
     return end - start
@@ -48,7 +48,7 @@ extension WireVisitor {
 
   /// The first verdict of a run, and the run's length.
   private mutating func run(
-    _ first: inout Verdict, _ length: inout Int, atMost most: Int, after last: Position
+    _ first: inout PushVerdict, _ length: inout Int, atMost most: Int, after last: FeedPosition
   ) throws(FormatError) {
     var position = first.position ?? last
     var tag =
@@ -61,10 +61,10 @@ extension WireVisitor {
     }
     let isOther = tag & WireFlags.verdictOtherEpoch != 0
     let number = tag & (WireFlags.verdictOtherEpoch - 1)
-    guard let code = Verdict.Code(rawValue: number) else {
+    guard let code = PushVerdict.Code(rawValue: number) else {
       throw FormatError("verdict \(number) is not known here")
     }
-    if isReading { first = Verdict(code, at: position) }
+    if isReading { first = PushVerdict(code, at: position) }
     if case .rejected(var rejection) = first, !isOther {
       try rejection.visit(&self)
       first = .rejected(rejection)
@@ -78,7 +78,7 @@ extension WireVisitor {
   }
 
   private static func append(
-    _ first: Verdict, _ count: Int, to verdicts: inout [Verdict]
+    _ first: PushVerdict, _ count: Int, to verdicts: inout [PushVerdict]
   ) throws(FormatError) {
     guard let position = first.position else {
       verdicts.append(contentsOf: repeatElement(first, count: count))
@@ -88,14 +88,14 @@ extension WireVisitor {
       throw FormatError("an offset is out of bounds")
     }
     for step in 0..<UInt64(count) {
-      verdicts.append(first.at(Position(epoch: position.epoch, offset: position.offset + step)))
+      verdicts.append(first.at(FeedPosition(epoch: position.epoch, offset: position.offset + step)))
     }
   }
 }
 
-extension Verdict {
+extension PushVerdict {
   /// Whether it continues a run after the previous verdict: the same code, at the next offset.
-  fileprivate func continues(_ previous: Verdict) -> Bool {
+  fileprivate func continues(_ previous: PushVerdict) -> Bool {
     guard code == previous.code else { return false }
     if case .rejected(let a) = self, case .rejected(let b) = previous {
       // By bytes, as Swift's equality of strings also holds for other codings of a character.

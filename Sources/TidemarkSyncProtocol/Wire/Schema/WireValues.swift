@@ -90,7 +90,7 @@ extension UInt128: WireValue {
   }
 }
 
-extension Position: WireValue {
+extension FeedPosition: WireValue {
   package mutating func code(_ frame: inout FrameCursor) throws(FormatError) {
     try frame.u64(&epoch)
     try frame.varint(&offset)
@@ -217,6 +217,6 @@ extension WireMessage.Kind: WireChoice {
     "pull_answer", "values_answer", "digest_answer", "attach_answer", "fetch_answer", "error",
   ]
 
-  /// Its name in JSON.
+  /// The name of the message kind in the protocol's JSON form.
   public var name: String { wireName }
 }

@@ -104,7 +104,7 @@ struct WireVisitor {
   }
 
   mutating func position(
-    _ name: StaticString, _ position: inout Position, isOptional: Bool = false
+    _ name: StaticString, _ position: inout FeedPosition, isOptional: Bool = false
   ) throws(FormatError) {
     try value(name, &position, isOptional: isOptional)
     try position.check()
@@ -112,7 +112,7 @@ struct WireVisitor {
 
   /// A position that a frame codes as the difference from the last one.
   mutating func nextPosition(
-    _ name: StaticString, _ position: inout Position
+    _ name: StaticString, _ position: inout FeedPosition
   ) throws(FormatError) {
     guard !isJSON else { return try self.position(name, &position) }
     try frame.flags(1)

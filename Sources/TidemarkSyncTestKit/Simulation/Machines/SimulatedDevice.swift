@@ -9,7 +9,7 @@ struct ResolverAnswer: Sendable {
   var key: [UInt8]
   var local: SyncContent?
   var remote: SyncContent?
-  var resolution: Resolution
+  var resolution: ConflictResolution
 }
 
 /// A store that replicates, on a disk and with a clock of its own.

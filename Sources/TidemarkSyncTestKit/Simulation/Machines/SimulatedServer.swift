@@ -43,7 +43,7 @@ final class SimulatedServer {
   }
 
   private static func options(_ limits: SyncLimits, _ validator: Int) -> SyncHandler.Options {
-    let refusal = Rejection(code: "bad", message: "not here")
+    let refusal = SyncRejection(code: "bad", message: "not here")
     let validators: [SyncValidator] =
       switch validator {
       case 0: []

@@ -17,7 +17,7 @@ struct Fate: Sendable, Hashable {
 }
 
 /// The facts seen of a device's log.
-final class DeviceBook {
+final class DeviceLedger {
   /// The facts that decide whether a write is pending.
   struct Standing: Equatable {
     var progress: PeerProgress
@@ -48,10 +48,10 @@ final class DeviceBook {
   /// Own deletes that were made before the scope was changed from another one than everything.
   var outside: Set<UInt64> = []
   /// Own operations that the server has said to be in the feed, and where.
-  var counting: [OperationID: Position] = [:]
+  var counting: [OperationID: FeedPosition] = [:]
   /// The same by sequence, of batches that the device has sent itself and not a former life or a
   /// copy of it: what it goes on with under another name.
-  var countingHere: [UInt64: Position] = [:]
+  var countingHere: [UInt64: FeedPosition] = [:]
   var sent: Set<SyncOracle.BatchName> = []
   /// The feed that they went to.
   var feed: ReplicaID?
@@ -65,7 +65,7 @@ final class DeviceBook {
   init(_ device: Int) { self.device = device }
 }
 
-extension DeviceBook {
+extension DeviceLedger {
   func learn(_ key: [UInt8], _ content: Content) {
     if known[key, default: []].insert(content).inserted {
       everKnown[key, default: []].insert(content)

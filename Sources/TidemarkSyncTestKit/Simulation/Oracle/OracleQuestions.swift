@@ -2,7 +2,7 @@ internal import Tidemark
 internal import TidemarkEngine
 internal import TidemarkSync
 
-extension DeviceBook {
+extension DeviceLedger {
   /// Contents shown before do not count any more.
   func shownFromHere() { shown = newest.mapValues { [$0.content] } }
 

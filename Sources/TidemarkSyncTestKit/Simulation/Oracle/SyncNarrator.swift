@@ -79,7 +79,7 @@ extension OperationID {
   fileprivate var short: String { "\(replica.short)-\(sequence)" }
 }
 
-extension Position {
+extension FeedPosition {
   /// The epoch's last digits and the offset.
   fileprivate var short: String { "\(String(epoch & 0xfff, radix: 16))@\(offset)" }
 }
@@ -98,7 +98,7 @@ extension ChangeBase {
   }
 }
 
-extension Verdict {
+extension PushVerdict {
   fileprivate var short: String {
     switch self {
     case .applied(let position): "applied \(position.short)"

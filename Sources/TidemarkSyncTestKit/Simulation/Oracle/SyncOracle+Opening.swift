@@ -41,7 +41,7 @@ extension SyncOracle {
   }
 
   private func checkPendingAgain(
-    _ former: DeviceBook, _ now: DeviceBook, _ device: SimulatedDevice
+    _ former: DeviceLedger, _ now: DeviceLedger, _ device: SimulatedDevice
   ) throws {
     for (key, seen) in now.newest
     where now.pending.contains(seen.sequence) && !former.pending.contains(seen.sequence) {
@@ -79,7 +79,7 @@ extension SyncOracle {
   private func readAll(_ device: SimulatedDevice) throws {
     _ = device.takeAnswers()
     let older = books[device.index]
-    let book = DeviceBook(device.index)
+    let book = DeviceLedger(device.index)
     book.known = older.known
     book.knewRemote = older.knewRemote
     // A delete may have gone from the log meanwhile.

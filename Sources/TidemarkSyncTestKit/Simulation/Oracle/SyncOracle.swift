@@ -26,7 +26,7 @@ final class SyncOracle {
   /// Hears of all that is seen; nil for nobody.
   var narrator: SyncNarrator?
   /// By device.
-  var books: [DeviceBook] = []
+  var books: [DeviceLedger] = []
   /// The contents of the devices' caches.
   var cacheBooks: [CacheBook] = []
   /// All contents that caches were given: no replica has any business with them.
@@ -215,7 +215,7 @@ final class SyncOracle {
 
   /// Once the feed has a device's delete, it need not be told of another one before somebody
   /// writes the key again.
-  func forgetDeleted(_ former: Seen?, _ key: [UInt8], _ book: DeviceBook) {
+  func forgetDeleted(_ former: Seen?, _ key: [UInt8], _ book: DeviceLedger) {
     guard let former, former.isOwn, former.content == .deleted,
       accepted[Fate(key, .deleted, former.sequence)] != nil
     else { return }
@@ -224,12 +224,12 @@ final class SyncOracle {
 
   /// Whether a device knows of a value that the key had in the feed, and whether it may not know
   /// that it was there.
-  func knowsRemote(_ key: [UInt8], _ book: DeviceBook) -> (Bool, isCopy: Bool) {
+  func knowsRemote(_ key: [UInt8], _ book: DeviceLedger) -> (Bool, isCopy: Bool) {
     let known = (inFeed[key] ?? []).intersection(book.known[key] ?? []).subtracting(common)
     return (!known.isEmpty, known.allSatisfy(copied.contains))
   }
 
-  private func show(_ seen: Seen, _ key: [UInt8], _ book: DeviceBook) throws {
+  private func show(_ seen: Seen, _ key: [UInt8], _ book: DeviceLedger) throws {
     book.learn(key, seen.content)
     let former = book.shown[key] ?? []
     guard former.last != seen.content else { return }
@@ -270,7 +270,7 @@ final class SyncOracle {
   /// device had sent, met something that it was not
   /// made upon: an edit survives.
   private func isOutlived(
-    _ former: Seen, by seen: Seen, _ key: [UInt8], _ book: DeviceBook
+    _ former: Seen, by seen: Seen, _ key: [UInt8], _ book: DeviceLedger
   ) -> Bool {
     guard former.content == .deleted else { return false }
     if former.isBroughtBack { return true }

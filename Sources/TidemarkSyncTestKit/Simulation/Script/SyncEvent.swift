@@ -4,62 +4,77 @@
 /// Its numbers mean something in every state, so that it can stand in a shorter script, too: the
 /// seventh message under way is the one with that number modulo how many there are.
 public struct SyncEvent: Sendable, Hashable {
-  /// The kind of event.
+  /// What a ``SyncEvent`` does. The event's numbers are the arguments in the order given here.
   public enum Kind: String, Sendable, Hashable, CaseIterable {
-    /// A program writes; several writes are one batch.
+    /// A program writes to its store, without or with waiting for durability. Several writes are
+    /// one batch.
     case write, durableWrite
-    /// A program writes so many cold keys, from a number on.
+    /// A program writes many rarely used keys: how many, and from which number on.
     case fill
-    /// A device sends its next call.
+    /// A device sends the next call of its replicator.
     case call
-    /// A message arrives; is lost; arrives and stays under way, to arrive again.
+    /// With `deliver` a message in transit arrives; with `drop` it is lost; with `duplicate` it
+    /// arrives and stays in transit, to arrive again.
     case deliver, drop, duplicate
-    /// A device waits no longer for its answer.
+    /// A device stops waiting for the answer to its call.
     case giveUp
-    /// So many calls and answers in fine weather.
+    /// A number of calls and answers pass without disturbance.
     case exchange
-    /// Nothing arrives from or at a device; all that was held back may arrive.
+    /// With `partition` no message reaches or leaves a device; with `heal` all held back messages
+    /// may arrive.
     case partition, heal
-    /// The process ends; the power goes off, by a seed; the power goes off in a later call to
-    /// the disk, by how many calls later and a seed. Device or server, which start again.
+    /// A device or the server stops and starts again: `kill` ends the process; `powerCut` cuts the
+    /// power, with a seed; `fuse` cuts the power in a later disk call, with a number of calls and a
+    /// seed.
     case kill, powerCut, fuse
-    /// Closed and opened again.
+    /// A device or the server closes its store and opens it again.
     case reopen
-    /// A copy is made; put in the store's place, by its number among the copies.
+    /// With `backUp` a store is copied; with `restore` a copy, by its number, takes the store's
+    /// place.
     case backUp, restore
-    /// A device on a copy of another's store; an empty store in the place of the server's.
+    /// With `clone` a device starts on a copy of another device's store; with `anew` the server
+    /// starts with an empty store.
     case clone, anew
-    /// Time passes for all, in seconds; a clock is set, by seconds.
+    /// With `advance` time passes for all, in seconds; with `jump` one clock is set forward or
+    /// back, by seconds.
     case advance, jump
-    /// The policy of conflicts: which keys, which policy.
+    /// The server gets another conflict policy: for which keys, and which policy.
     case policy
-    /// Which changes the server refuses.
+    /// The server gets other rules for the changes that it rejects, by number.
     case validator
-    /// The scope of a device; how it resolves conflicts; which way it syncs. All by number.
+    /// A device gets another scope, conflict resolver or sync direction, each by number.
     case scope, resolver, direction
-    /// The reach of a device's authorization, by number.
+    /// A device's authorization reaches other entries, by number.
     case reach
-    /// Segments are rewritten; the same without history; an index image is written.
-    case compact, dropHistory, image
-    /// A device keeps in its cache what another server has said: key, number of the value, its
-    /// length, its age in seconds and one; 0 for the policy's. Writes are in the same batch.
+    /// A store rewrites segments (`compact`), rewrites them without history (`dropHistory`), or
+    /// writes a sorted run (`run`).
+    case compact, dropHistory, run
+    /// A device stores a cached value: the key, the number of the value, its length, and its age in
+    /// seconds plus one, or 0 for the age of the cache's policy. The event's writes are in the same
+    /// batch.
     case cachePut
-    /// A key of a cache is read; touched, with an age as above; marked; given up.
+    /// A device reads a key of its cache, touches it with an age as for `cachePut`, marks it as
+    /// stale, or removes it.
     case cacheRead, cacheTouch, cacheStale, cacheRemove
-    /// All is given up that has been stale for so many seconds.
+    /// A device removes all cached values that have been stale for a number of seconds.
     case cacheExpire
   }
 
-  /// The kind of event.
+  /// The kind of the event, such as a write, a lost message or a crash.
   public var kind: Kind
-  /// To which device; nil for the server, or for the network.
+  /// The index of the device to which the event happens; nil for the server or the network.
   public var device: Int?
-  /// As the kind has it.
+  /// The arguments of the event; ``Kind`` says what they mean.
   public var numbers: [UInt64]
-  /// The writes of a write event.
+  /// The writes of a write event; empty for other kinds.
   public var writes: [SyncWrite]
 
-  /// Creates an event.
+  /// Creates an event of a script.
+  /// - Parameters:
+  ///   - kind: what happens.
+  ///   - device: the index of the device; nil for the server or the network.
+  ///   - numbers: the arguments of the kind.
+  ///   - writes: the writes of a write event.
   public init(
     _ kind: Kind, device: Int? = nil, _ numbers: [UInt64] = [], writes: [SyncWrite] = []
   ) {
@@ -83,35 +98,42 @@ public struct SyncEvent: Sendable, Hashable {
   }
 }
 
-/// A program's write to a key.
+/// A write of a simulated program to one key, as part of a ``SyncEvent``.
 public struct SyncWrite: Sendable, Hashable {
-  /// The kind of write.
+  /// The sort of content that a simulated program writes to a key.
   public enum Kind: String, Sendable, Hashable, CaseIterable {
-    /// Gives the key a value of so many bytes that nobody else gives any key.
+    /// Gives the key a value that no other write gives to any key.
     case put
-    /// Changes one field of the JSON object that stands there.
+    /// Changes one field of the JSON object that is the key's value.
     case edit
-    /// Gives the key a value that the server refuses at times.
+    /// Gives the key a value that the server's validator may reject.
     case bad
-    /// Gives the key a value that others give it, too.
+    /// Gives the key a value that other devices give it too.
     case same
-    /// Gives the key a value and an attachment, both of which nobody else gives any key.
+    /// Gives the key a value and an attachment that no other write gives to any key.
     case attach
+    /// Deletes the key (`delete`), or confirms its value without a change (`touch`).
     case delete, touch
   }
 
-  /// The kind of write.
+  /// The sort of content that the program writes to the key.
   public var kind: Kind
-  /// The key.
+  /// The key that the program writes.
   public var key: String
-  /// The number that tells its value from all others.
+  /// The number that makes the written value different from all others.
   public var number: UInt64
-  /// The least length of its value.
+  /// The least length of the written value in bytes.
   public var size: Int
-  /// A letter for each label; `-` for none.
+  /// The labels of the entry, one letter each; `-` for none.
   public var labels: String
 
-  /// Creates a write.
+  /// Creates a write of a script.
+  /// - Parameters:
+  ///   - kind: what is written.
+  ///   - key: the key.
+  ///   - number: makes the value different from all others.
+  ///   - size: the least length of the value in bytes.
+  ///   - labels: one letter for each label; `-` for none.
   public init(_ kind: Kind, _ key: String, number: UInt64 = 0, size: Int = 0, labels: String = "-")
   {
     self.kind = kind
@@ -124,14 +146,14 @@ public struct SyncWrite: Sendable, Hashable {
 
 // MARK: - Text
 
-/// A line of a script that makes no sense.
+/// A line of a script's text that cannot be read.
 public struct SyncScriptError: Error, Sendable, Hashable, CustomStringConvertible {
-  /// Which line, counted from 1, and what is wrong with it.
+  /// The number of the line, counted from 1, and what is wrong with it.
   public var description: String
 }
 
 extension SyncEvent: CustomStringConvertible {
-  /// The event in one line.
+  /// The event as one line of a script's text.
   public var description: String {
     var words = [kind.rawValue]
     if let device { words.append("d\(device)") }
@@ -168,7 +190,7 @@ extension SyncEvent: CustomStringConvertible {
 }
 
 extension SyncWrite: CustomStringConvertible {
-  /// The write as a script's text has it.
+  /// The write as it stands in a script's text.
   public var description: String {
     kind == .delete || kind == .touch
       ? "\(kind.rawValue) \(key)" : "\(kind.rawValue) \(key) \(number) \(size) \(labels)"

@@ -1,30 +1,47 @@
-/// The steps that a ``SyncScript`` is rich in.
+/// Decides which events a made-up ``SyncScript`` has often, such as crashes, conflicts or long
+/// absences.
 public struct SyncProfile: Sendable, Hashable {
-  /// For reports.
+  /// The name of the profile, for reports.
   public var name: String
-  /// How often each kind of event occurs, relative to the others.
+  /// How often each kind of event occurs, relative to the other kinds.
   public var weights: [SyncEvent.Kind: Int]
-  /// How many of the events that a server suffers, of those that may befall it and devices.
+  /// The share, from 0 to 1, of events that happen to the server, among events that can happen to
+  /// the server or a device.
   public var serverShare: Double
-  /// Keys that many write to, and keys that few do.
+  /// How many keys are written often, by many devices.
   public var hotKeys: Int
+  /// How many keys are written rarely, by few devices.
   public var coldKeys: Int
-  /// Keys below a cache's prefix, to which users write as well.
+  /// How many keys lie below a cache's prefix, to which users write as well.
   public var cacheKeys: Int
-  /// How often several writes are one batch.
+  /// The probability that a write event is a batch of several writes.
   public var batches: Double
-  /// How often a put has an attachment.
+  /// The probability that a put has an attachment.
   public var attachments: Double
-  /// How much time passes at most, in seconds.
+  /// The most seconds that pass in one `advance` event.
   public var longestAbsence: Int
-  /// How often several events follow each other that chance alone rarely brings together.
+  /// The probability of a story from ``stories``: a sequence of events that chance alone rarely
+  /// produces.
   public var storyShare: Double
-  /// Which ones.
+  /// The stories from which the script may choose.
   public var stories: [SyncStory]
-  /// The story that some scripts begin with.
+  /// The story with which some scripts begin; nil for none.
   public var opening: SyncStory?
 
-  /// Creates a profile.
+  /// Creates a profile for made-up scripts.
+  /// - Parameters:
+  ///   - name: the name, for reports.
+  ///   - weights: how often each kind of event occurs, relative to the others.
+  ///   - serverShare: the share of events that happen to the server.
+  ///   - hotKeys: how many keys are written often.
+  ///   - coldKeys: how many keys are written rarely.
+  ///   - cacheKeys: how many keys lie below a cache's prefix.
+  ///   - batches: the probability that a write event is a batch.
+  ///   - longestAbsence: the most seconds that pass at once.
+  ///   - storyShare: the probability of a story.
+  ///   - stories: the stories to choose from.
+  ///   - opening: the story with which some scripts begin; nil for none.
+  ///   - attachments: the probability that a put has an attachment.
   public init(
     _ name: String, _ weights: [SyncEvent.Kind: Int], serverShare: Double = 0.25,
     hotKeys: Int = 5, coldKeys: Int = 30, cacheKeys: Int = 0, batches: Double = 0.15,
@@ -48,7 +65,7 @@ public struct SyncProfile: Sendable, Hashable {
   private static let network: [SyncEvent.Kind: Int] = [
     .write: 120, .durableWrite: 20, .call: 110, .deliver: 190, .drop: 15, .duplicate: 25,
     .giveUp: 20, .exchange: 50, .partition: 6, .heal: 8, .reopen: 5, .advance: 10, .policy: 4,
-    .validator: 4, .resolver: 5, .compact: 3, .image: 3, .jump: 4, .fill: 1,
+    .validator: 4, .resolver: 5, .compact: 3, .run: 3, .jump: 4, .fill: 1,
   ]
 
   private static func network(
@@ -57,53 +74,55 @@ public struct SyncProfile: Sendable, Hashable {
     network.merging(more) { $1 }
   }
 
-  /// A bad network and nothing else.
+  /// A profile with a bad network and no other disturbance.
   public static let weather = SyncProfile("weather", network)
-  /// Processes that die and machines that lose power.
+  /// A profile in which processes die and machines lose power.
   public static let crashes = SyncProfile(
     "crashes", network([.kill: 14, .powerCut: 14, .fuse: 30, .exchange: 70]),
     serverShare: 0.4, storyShare: 0.005, stories: [.deletedUnseen])
-  /// Devices that are restored from older copies, or copied.
+  /// A profile in which devices are restored from older copies, or cloned.
   public static let copies = SyncProfile(
     "copies", network([.kill: 4, .powerCut: 4, .backUp: 10, .restore: 8, .clone: 2]),
     serverShare: 0, storyShare: 0.005, stories: [.clonedUnderWay],
     opening: .restoredToNothing)
-  /// Servers, too, and servers made anew.
+  /// A profile in which devices and the server are restored from older copies, and the server also
+  /// starts anew.
   public static let backups = SyncProfile(
     "backups",
     network([
       .kill: 4, .powerCut: 4, .backUp: 12, .restore: 8, .clone: 1, .anew: 1, .exchange: 70,
     ]), serverShare: 0.5, storyShare: 0.02,
     stories: [.restoredWhileAsked, .arrivedAfterRestore, .arrivedLate])
-  /// Long absences and compaction without history.
+  /// A profile with long absences of devices, and with compaction that drops history.
   public static let absences = SyncProfile(
     "absences",
     network([.advance: 25, .dropHistory: 12, .compact: 6, .kill: 4, .exchange: 70, .jump: 8]),
     longestAbsence: 40 * 86_400, storyShare: 0.02,
     stories: [.returnedWithWinner, .returnedToDeletes, .returnedWithBatch, .deletedUnseen])
-  /// Devices that want other entries than before.
+  /// A profile in which devices change their scopes.
   public static let scopes = SyncProfile(
     "scopes", network([.scope: 12, .kill: 3, .dropHistory: 2, .exchange: 70]))
-  /// Devices whose authorization reaches other entries than before.
+  /// A profile in which the authorizations of devices change.
   public static let reaches = SyncProfile(
     "reaches", network([.reach: 12, .scope: 2, .kill: 3, .fuse: 3, .exchange: 70]))
-  /// Devices that only send or only take for a while, and compaction without history.
+  /// A profile in which devices only push or only pull for a while, and compaction drops history.
   public static let oneWay = SyncProfile(
     "one way",
     network([.direction: 16, .dropHistory: 25, .compact: 6, .kill: 4, .exchange: 90]),
     serverShare: 0.15, longestAbsence: 40 * 86_400)
-  /// Everybody writes to the same few keys.
+  /// A profile in which all devices write to the same few keys.
   public static let conflicts = SyncProfile(
     "conflicts", network([.write: 160, .resolver: 10, .policy: 10, .fuse: 5]), hotKeys: 3,
     coldKeys: 3)
-  /// Content beside the log, and stores that die, or come back from older copies, while it travels.
+  /// A profile with attachments, and stores that die or are restored while an attachment is
+  /// transferred.
   public static let attachments = SyncProfile(
     "attachments",
     network([
       .kill: 14, .powerCut: 10, .fuse: 20, .backUp: 8, .restore: 4, .exchange: 90, .compact: 12,
       .scope: 2, .reach: 2,
     ]), serverShare: 0.4, attachments: 0.3)
-  /// Devices with a cache beside what they replicate, whose keys users write to as well.
+  /// A profile in which devices also have a cache, and users write to the cache's keys.
   public static let caches = SyncProfile(
     "caches",
     network([
@@ -112,7 +131,7 @@ public struct SyncProfile: Sendable, Hashable {
       .compact: 8, .dropHistory: 6, .backUp: 3, .restore: 2, .clone: 1, .scope: 3, .jump: 10,
       .advance: 20,
     ]), coldKeys: 6, cacheKeys: 8)
-  /// Everything at once.
+  /// A profile in which every kind of event occurs.
   public static let all = SyncProfile(
     "all",
     network([
@@ -122,14 +141,14 @@ public struct SyncProfile: Sendable, Hashable {
     ]), cacheKeys: 8, longestAbsence: 40 * 86_400, storyShare: 0.02,
     stories: SyncStory.allCases.filter { $0 != .restoredToNothing }, opening: .restoredToNothing)
 
-  /// All there are; a seed picks one of them by its remainder.
+  /// All profiles. A seed picks one of them by its remainder.
   public static let everyKind: [SyncProfile] = [
     .weather, .crashes, .copies, .backups, .absences, .scopes, .conflicts, .all, .reaches, .oneWay,
     .attachments,
     .caches,
   ]
 
-  /// The one that a seed picks.
+  /// Returns the profile that a seed picks from ``everyKind``.
   public static func picked(by seed: UInt64) -> SyncProfile {
     everyKind[Int(seed % UInt64(everyKind.count))]
   }

@@ -1,12 +1,14 @@
-/// Events for some devices and a server, made from a seed.
+/// The events of a ``SyncSimulation``, made from a seed: writes, network failures, crashes and
+/// restores of some devices and a server.
 ///
 /// Its ``description`` is text with one event a line, and ``init(parsing:)`` reads it back.
 public struct SyncScript: Sendable, Hashable {
-  /// The seed that it was made from; also for whatever chance the simulation needs.
+  /// The seed from which the script was made. The simulation also draws its own random numbers from
+  /// it.
   public var seed: UInt64
-  /// How many devices there are at first.
+  /// How many devices the simulation has at its beginning.
   public var devices: Int
-  /// Most changes in a batch or page.
+  /// The most changes in a batch, or entries in a page.
   public var batch: Int
   /// About how many bytes a batch or page may have.
   public var batchBytes: Int
@@ -14,10 +16,17 @@ public struct SyncScript: Sendable, Hashable {
   /// half of its answers before it has synced, 4 has its feed in a database of SQL that others
   /// restore beneath it.
   public var server: Int
-  /// The events, in order.
+  /// The events, in the order in which they happen.
   public var events: [SyncEvent]
 
-  /// Creates a script from events.
+  /// Creates a script from given events.
+  /// - Parameters:
+  ///   - seed: the seed for the simulation's own random numbers.
+  ///   - devices: how many devices there are at the beginning.
+  ///   - batch: the most changes in a batch or page.
+  ///   - batchBytes: about how many bytes a batch or page may have.
+  ///   - server: the sum of the server's variants; see ``server``.
+  ///   - events: the events, in order.
   public init(
     seed: UInt64, devices: Int = 3, batch: Int = 4000, batchBytes: Int = 256 << 10, server: Int = 0,
     events: [SyncEvent]
@@ -30,11 +39,11 @@ public struct SyncScript: Sendable, Hashable {
     self.events = events
   }
 
-  /// Makes up a script.
+  /// Makes up a script from a seed.
   /// - Parameters:
   ///   - seed: decides every event.
-  ///   - count: how many events.
-  ///   - profile: what it is rich in; by default the seed picks one.
+  ///   - count: how many events the script has.
+  ///   - profile: which events are frequent; by default the seed picks a profile.
   public init(seed: UInt64, events count: Int = 500, profile: SyncProfile? = nil) {
     var generator = SyncScriptGenerator(seed: seed, profile: profile)
     self = generator.script(count)
@@ -42,14 +51,14 @@ public struct SyncScript: Sendable, Hashable {
 }
 
 extension SyncScript: CustomStringConvertible {
-  /// The script as text; lines that begin with `#` say nothing.
+  /// The script as text with one event a line. Lines that begin with `#` are comments.
   public var description: String {
     "world \(seed) \(devices) \(batch) \(batchBytes)\(server > 0 ? " \(server)" : "")\n"
       + events.map { $0.description + "\n" }.joined()
   }
 
   /// Reads a script from its text.
-  /// - Throws: ``SyncScriptError`` with the first line that makes no sense.
+  /// - Throws: ``SyncScriptError`` with the first invalid line.
   public init(parsing text: String) throws(SyncScriptError) {
     self.init(seed: 0, events: [])
     for (index, line) in text.split(separator: "\n", omittingEmptySubsequences: false).enumerated()

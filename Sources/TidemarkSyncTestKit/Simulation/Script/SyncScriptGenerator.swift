@@ -79,7 +79,7 @@ struct SyncScriptGenerator {
     case .call, .giveUp, .partition, .heal: return SyncEvent(kind, device: someDevice())
     case .deliver, .drop, .duplicate: return SyncEvent(kind, [index(below: 1000)])
     case .exchange: return SyncEvent(kind, device: someDevice(), [1 + index(below: 8)])
-    case .kill, .reopen, .backUp, .compact, .dropHistory, .image:
+    case .kill, .reopen, .backUp, .compact, .dropHistory, .run:
       return SyncEvent(kind, device: sufferer())
     case .powerCut: return SyncEvent(kind, device: sufferer(), [index(below: 1_000_000)])
     case .fuse:

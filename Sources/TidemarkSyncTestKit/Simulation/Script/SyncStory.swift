@@ -2,21 +2,24 @@ internal import TidemarkTestKit
 
 /// Events that follow each other on one key, as chance rarely brings them together.
 public enum SyncStory: String, Sendable, Hashable, CaseIterable {
-  /// The server is restored while a device waits with a question on what it has sent.
+  /// The server is restored while a device waits for the answer to a question about a batch that it
+  /// has sent.
   case restoredWhileAsked
-  /// A batch arrives only once the server was restored, and its answer is lost.
+  /// A batch arrives after the server was restored, and its answer is lost.
   case arrivedAfterRestore
   /// A batch arrives only once the server was restored and has all of it by another, and somebody
   /// has deleted it since.
   case arrivedLate
-  /// A device comes back after its lease with a change that wins, and would have given way.
+  /// A device returns after its lease has expired, with a change that wins now and would have lost
+  /// before.
   case returnedWithWinner
-  /// A device comes back after its lease, and of what was deleted meanwhile the deletes are gone.
+  /// A device returns after its lease has expired. The server has dropped the tombstones of keys
+  /// that were deleted meanwhile.
   case returnedToDeletes
   /// A device comes back after its lease with a batch that nobody got, on a key that others have
   /// changed: it hears what the key holds before it hears of the conflict.
   case returnedWithBatch
-  /// The server drops its history while a device has yet to hear of a delete.
+  /// The server drops its history before a device has pulled a delete.
   case deletedUnseen
   /// A device and a copy of it send a batch of the same number.
   case clonedUnderWay

@@ -1,11 +1,11 @@
-/// The outcome of a simulation.
+/// The counts of a ``SyncSimulation`` that broke no promise, and a hash to compare runs.
 public struct SyncSimulationReport: Sendable, Hashable, CustomStringConvertible {
-  /// How often what happened.
+  /// How often each kind of event and outcome occurred, by name.
   public var counts: [String: Int] = [:]
-  /// Equal runs have equal ones.
+  /// A hash of the run. Two runs of the same script must have the same hash.
   public var trace: UInt64 = 0
 
-  /// Creates an empty one.
+  /// Creates a report without counts, to which others can be added.
   public init() {}
 
   mutating func count(_ name: String, _ more: Int = 1) { counts[name, default: 0] += more }
@@ -15,7 +15,7 @@ public struct SyncSimulationReport: Sendable, Hashable, CustomStringConvertible 
     trace ^= trace >> 29
   }
 
-  /// Two reports together, in whichever order.
+  /// Adds the counts of two reports; the order of the two does not matter.
   public static func + (a: SyncSimulationReport, b: SyncSimulationReport) -> SyncSimulationReport {
     var sum = a
     sum.counts.merge(b.counts) { $0 + $1 }
@@ -23,7 +23,7 @@ public struct SyncSimulationReport: Sendable, Hashable, CustomStringConvertible 
     return sum
   }
 
-  /// The counts, one a line.
+  /// The counts as text, one a line.
   public var description: String {
     counts.sorted { $0.key < $1.key }.map { "\($0.key): \($0.value)" }.joined(separator: "\n")
   }

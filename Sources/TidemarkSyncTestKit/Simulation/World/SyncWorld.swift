@@ -45,7 +45,7 @@ final class SyncWorld {
         disk: copy.map { SimulatedFileSystem(killedAt: $0, seed: seed) }
           ?? SimulatedFileSystem(seed: seed),
         random: generator.next()))
-    oracle.books.append(DeviceBook(oracle.books.count))
+    oracle.books.append(DeviceLedger(oracle.books.count))
     oracle.cacheBooks.append(CacheBook())
   }
 
@@ -56,13 +56,13 @@ final class SyncWorld {
 
   // MARK: Events
 
-  func carryOut(_ event: SyncEvent) throws {
+  func apply(_ event: SyncEvent) throws {
     report.count(event.kind.rawValue)
     let device = device(of: event)
     switch event.kind {
     case .call, .deliver, .drop, .duplicate, .giveUp, .exchange, .partition, .heal:
       try travel(event, device)
-    case .write, .durableWrite, .fill, .compact, .dropHistory, .image:
+    case .write, .durableWrite, .fill, .compact, .dropHistory, .run:
       try guarding(device) { try work(event, device) }
     case .cachePut, .cacheRead, .cacheTouch, .cacheStale, .cacheRemove, .cacheExpire:
       if let device { try guarding(device) { try useCache(event, device) } }
@@ -205,7 +205,7 @@ final class SyncWorld {
       report.count("dropped entries", dropped.entries)
       report.count("dropped tombstones", dropped.tombstones)
       if drops, let device { try oracle.checkSpace(of: device) }
-    case .image:
+    case .run:
       if let device {
         try device.engine.checkpointer.writeRun()
       } else if case .store(let engine, _) = server.feed {

@@ -74,7 +74,7 @@ extension Script {
 }
 
 extension BitSweep {
-  /// Makes a store with compacted segments, one of them with a dictionary, an image, and
+  /// Makes a store with compacted segments, one of them with a dictionary, a sorted run, and
   /// segments after it.
   package static var sampleSteps: [ScriptStep] {
     func put(_ number: Int, _ value: ScriptBytes) -> ScriptStep {

@@ -148,7 +148,7 @@ internal import TidemarkEngine
 
 /// The outcome of a campaign.
 @_spi(Campaigns) public struct CampaignReport: Sendable {
-  /// How many crash images, injections or operations there were.
+  /// How many crash sorted runs, injections or operations there were.
   public var runs = 0
   /// How many states were compared.
   public var statesChecked = 0

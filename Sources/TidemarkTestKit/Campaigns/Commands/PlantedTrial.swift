@@ -33,8 +33,10 @@ internal import TidemarkEngine
 }
 
 extension Campaign {
-  /// Carries out so much of the campaign on one seed that it is worth doing for many bugs.
-  /// - Throws: when the store does not do what it must.
+  /// Runs a short version of the campaign on one seed, for tests that try it against many planted
+  /// bugs.
+  /// - Parameter seed: decides the script and the faults.
+  /// - Throws: an error when the store breaks a promise.
   public func runBriefly(seed: UInt64) throws {
     let profile = ScriptProfile.all[Int(seed % UInt64(ScriptProfile.all.count))]
     switch self {
@@ -56,7 +58,7 @@ extension Campaign {
         of: trace)
     case .bits: _ = try bits(script(seed: seed &* 7919), parts: 40_000, others: 3)
     case .model:
-      // Bugs of recovery take images and cuts that are close to each other.
+      // Bugs of recovery take sorted runs and cuts that are close to each other.
       var restless = profile.withCrashes(kills: 20, powerCuts: 60)
       restless.weights[.snapshot] = 60
       _ = try model(Script(seed: seed, count: 250 / profile.cost, profile: restless))
@@ -78,7 +80,7 @@ extension Campaign {
       switch self {
       case .segmentNotSynced, .durableTooSoon, .logDirectoryNotSynced, .firstManifestNotSynced,
         .oneManifestCopy, .compactedSegmentNotSynced, .compactedNameNotSynced,
-        .inputsRemovedFirst, .imageAheadOfLog, .halfBatchKept:
+        .inputsRemovedFirst, .runAheadOfLog, .halfBatchKept:
         [.crash, .recover, .errors, .model]
       case .generationSwitchedHalf: [.manifest]
       case .rowsInOwnCommit, .formerRowsKept, .unknownWriterUnmarked, .projectionAheadOfState,
@@ -93,7 +95,7 @@ extension Campaign {
       case .blockChecksumIgnored, .headsChecksumIgnored, .locatorChecksumIgnored,
         .damageTakenForTornTail:
         [.bits]
-      case .tombstoneDroppedEarly, .mergedOutOfOrder, .windowForgotten, .outdatedImageKept,
+      case .tombstoneDroppedEarly, .mergedOutOfOrder, .windowForgotten, .outdatedRunKept,
         .viewsForgotten, .sequenceReused, .lastEntryLostAtSealing, .cacheNotInvalidated,
         .labelsNotUpdated, .ownedEvicted, .evictionDroppedEarly, .cachedLinkDangles,
         .linkEndsAtDelete, .deleteForgottenOverRuns,

@@ -98,7 +98,7 @@ package struct ScriptRunner {
     case .undo(let point): try apply(model.undo(since: sequence(point)))
     case .clear: try apply(model.state().keys.sortedBytes().map { ModelEntry(.delete, $0) })
     case .flush, .snapshot, .compact, .compactDroppingHistory: try maintain(step)
-    case .loseImages, .closeAndReopen, .kill, .powerCut: try reopen(step)
+    case .loseRuns, .closeAndReopen, .kill, .powerCut: try reopen(step)
     case .durability(let wanted): durability = wanted.durability
     case .advanceClock(let milliseconds): clock.advance(by: .milliseconds(milliseconds))
     case .jumpClock(let seconds): clock.jump(by: .seconds(seconds))
@@ -267,7 +267,7 @@ package struct ScriptRunner {
       buffered = model.lastSequence
       durable = model.lastSequence
       try checkWithoutSomeRun()
-      if case .loseImages = step {
+      if case .loseRuns = step {
         for file in disk.files() where file.hasSuffix(".idx") { disk.erase(file) }
       }
       try open()
@@ -354,7 +354,7 @@ extension EngineConfiguration {
     configuration.segmentBytes = 96 << 10
     configuration.growthBytes = 8 << 10
     configuration.dictionaryFromBytes = 16 << 10
-    configuration.imageEveryBytes = 256 << 10
+    configuration.runEveryBytes = 256 << 10
     configuration.smallRunKeys = 2
     configuration.cacheBytes = 64 << 10
     configuration.compactsByItself = true

@@ -61,5 +61,43 @@ struct ReportTests {
     #expect(Figures.short(12.34) == "12.3")
     #expect(Figures.short(3) == "3")
     #expect(Figures.fixed(-1.005, 1) == "-1.0")
+    #expect(Figures.grouped(1234567) == "1,234,567" && Figures.grouped(12.34) == "12.3")
+  }
+
+  private static let measured = {
+    var results = Results(n: 1000)
+    let medians: [(row: String, own: Double, sqlite: Double)] = [
+      ("P3", 10, 5), ("P5", 0.5, 6), ("P7m", 75, 30),
+    ]
+    for (row, own, sqlite) in medians {
+      results.add(Measure(row, own), .tidemark)
+      results.add(Measure(row, sqlite), .sqlite)
+    }
+    results.add(Measure("P5", 2.5), .leveldb)
+    return JSONReport(results, valueBytes: 250)
+  }()
+
+  @Test("the picture names engines and units, and lets the page shine through")
+  func picture() {
+    let text = SVGReport(report: Self.measured).text()
+    for part in [">Tidemark<", ">SQLite<", ">LevelDB<", "durable puts, one writer", "thousand/s ↑"]
+    {
+      #expect(text.contains(part), "\(part)")
+    }
+    #expect(!text.contains("100%") && text.contains("prefers-color-scheme: dark"))
+    // The other engine is far better, Tidemark far better, and nothing was measured.
+    #expect(text.contains(#"class="far-better"/>"#) && text.contains(#"class="far-worse"/>"#))
+    #expect(text.contains(">–<"))
+  }
+
+  @Test("the small picture says who is better, and gives figures with their units")
+  func smallPicture() {
+    let text = SmallPicture(report: Self.measured).text()
+    for part in ["Tidemark 2.0× as fast", "Tidemark 12× as fast", "SQLite 2.5× smaller"] {
+      #expect(text.contains(part), "\(part)")
+    }
+    for part in [">10,000 / s<", ">0.500 µs<", ">75 MB<"] {
+      #expect(text.contains(part), "\(part)")
+    }
   }
 }

@@ -6,7 +6,7 @@ import TidemarkTestKit
 /// An answer is kept if, and only if, nothing was said about its key since its question was asked,
 /// and no later question was answered; a reader never gets the answer to a question from before
 /// something that was said before it came.
-final class ReadTrial: LateTrial<SourceRequest, Fetched<[UInt8]>, CacheRead<[UInt8]>> {
+final class ReadTrial: LateTrial<SourceRequest, FetchedValue<[UInt8]>, CacheRead<[UInt8]>> {
   private let cache: Cache<[UInt8]>
   /// The step of the trial in which the cache asked its source, by the number of the question.
   private var asked: [Int: Int] = [:]
@@ -68,7 +68,7 @@ final class ReadTrial: LateTrial<SourceRequest, Fetched<[UInt8]>, CacheRead<[UIn
   override func answer(_ question: Waiting) async {
     let key = question.question.key.text
     let text = "\(key) #\(question.id)"
-    let result: Result<Fetched<[UInt8]>, any Error>
+    let result: Result<FetchedValue<[UInt8]>, any Error>
     switch chance.int(below: 10) {
     case 0: result = .failure(CacheViolation("the source fails"))
     case 1, 2:

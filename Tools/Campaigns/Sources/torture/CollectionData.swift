@@ -55,7 +55,7 @@ struct CollectionData: Sendable {
 }
 
 /// A server of one version, which counts what it is asked.
-actor CollectionServer: ManifestSource {
+actor CollectionServer: MirrorSource {
   private let number: Int
   private let version: CollectionData.Version
   private(set) var hashes = 0
@@ -72,16 +72,16 @@ actor CollectionServer: ManifestSource {
     return Array("version \(number)".utf8)
   }
 
-  func list(_ add: @Sendable (ManifestItem) throws -> Void) throws {
+  func list(_ add: @Sendable (MirrorItem) throws -> Void) throws {
     lists += 1
-    for (key, item) in version { try add(ManifestItem(key, hash: item.hash)) }
+    for (key, item) in version { try add(MirrorItem(key, hash: item.hash)) }
   }
 
-  func fetch(_ item: ManifestItem) throws -> ManifestValue<[UInt8]> {
+  func fetch(_ item: MirrorItem) throws -> MirrorValue<[UInt8]> {
     fetches += 1
     guard let found = version[item.key] else {
       throw Files.Failure(description: "\(item.key) was asked for, and is not in the list")
     }
-    return ManifestValue(found.value, labels: found.labels, hash: found.hash)
+    return MirrorValue(found.value, labels: found.labels, hash: found.hash)
   }
 }

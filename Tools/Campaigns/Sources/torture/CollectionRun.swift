@@ -74,7 +74,7 @@ struct CollectionRun {
     let data = try await CollectionData(records: records, updates: updates)
     let store = try await Store.open(at: path)
     let cache = try store.cache(prefix: prefix, policy: .manifest)
-    var options = ManifestOptions()
+    var options = MirrorOptions()
     options.progress = { progress in try? Said.word(UInt64(progress.fetched)) }
     try await cache.sync(with: CollectionServer(data, number), options: options)
     try await store.close()

@@ -7,8 +7,8 @@ struct PolicyTests {
   /// The verdict on the second of two puts of a key that know nothing of each other.
   private func verdict(
     of key: String, in database: String, by replicas: (UInt8, UInt8), on server: TestServer
-  ) async throws -> Verdict? {
-    var last: Verdict?
+  ) async throws -> PushVerdict? {
+    var last: PushVerdict?
     for byte in [replicas.0, replicas.1] {
       let replica = ReplicaID.test(byte)
       let hello = WireMessage.helloRequest(HelloRequest(replica: replica))
@@ -25,7 +25,7 @@ struct PolicyTests {
     return last
   }
 
-  private func isApplied(_ verdict: Verdict?) -> Bool {
+  private func isApplied(_ verdict: PushVerdict?) -> Bool {
     if case .applied = verdict { true } else { false }
   }
 

@@ -111,7 +111,7 @@ struct UpkeepTests {
         _ = try await server.call(.helloRequest(HelloRequest(replica: replica)))
       }
       try await push(.puts(["a", "b"], by: .test(1)), to: server)
-      var cursor = Position.beginning
+      var cursor = FeedPosition.beginning
       for _ in 0..<2 {
         let pull = PullRequest(replica: reader, after: cursor)
         guard case .pullAnswer(let page) = try await server.call(.pullRequest(pull)).answer else {

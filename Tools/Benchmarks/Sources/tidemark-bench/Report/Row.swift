@@ -8,12 +8,19 @@ struct Row {
   /// The machine's own limit that it is compared with: the better, the nearer to 1.
   var limit: String?
 
-  /// All rows, in the order in which they are printed.
-  static func all(n: Int) -> [Row] { writing + reading + opening(n) + keeping(n) }
+  /// All rows in the order in which they are printed, by what they are about.
+  static func sections(n: Int) -> [(title: String, rows: [Row])] {
+    [
+      ("Writing", writing), ("Reading", reading), ("Opening", opening(n)),
+      ("Space, memory and upkeep", keeping(n)),
+    ]
+  }
+
+  static func all(n: Int) -> [Row] { sections(n: n).flatMap(\.rows) }
 
   private static let writing = [
     Row(
-      id: "P1", title: "load, batches of 1000", unit: "k/s", moreIsBetter: true,
+      id: "P1", title: "load in batches of 1,000", unit: "k/s", moreIsBetter: true,
       targets: [.times(2, .rocksdbZstd)]),
     Row(
       id: "P1L", title: "load with one label a record", unit: "k/s", moreIsBetter: true,
@@ -31,82 +38,92 @@ struct Row {
       id: "P4", title: "durable puts, 8 writers", unit: "k/s", moreIsBetter: true,
       targets: [.timesBest(1.5)], limit: "sync"),
     Row(
-      id: "P12", title: "deletes, batches of 1000, then a sync", unit: "k/s", moreIsBetter: true,
+      id: "P12", title: "deletes in batches of 1,000, then a sync", unit: "k/s", moreIsBetter: true,
       targets: [.times(2, .leveldb)]),
     Row(
-      id: "P15", title: "puts while images and compaction run, p99.9", unit: "ms",
+      id: "P15", title: "put during a full compaction, 99.9th percentile", unit: "ms",
       moreIsBetter: false, targets: [.figure(5)]),
     Row(
-      id: "P15m", title: "the longest of them", unit: "ms", moreIsBetter: false,
+      id: "P15m", title: "put during a full compaction, longest", unit: "ms", moreIsBetter: false,
       targets: [.figure(50)]),
     Row(
-      id: "P19", title: "processor of an async put and all that follows it, n / 4 overwrites",
+      id: "P19", title: "processor time of an async put with its upkeep, first round",
       unit: "us", moreIsBetter: false, targets: [.figure(5)]),
     Row(
-      id: "P19n", title: "the same for the next 3 n / 4", unit: "us", moreIsBetter: false,
+      id: "P19n", title: "processor time of an async put with its upkeep, later rounds",
+      unit: "us", moreIsBetter: false,
       targets: [.figure(5)]),
     Row(
-      id: "P19b", title: "processor of a buffered put and all that follows it, n / 4 overwrites",
+      id: "P19b", title: "processor time of a buffered put with its upkeep, first round",
       unit: "us", moreIsBetter: false, targets: [.figure(5)]),
     Row(
-      id: "P19bn", title: "the same for the next 3 n / 4", unit: "us", moreIsBetter: false,
+      id: "P19bn",
+      title: "processor time of a buffered put with its upkeep, later rounds",
+      unit: "us", moreIsBetter: false,
       targets: [.figure(5)]),
     Row(
       id: "P16", title: "replay of unsynced entries over HTTP", unit: "k/s", moreIsBetter: true,
       targets: [.figure(200)]),
     Row(
-      id: "P16m", title: "largest memory meanwhile", unit: "MB", moreIsBetter: false),
+      id: "P16m", title: "replay of unsynced entries over HTTP, largest memory", unit: "MB",
+      moreIsBetter: false),
   ]
 
   private static let reading = [
     Row(
-      id: "P5", title: "get, in the hot cache, p50", unit: "us", moreIsBetter: false,
+      id: "P5", title: "get, value in the cache, median", unit: "us", moreIsBetter: false,
       targets: [.times(0.75, .tkrzw)]),
     Row(
-      id: "P5t", title: "the same by two threads, times one", unit: "x", moreIsBetter: true,
+      id: "P5t", title: "gets by two threads, times those by one", unit: "x", moreIsBetter: true,
       targets: [.figure(1.8)]),
     Row(
-      id: "P5s", title: "get, cache larger than the data, after one full scan, p50", unit: "us",
+      id: "P5s", title: "get after one full scan, cache larger than the data, median", unit: "us",
       moreIsBetter: false, targets: [.times(1, .lmdb)]),
     Row(
-      id: "P6", title: "get, own cache of 1 MB, after compaction, p50", unit: "us",
+      id: "P6", title: "get, page cache only, compacted, median", unit: "us",
       moreIsBetter: false, targets: [.figure(2.5)], limit: "pread"),
     Row(
-      id: "P6e", title: "the same with labels and times", unit: "us", moreIsBetter: false),
+      id: "P6e", title: "get with labels and times, page cache only, compacted, median", unit: "us",
+      moreIsBetter: false),
     Row(
-      id: "P6d", title: "the same after dense compaction", unit: "us", moreIsBetter: false,
+      id: "P6d", title: "get, page cache only, compacted densely, median", unit: "us",
+      moreIsBetter: false,
       targets: [.figure(15)], limit: "pread"),
     Row(
-      id: "P18", title: "get, nothing in memory and a cold page cache, mean of 4000", unit: "us",
+      id: "P18", title: "get, nothing in memory, mean of 4,000", unit: "us",
       moreIsBetter: false, targets: [.figure(60)]),
     Row(
-      id: "P7", title: "zipf gets, cache of 10 %", unit: "k/s", moreIsBetter: true,
+      id: "P7", title: "gets by Zipf's law, cache of 10 %", unit: "k/s", moreIsBetter: true,
       targets: [.times(5, .rocksdbZstd)]),
     Row(
-      id: "P7m", title: "memory of these, code apart", unit: "MB", moreIsBetter: false,
+      id: "P7m", title: "memory of gets by Zipf's law, code apart", unit: "MB", moreIsBetter: false,
       targets: [.figure(70)]),
     Row(
-      id: "P7c", title: "zipf gets, cache of 10 %, after compaction", unit: "k/s",
+      id: "P7c", title: "gets by Zipf's law, cache of 10 %, compacted", unit: "k/s",
       moreIsBetter: true, targets: [.times(5, .rocksdbZstd)]),
     Row(
-      id: "P7cm", title: "memory of these, code apart", unit: "MB", moreIsBetter: false,
+      id: "P7cm", title: "memory of gets by Zipf's law, compacted, code apart", unit: "MB",
+      moreIsBetter: false,
       targets: [.figure(70)]),
     Row(
-      id: "P10", title: "scans of 100 by key, never compacted", unit: "k/s", moreIsBetter: true,
+      id: "P10", title: "scans of 100 records by key, never compacted", unit: "k/s",
+      moreIsBetter: true,
       targets: [.times(1.2, .rocksdbZstd)]),
     Row(
-      id: "P10c", title: "scans of 100 by key, compacted", unit: "k/s", moreIsBetter: true,
+      id: "P10c", title: "scans of 100 records by key, compacted", unit: "k/s", moreIsBetter: true,
       targets: [.times(1, .leveldb), .times(1.2, .rocksdbZstd)]),
     Row(
-      id: "P11", title: "documents of a label", unit: "k/s", moreIsBetter: true,
+      id: "P11", title: "records of a label, never compacted", unit: "k/s", moreIsBetter: true,
       targets: [.times(3, .rocksdbZstd)]),
     Row(
-      id: "P11e", title: "the same with labels and times", unit: "k/s", moreIsBetter: true),
+      id: "P11e", title: "records of a label with labels and times, never compacted", unit: "k/s",
+      moreIsBetter: true),
     Row(
-      id: "P11c", title: "documents of a label, compacted", unit: "k/s", moreIsBetter: true,
+      id: "P11c", title: "records of a label, compacted", unit: "k/s", moreIsBetter: true,
       targets: [.times(3, .rocksdbZstd)]),
     Row(
-      id: "P11ec", title: "the same with labels and times", unit: "k/s", moreIsBetter: true),
+      id: "P11ec", title: "records of a label with labels and times, compacted", unit: "k/s",
+      moreIsBetter: true),
     Row(
       id: "P11k", title: "keys of a label", unit: "k/s", moreIsBetter: true,
       targets: [.figure(5000)]),
@@ -118,16 +135,19 @@ struct Row {
         id: "P8", title: "open after a clean close, and the first get", unit: "ms",
         moreIsBetter: false, targets: [.figure(1)]),
       Row(
-        id: "P8r", title: "the same once more", unit: "ms", moreIsBetter: false,
+        id: "P8r", title: "open a second time, and the first get", unit: "ms", moreIsBetter: false,
         targets: [.figure(1)]),
       Row(
-        id: "P8c", title: "the same with a cold page cache", unit: "ms", moreIsBetter: false,
+        id: "P8c", title: "open with a cold page cache, and the first get", unit: "ms",
+        moreIsBetter: false,
         targets: [.figure(10)]),
       Row(
-        id: "P9", title: "open after kill -9 with 64 MiB of log", unit: "ms", moreIsBetter: false,
+        id: "P9", title: "open after kill -9 with 64 MiB of log, and the first get", unit: "ms",
+        moreIsBetter: false,
         targets: [.figure(250)]),
       Row(
-        id: "P9r", title: "open without an index", unit: "ms", moreIsBetter: false,
+        id: "P9r", title: "open without an index, and the first get", unit: "ms",
+        moreIsBetter: false,
         targets: [.figure(Double(n) / 10_000_000 * 6000)]),
     ]
   }
@@ -136,14 +156,16 @@ struct Row {
     let keyBytes = Double(KeyText.byteCount)
     return [
       Row(
-        id: "C", title: "full compaction of 1.65 n entries to n", unit: "s", moreIsBetter: false,
+        id: "C", title: "full compaction that drops 39 % of the entries", unit: "s",
+        moreIsBetter: false,
         targets: [.times(1, .rocksdbZstd)]),
       Row(id: "P13", title: "disk after the load", unit: "MB", moreIsBetter: false),
       Row(
-        id: "P13c", title: "disk with label index after compaction", unit: "MB",
+        id: "P13c", title: "disk with one label a record, compacted", unit: "MB",
         moreIsBetter: false, targets: [.times(1, .rocksdbZstd)]),
       Row(
-        id: "P13d", title: "the same after dense compaction", unit: "MB", moreIsBetter: false,
+        id: "P13d", title: "disk with one label a record, compacted densely", unit: "MB",
+        moreIsBetter: false,
         targets: [.times(0.75, .rocksdbZstd, row: "P13c")]),
       Row(
         id: "P14", title: "memory to read at random, caches apart", unit: "MB",

@@ -1,112 +1,115 @@
-import Foundation
-
-/// A bar for each row that peers are in too: how many times as good as the best of them.
+/// All rows that another engine is in too, with everybody's figure and a color for who is better.
 struct SVGReport {
   let report: JSONReport
 
-  private struct Bar {
-    var row: JSONReport.Line
-    var engine: String
-    /// Above 1 where Tidemark is better.
-    var ratio: Double
-    /// All peers, in the same way.
-    var peers: [Double]
-  }
-
-  private static let left = 370.0
-  private static let width = 480.0
+  private static let left = 14.0
+  private static let labels = 420.0
+  private static let units = 82.0
+  private static let column = 84.0
   private static let lineHeight = 24.0
-  private static let top = 64.0
-  /// The axis, in powers of two.
-  private static let powers = -6...4
+  private static let top = 88.0
 
-  private var bars: [Bar] {
-    report.rows.compactMap { row in
-      let figures = row.engines.mapValues(\.figure.median)
-      guard let own = figures[EngineName.tidemark.rawValue], own > 0, let best = row.bestPeer,
-        let value = figures[best], value > 0, row.unit != "x"
-      else { return nil }
-      func ratio(_ peer: Double) -> Double { row.moreIsBetter ? own / peer : peer / own }
-      let peers = EngineName.allCases.filter { $0 != .tidemark && $0 != .empty }.compactMap {
-        figures[$0.rawValue].map(ratio)
-      }
-      return Bar(row: row, engine: best, ratio: ratio(value), peers: peers)
+  /// Other engines that have a figure, in their order.
+  private var peers: [EngineName] {
+    EngineName.allCases.filter { name in
+      name != .tidemark && name != .empty
+        && report.rows.contains { $0.engines[name.rawValue] != nil }
     }
   }
 
-  /// Where a ratio stands on the axis.
-  private func place(_ ratio: Double) -> Double {
-    let low = Double(Self.powers.lowerBound)
-    let high = Double(Self.powers.upperBound)
-    let power = min(max(log2(ratio), low), high)
-    return Self.left + (power - low) / (high - low) * Self.width
+  private var width: Double {
+    Self.left + Self.labels + Self.units + Double(peers.count + 1) * Self.column + Self.left
+  }
+
+  /// The right edge of a column; Tidemark's is the first one.
+  private func edge(_ column: Int) -> Double {
+    Self.left + Self.labels + Self.units + Double(column + 1) * Self.column
   }
 
   func text() -> String {
-    let bars = bars
-    let height = Self.top + Double(bars.count) * Self.lineHeight + 40
-    let all = Self.left + Self.width + 150
-    var lines = [
+    var canvas = SVGCanvas(width: width)
+    let title = "Tidemark beside other engines"
+    canvas.write(title, Self.left, 26, .title)
+    canvas.write(
       """
-      <svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 \(number(all)) \(number(height))" \
-      width="\(number(all))" height="\(number(height))" font-family="sans-serif" font-size="12">
-      """,
-      #"<rect width="100%" height="100%" fill="white"/>"#,
-      label(16, 24, "Tidemark beside other engines: how many times as good", size: 15),
-      label(
-        16, 42,
-        "\(report.n) records; bars: to the best peer; dots: to each peer; right of 1 is better"),
-    ]
-    for power in Self.powers { lines.append(grid(power, height)) }
-    for (index, bar) in bars.enumerated() {
-      lines += draw(bar, Self.top + Double(index) * Self.lineHeight + 8)
+      \(Figures.grouped(report.n)) records, values of about \(report.valueBytes) bytes; \
+      \(report.machine); \(report.runs()); \(report.date.prefix(10))
+      """, Self.left, 46, .dim)
+    for (column, name) in ([.tidemark] + peers).enumerated() {
+      canvas.write(name.shownName, edge(column) - 8, Self.top - 12, .head, .end)
     }
-    lines.append("</svg>")
-    return lines.joined(separator: "\n") + "\n"
-  }
-
-  private func grid(_ power: Int, _ height: Double) -> String {
-    let x = number(place(pow(2, Double(power))))
-    let text = power >= 0 ? "\(1 << power)x" : "1/\(1 << -power)"
-    let color = power == 0 ? "#333333" : "#dddddd"
-    return """
-      <line x1="\(x)" y1="\(number(Self.top))" x2="\(x)" y2="\(number(height - 30))" \
-      stroke="\(color)"/>
-      <text x="\(x)" y="\(number(height - 12))" text-anchor="middle" fill="#555555">\(text)</text>
-      """
-  }
-
-  private func draw(_ bar: Bar, _ y: Double) -> [String] {
-    let from = min(place(1), place(bar.ratio))
-    let length = max(1, abs(place(bar.ratio) - place(1)))
-    let color = bar.ratio >= 1 ? "#2a7f62" : "#c2573a"
-    var lines = [
-      label(16, y + 11, "\(bar.row.id)  \(bar.row.title)"),
-      """
-      <rect x="\(number(from))" y="\(number(y))" width="\(number(length))" height="14" \
-      fill="\(color)"/>
-      """,
-      label(
-        Self.left + Self.width + 12, y + 11,
-        "\(Figures.short(bar.ratio))x \(bar.engine)"),
-    ]
-    for peer in bar.peers {
-      lines.append(
-        """
-        <circle cx="\(number(place(peer)))" cy="\(number(y + 7))" r="3" fill="#ffffff" \
-        stroke="#333333"/>
-        """)
+    var y = Self.top
+    for section in Row.sections(n: report.n) {
+      let lines = section.rows.compactMap { row in
+        line(row).map { (row: row, line: $0) }
+      }
+      guard !lines.isEmpty else { continue }
+      canvas.write(section.title, Self.left, y + 16, .head)
+      y += Self.lineHeight
+      for (row, line) in lines {
+        draw(row, line, y, &canvas)
+        y += Self.lineHeight
+      }
+      y += 8
     }
-    return lines
+    explain(y + 12, &canvas)
+    return canvas.finished(height: y + 52, title: title)
   }
 
-  private func label(_ x: Double, _ y: Double, _ text: String, size: Int = 12) -> String {
-    let safe = text.replacingOccurrences(of: "&", with: "&amp;")
-      .replacingOccurrences(of: "<", with: "&lt;")
-    return """
-      <text x="\(number(x))" y="\(number(y))" font-size="\(size)" fill="#222222">\(safe)</text>
-      """
+  private func explain(_ y: Double, _ canvas: inout SVGCanvas) {
+    let fields: [(SVGCanvas.Style, String)] = [
+      (.farWorse, "Tidemark is twice as good or better"), (.worse, "Tidemark is better"),
+      (.better, "the other engine is better"), (.farBetter, "twice as good or better"),
+    ]
+    var x = Self.left
+    for (style, text) in fields {
+      canvas.fill(x, y, width: 16, height: 14, style)
+      canvas.write(text, x + 22, y + 12, .dim)
+      x += Double(text.count) * 6.6 + 44
+    }
+    var notes = "↑ more is better · ↓ less is better · – not measured, or not offered"
+    if peers.contains(.rocksdbZstd) { notes += " · * with zstd" }
+    if peers.contains(.rocksdbTuned) { notes += " · ** tuned as its wiki says" }
+    canvas.write(notes, Self.left, y + 32, .dim)
   }
 
-  private func number(_ value: Double) -> String { Figures.fixed(value, 1) }
+  /// What was measured of a row, if another engine is in it.
+  private func line(_ row: Row) -> JSONReport.Line? {
+    report.rows.first {
+      $0.id == row.id && $0.unit != "x" && $0.bestPeer != nil
+        && $0.engines[EngineName.tidemark.rawValue] != nil
+    }
+  }
+
+  private func draw(
+    _ row: Row, _ line: JSONReport.Line, _ y: Double, _ canvas: inout SVGCanvas
+  ) {
+    canvas.write(row.title, Self.left, y + 16)
+    let unit = Figures.unit(row.unit) + (row.moreIsBetter ? " ↑" : " ↓")
+    canvas.write(unit, Self.left + Self.labels, y + 16, .dim)
+    guard let own = line.engines[EngineName.tidemark.rawValue]?.figure.median else { return }
+    canvas.write(Figures.grouped(own), edge(0) - 8, y + 16, .head, .end)
+    for (column, name) in peers.enumerated() {
+      let right = edge(column + 1)
+      guard let value = line.engines[name.rawValue]?.figure.median else {
+        canvas.write("–", right - 8, y + 16, .dim, .end)
+        continue
+      }
+      if let style = style(row.moreIsBetter ? value / own : own / value) {
+        canvas.fill(right - Self.column + 4, y + 1, width: Self.column - 6, height: 21, style)
+      }
+      canvas.write(Figures.grouped(value), right - 8, y + 16, .text, .end)
+    }
+  }
+
+  /// - Parameter ratio: how many times as good as Tidemark the other engine is.
+  private func style(_ ratio: Double) -> SVGCanvas.Style? {
+    switch ratio {
+    case ...0.5: .farWorse
+    case ..<0.95: .worse
+    case 2...: .farBetter
+    case 1.05...: .better
+    default: nil
+    }
+  }
 }

@@ -18,6 +18,8 @@ struct Compare: ParsableCommand {
   @Option(help: "How long values are on average.") var valueBytes = 250
   @Option(help: "Where to write the result as JSON.") var json: String?
   @Option(help: "Where to draw the result.") var svg: String?
+  @Option(help: "Where to draw the rows that most programs ask for, beside SQLite.")
+  var smallSVG: String?
   @Option(help: "Draws an earlier result, a file of --json, and measures nothing.")
   var from: String?
   @Option(help: "Where databases are made.") var directory = NSTemporaryDirectory()
@@ -39,7 +41,9 @@ struct Compare: ParsableCommand {
       throw ValidationError("\(row) is no row; there are \(known.sorted().joined(separator: ", "))")
     }
     _ = try wantedEngines()
-    if from != nil, svg == nil { throw ValidationError("--from draws, and needs --svg") }
+    if from != nil, svg == nil, smallSVG == nil {
+      throw ValidationError("--from draws, and needs --svg or --small-svg")
+    }
   }
 
   private func wantedEngines() throws -> [EngineName] {
@@ -109,7 +113,13 @@ struct Compare: ParsableCommand {
   }
 
   private func draw(_ reports: [JSONReport]) throws {
-    guard let svg, let last = reports.last else { return }
-    try SVGReport(report: last).text().write(toFile: svg, atomically: true, encoding: .utf8)
+    guard let last = reports.last else { return }
+    if let svg {
+      try SVGReport(report: last).text().write(toFile: svg, atomically: true, encoding: .utf8)
+    }
+    if let smallSVG {
+      try SmallPicture(report: last).text()
+        .write(toFile: smallSVG, atomically: true, encoding: .utf8)
+    }
   }
 }

@@ -80,12 +80,12 @@ extension StageRun {
     try engine.close()
   }
 
-  /// Opens without the index images, which are derived from the log.
+  /// Opens without the sorted runs, which are derived from the log.
   func rebuild() throws {
-    let images = order.path + "/index"
-    for name in try FileManager.default.contentsOfDirectory(atPath: images)
+    let runs = order.path + "/index"
+    for name in try FileManager.default.contentsOfDirectory(atPath: runs)
     where name.hasSuffix(".idx") {
-      try FileManager.default.removeItem(atPath: images + "/" + name)
+      try FileManager.default.removeItem(atPath: runs + "/" + name)
     }
     try reopen("P9r")
   }

@@ -101,7 +101,7 @@ extension StageRun {
   private static let tick: UInt64 = 1_000_000
   private static let longestUpkeep: UInt64 = 120_000_000_000
 
-  /// Puts at a steady rate while an image is written and everything is compacted.
+  /// Puts at a steady rate while a sorted run is written and everything is compacted.
   func stalls() throws {
     let ahead = min(2_000_000, max(200_000, n))
     let records = Records(

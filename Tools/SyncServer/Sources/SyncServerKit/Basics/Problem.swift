@@ -34,6 +34,7 @@ struct Problem: Error {
     case .busy: .tooManyRequests
     case .failed: .internalServerError
     case .unavailable: .serviceUnavailable
+    @unknown default: .internalServerError
     }
   }
 

@@ -124,7 +124,7 @@ extension SyncService {
   /// - Returns: also whether it was a digest or an empty page, which are charged to the caller.
   func stage(
     _ message: WireMessage, _ lease: DatabaseTable.Lease, _ lane: WorkPool.Lane,
-    _ access: SyncAccess, _ caller: String, lookedThrough: Position = .beginning,
+    _ access: SyncAccess, _ caller: String, lookedThrough: FeedPosition = .beginning,
     sharing other: StagedAnswer? = nil
   ) throws(Problem) -> (StagedAnswer, isSearch: Bool) {
     // Short work is not charged to an account.
@@ -253,7 +253,7 @@ extension StagedAnswer {
   }
 
   /// The cursor of an empty page that has reached the end of the feed; nil for any other answer.
-  var end: Position? {
+  var end: FeedPosition? {
     guard case .pullAnswer(let page) = message, page.entries.isEmpty,
       page.cursor.offset >= page.range.head
     else { return nil }

@@ -52,7 +52,7 @@ extension SyncService {
   /// The outcome of a read for a woken long poll.
   private enum Look: Sendable {
     case answered(Reply)
-    case nothing(through: Position)
+    case nothing(through: FeedPosition)
     case failed(Problem)
   }
 

@@ -13,10 +13,10 @@ final class PullWaiter: Sendable {
   private let hasEnded = Atomic(false)
   /// The position up to which nothing was found, and the number of the database's last change when
   /// it was looked for; nil where it must be looked for again.
-  private let looked: Mutex<(through: Position, change: UInt64?)>
+  private let looked: Mutex<(through: FeedPosition, change: UInt64?)>
 
   init(
-    _ question: VainPull.Question, _ database: DatabaseName, lookedThrough: Position,
+    _ question: VainPull.Question, _ database: DatabaseName, lookedThrough: FeedPosition,
     at change: UInt64
   ) {
     self.question = question
@@ -26,11 +26,11 @@ final class PullWaiter: Sendable {
   }
 
   var caller: String { question.caller }
-  var lookedThrough: Position { looked.withLock { $0.through } }
+  var lookedThrough: FeedPosition { looked.withLock { $0.through } }
   var lastLook: UInt64? { looked.withLock { $0.change } }
 
   /// Notes a look, which has found nothing up to a position.
-  func note(lookedThrough: Position, at change: UInt64) {
+  func note(lookedThrough: FeedPosition, at change: UInt64) {
     looked.withLock { $0 = (lookedThrough, change) }
   }
 
@@ -68,7 +68,7 @@ struct VainPull: Sendable {
   var question: Question
   /// The empty answer.
   var reply: Reply
-  var lookedThrough: Position
+  var lookedThrough: FeedPosition
   /// When it was answered.
   var time = ContinuousClock.now
 }
