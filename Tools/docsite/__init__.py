@@ -1,0 +1,1 @@
+"""The parts of Tools/docs that read and write files."""
