@@ -103,8 +103,7 @@ public final class HandlerPeer: Peer {
     try await call { try $0.fetch(request, access: $1) }
   }
 
-  /// Ends the session. It closes the store too, if the peer was created from a directory or a
-  /// store.
+  /// Closes the store, if the peer was created from a directory or a store; else does nothing.
   public func close() async {
     guard closesHandler else { return }
     // A failure to close is ignored: whatever was answered is durable already.

@@ -56,7 +56,7 @@
 
     /// Returns the state of one database.
     /// - Parameter name: the name of the database.
-    /// - Throws: `storeMissing` if no database has the name, as every call with a name does.
+    /// - Throws: `storeMissing` if no database has the name.
     public func status(of name: String) throws(TidemarkError) -> DatabaseStatus {
       guard let status = try read(Self.statusOfOne(.text(name))).first else {
         throw TidemarkError(.storeMissing, "there is no such database")

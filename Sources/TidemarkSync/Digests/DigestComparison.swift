@@ -11,7 +11,7 @@ public struct PeerDifference: Sendable, Hashable {
   public var onlyThere: [Key] = []
   /// Keys that both sides have with different values, labels or attachments, in byte order.
   public var different: [Key] = []
-  /// How many digests the comparison read from the peer's side; one if everything is equal.
+  /// How many digests the comparison read; one if everything is equal.
   public var comparisons = 0
 
   /// Whether the store and the peer have the same entries.

@@ -35,7 +35,7 @@ public protocol Peer: Sendable {
   /// Reads a part of an attachment's content, from a peer that accepts attachments. A part is a
   /// multiple of ``AttachRequest/partBytes``, unless it reaches the content's end.
   func fetch(_ request: ContentRequest) async throws -> ContentAnswer
-  /// Closes the peer's connections. Calls after it fail.
+  /// Closes the peer's connections.
   func close() async
 }
 
@@ -70,7 +70,7 @@ public struct PeerCapabilities: Sendable, Hashable {
   /// the next for its mark. Then its sender can move its cursor past it without a pull.
   public var hasMarkBehindBatch: Bool
 
-  /// Creates the capabilities of a peer; the defaults are those of a sync server.
+  /// Creates the capabilities of a peer; by default it supports all but `hasMarkBehindBatch`.
   /// - Parameters:
   ///   - limits: the limits of a batch or page.
   ///   - canWait: whether a pull can wait for new entries.

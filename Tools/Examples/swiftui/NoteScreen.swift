@@ -68,6 +68,7 @@ struct NoteScreen: View {
     case .synced: "checkmark.icloud"
     case .waiting: "arrow.up.circle"
     case .local, nil: "iphone"
+    @unknown default: "questionmark.circle"
     }
   }
 
