@@ -72,7 +72,9 @@ extension Store {
     }
   }
 
-  /// Deletes the store in a directory; blocks the thread that calls it.
+  /// Deletes the store in a directory, as ``delete(at:)`` does, and blocks the calling thread.
+  /// - Parameter path: the directory that the store was opened at. Close the store first.
+  /// - Throws: `storeMissing`, `notAStore`, `locked`, `permissionDenied` and the like.
   public static func deleteBlocking(at path: String) throws(TidemarkError) {
     try Engine.delete(path)
   }

@@ -10,6 +10,7 @@ struct TextTests {
     #expect(HumanText.size(0) == "0 B")
     #expect(HumanText.size(1023) == "1023 B")
     #expect(HumanText.size(1024) == "1.0 KiB")
+    #expect(HumanText.size(1_048_575) == "1.0 MiB")
     #expect(HumanText.size(13_002_342) == "12.4 MiB")
     #expect(HumanText.size(3 << 40) == "3.0 TiB")
   }
@@ -29,6 +30,7 @@ struct TextTests {
   func durations() {
     #expect(HumanText.duration(seconds: 0.44) == "0.4 s")
     #expect(HumanText.duration(seconds: 59.94) == "59.9 s")
+    #expect(HumanText.duration(seconds: 59.97) == "1:00")
     #expect(HumanText.duration(seconds: 187) == "3:07")
     #expect(HumanText.duration(seconds: 3723) == "1:02:03")
     #expect(HumanText.duration(seconds: 172_799) == "47:59:59")

@@ -7,7 +7,8 @@ enum HumanText {
     let units = ["B", "KiB", "MiB", "GiB", "TiB"]
     var scaled = Double(bytes)
     var unit = 0
-    while scaled >= 1024, unit < units.count - 1 {
+    // Below 1024, since rounding to tenths would make `1024.0 KiB` of a size just below a MiB.
+    while scaled >= 1023.95, unit < units.count - 1 {
       scaled /= 1024
       unit += 1
     }
@@ -33,8 +34,8 @@ enum HumanText {
 
   /// `0.4 s`, `3:07`, `1:02:03`, `12 days`, `27 years`.
   static func duration(seconds: Double) -> String {
-    if seconds < 60 { return "\(tenths(seconds)) s" }
-    let whole = Int(min(seconds, 1e15))
+    if seconds < 59.95 { return "\(tenths(seconds)) s" }
+    let whole = Int(min(max(seconds, 60), 1e15))
     let days = whole / 86_400
     if days >= 36_525 * 100 { return "more than 10,000 years" }
     if days >= 731 { return "\(count(days * 100 / 36_525)) years" }

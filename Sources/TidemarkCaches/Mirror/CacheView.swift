@@ -26,7 +26,8 @@ public struct CacheView<Value: Sendable>: Sendable {
   }
 
   /// Reads all keys in this view, without the cache's prefix, in byte order.
-  /// - Parameter labels: only those of entries with these.
+  /// - Parameter labels: a filter; only keys of entries whose labels pass it are returned.
+  /// - Throws: `damaged`, `closed`, `inputOutput`.
   public func keys(labels: LabelFilter = .everything) throws(TidemarkError) -> [Key] {
     var rows = try view.keys(EntryQuery(prefix: cache.region.prefix, labels: labels, values: false))
     var keys: [Key] = []

@@ -37,10 +37,10 @@ extension ObjectCollection {
   /// costs a look at the object that has changed. Objects that cannot be read end nothing: see
   /// ``ObjectList/unreadable``.
   /// - Parameters:
-  ///   - condition: the condition, which indexes must have.
-  ///   - order: what they are sorted by.
-  ///   - limit: most objects.
-  ///   - interval: the least time between two lists.
+  ///   - condition: which objects to follow; an index must serve the condition.
+  ///   - order: how each list is sorted.
+  ///   - limit: the most objects in a list; nil for all.
+  ///   - interval: the shortest time between two lists.
   public func observe(
     _ condition: ObjectCondition<Object> = .everything, sort order: [ObjectOrder<Object>] = [],
     limit: Int? = nil, minimumInterval interval: Duration = .zero
@@ -53,8 +53,8 @@ extension ObjectCollection {
   /// Follows the number of objects that meet a condition: delivers it at once, then each time it
   /// changes.
   /// - Parameters:
-  ///   - condition: the condition, which indexes must have.
-  ///   - interval: the least time between two counts.
+  ///   - condition: which objects to count; an index must serve the condition.
+  ///   - interval: the shortest time between two counts.
   ///   - unreadable: is told at each count of objects that cannot be read, which may be missing in
   ///     it; where nothing is given, the sequence ends with the first one's error.
   public func observeCount(

@@ -60,7 +60,8 @@ public final class ObjectModel<Object: Sendable, ID: CollectionID> {
   public private(set) var object: Object?
   /// The error with which reading the object's present state fails; nil when it succeeds.
   public private(set) var unreadable: TidemarkError?
-  /// Whether the store was asked for the object, so that nil means that there is none.
+  /// Whether the model has read the object once. Before, a nil ``object`` means not read yet;
+  /// afterwards it means that there is no such object.
   public private(set) var isLoaded = false
   /// The error that has ended the model, so that no more changes come; nil while it follows the
   /// store.

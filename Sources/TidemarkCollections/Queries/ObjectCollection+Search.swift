@@ -10,8 +10,8 @@ extension ObjectCollection {
   /// - Parameters:
   ///   - index: the name of a full-text index: `ObjectIndex(text: "text", …)`.
   ///   - query: the words.
-  ///   - condition: what objects must meet besides, which indexes must have.
-  ///   - limit: most objects.
+  ///   - condition: a condition that a hit must meet, too; an index must serve it.
+  ///   - limit: the most hits.
   ///   - unreadable: is told of objects that cannot be read or are in no index, which may be
   ///     missing then; where nothing is given, the first one is an error.
   /// - Throws: `indexMissing`; `invalidArgument` for a comparison with no number, or by order with

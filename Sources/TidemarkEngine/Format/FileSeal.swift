@@ -94,6 +94,6 @@ extension BlockSealer.Nonce {
   }
   /// A segment's dictionary.
   package static let dictionary = Self(kind: 3 << 24, place: 0)
-  /// A chunk of a sorted run, a sorted run of the index.
+  /// A chunk of a sorted run of the index.
   package static func run(chunk: Int) -> Self { Self(kind: 4 << 24, place: chunk) }
 }

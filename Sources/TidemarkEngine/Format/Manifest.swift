@@ -1,8 +1,7 @@
 /// MANIFEST: which files belong to a store, and how far back its history reaches. The disk has two
 /// copies, each whole; ``ManifestStore`` updates one after the other.
 ///
-/// A sorted run is a sorted run of the index in a file of its own; an epoch is one opening for
-/// writing.
+/// Each sorted run of the index has a file of its own. An epoch is one opening for writing.
 ///
 /// ```
 ///  0 u64 magic   8 u16 major, u16 minor   12 u32 x 3 feature masks

@@ -1,6 +1,6 @@
 /// Maps a key to its slot: sequence, label set and size of its newest entry. Lists keys by label.
 ///
-/// Layers, newest first, as in an LSM tree: the active memtable (a memtable), the frozen memtable
+/// Layers, newest first, as in an LSM tree: the active memtable, the frozen memtable
 /// of which a merge makes the next run, and the sorted runs on the disk (class `SortedRun`). The
 /// newest layer that has a key decides. For each label a layer lists the keys that carry it in this
 /// layer, and those that carried it in the layers beneath: a walk over the lists of a label so

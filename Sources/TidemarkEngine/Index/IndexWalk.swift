@@ -1,7 +1,7 @@
 // SAFETY: keys lie in the layers that the walk keeps; a span ends before the next step.
 
-/// Merges cursors over the layers of an index (memtables above sorted runs)
-/// into one walk in key order. Of a key that several layers have, the newest layer's slot counts.
+/// Merges cursors over the layers of an index (memtables above sorted runs) into
+/// one walk in key order. Of a key that several layers have, the newest layer's slot counts.
 /// Made and used up within one hold of the lock of the index's owner.
 ///
 /// A cursor may be over the lists of some labels. Then a newer layer can have a key that its cursor

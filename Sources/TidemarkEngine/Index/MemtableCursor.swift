@@ -1,4 +1,4 @@
-/// Walks slots of a memtable (a memtable of the index) in key order: all of them, or the union of
+/// Walks slots of a memtable in key order: all of them, or the union of
 /// some labels' candidates. Making a cursor sorts what the memtable has not sorted yet, so the
 /// caller holds the lock of the index's owner, and gives up the cursor with it: later puts are not
 /// met.

@@ -1,4 +1,4 @@
-/// The label changes of a memtable, a memtable of the index: which keys got or lost a label, and by
+/// The label changes of a memtable: which keys got or lost a label, and by
 /// how much the number of its carriers changed. Changes, lazy sorting too, are under the lock of
 /// the index's owner. A value type: a merge takes a copy.
 struct MemtableLabels {

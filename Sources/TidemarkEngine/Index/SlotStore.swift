@@ -3,7 +3,7 @@
 // here alone and always lie inside one page. Nothing is changed by reading, so that any number
 // of threads may read while none writes.
 
-/// The keys of a memtable (a memtable of the index) and their slots, numbered as they are added.
+/// The keys of a memtable and their slots, numbered as they are added.
 ///
 /// Keys lie behind their lengths (2 bytes) in pages that never move; a record of 16 bytes holds the
 /// slot and the place of the key. So a key costs 18 bytes and its own, and growing copies no key

@@ -2,7 +2,7 @@
 // one that is never written when it has no room. Walks start below `capacity`, or at the start, and
 // stop at an empty entry; the last entry of a part always is one.
 
-/// The hash table of a memtable (a memtable of the index): from keys to numbers in its
+/// The hash table of a memtable: from keys to numbers in its
 /// ``SlotStore``.
 ///
 /// Linear probing with the entries kept in order of their tags, split into 256 parts by the hash's

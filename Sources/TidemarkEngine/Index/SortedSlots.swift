@@ -1,4 +1,4 @@
-/// Slot numbers of a memtable (a memtable of the index), each once, in the order of their keys.
+/// Slot numbers of a memtable, each once, in the order of their keys.
 ///
 /// Sorted chunks of at most 512 numbers, found by binary search. Numbers added since the last
 /// ordered access wait in a tail, so that puts which no walk follows pay nothing for order;

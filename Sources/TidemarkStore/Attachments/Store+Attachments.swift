@@ -90,7 +90,10 @@ extension Store.Blocking {
     return try writer.finish()
   }
 
-  /// Copies a file of the machine into an attachment.
+  /// Copies the file at a path into a new attachment, and blocks the calling thread meanwhile.
+  /// - Parameter path: the file's path.
+  /// - Returns: the attachment. The put that names it in ``PutOptions/attachment`` makes it a part
+  ///   of the store.
   public func attach(contentsOf path: String) throws(TidemarkError) -> StagedAttachment {
     let writer = try store.attachmentWriter()
     do {

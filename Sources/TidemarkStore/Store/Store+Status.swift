@@ -28,7 +28,8 @@ extension Store {
       public var file: String
       /// The offset in ``file``, in bytes, at which the durable part ends.
       public var offset: Int
-      /// The last sequence of the durable part: a power cut loses only later ones.
+      /// The sequence of the last entry that is known to be on the disk. A power cut can lose only
+      /// later entries.
       public var sequence: UInt64
     }
 
@@ -79,9 +80,9 @@ extension Store {
     public struct Encrypted: Sendable, Hashable {
       /// The ids of the keys in use; the first key encrypts new files.
       public var keys: [Encryption.KeyID]
-      /// The number of files that the first key does not encrypt yet, of log, index, attachments
-      /// and hints. A change of keys was interrupted, or an attachment was begun before the change.
-      /// A compaction on request rewrites them.
+      /// The number of files (log, index, attachments, hints) that are not yet encrypted with the
+      /// newest key, the first of ``keys``. They remain when a change of keys was interrupted, or
+      /// when an attachment was begun before it. A compaction on request rewrites them.
       public var filesToRewrite: Int
     }
 

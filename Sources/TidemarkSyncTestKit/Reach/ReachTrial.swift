@@ -43,7 +43,7 @@ internal import TidemarkTestKit
   /// Says how to run the trial again, and what the two servers answered: seed, call, answers.
   public var message: String
 
-  /// The same.
+  /// The ``message``: how to run the trial again, and what the two servers answered.
   public var description: String { message }
 }
 

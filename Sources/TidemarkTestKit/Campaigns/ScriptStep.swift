@@ -22,7 +22,8 @@ public enum ScriptStep: Sendable, Hashable {
   case compact
   /// Compacts the store's segments and drops the history.
   case compactDroppingHistory
-  /// Closes the store, removes all sorted runs and opens it again.
+  /// Closes the store, removes the index's files from the disk, and opens the store again, which
+  /// then rebuilds the index from the log.
   case loseRuns
   /// Closes the store and opens it again.
   case closeAndReopen

@@ -53,12 +53,12 @@ struct IndexRunsTests {
     try threeRuns()
     let engine = try store.open(.write)
     #expect(runs(engine) == [6, 60, 600])
-    #expect(engine.reader.reading.withLock { $0.index.deltaKeys } == 0)
+    #expect(engine.reader.reading.withLock { $0.index.memtableKeys } == 0)
     try check(engine)
     try engine.put("one", "more")
     try engine.close()
     let again = try store.open(.readOnly)
-    #expect(again.reader.reading.withLock { $0.index.deltaKeys } == 0)
+    #expect(again.reader.reading.withLock { $0.index.memtableKeys } == 0)
     #expect(try again.get("one") == "more")
   }
 
@@ -126,7 +126,7 @@ struct IndexRunsTests {
     try engine.put("key1001", "old", labels: ["inbox"])
     try engine.close()
     let again = try store.open(.write)
-    #expect(again.reader.reading.withLock { $0.index.deltaKeys } == 0)
+    #expect(again.reader.reading.withLock { $0.index.memtableKeys } == 0)
     try check(again)
     try again.close()
     try store.disk.remove("/" + files()[0])

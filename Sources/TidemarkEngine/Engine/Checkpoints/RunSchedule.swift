@@ -1,4 +1,4 @@
-/// Whether a run of the index (a sorted run in a file) is being written, and when the next is due.
+/// Whether a sorted run of the index is being written, and when the next is due.
 /// ``Checkpointer`` owns it, behind a monitor.
 struct RunSchedule {
   /// Whether somebody has claimed the turn: to write a run, or to keep others from that.

@@ -1,4 +1,4 @@
-/// Checks a sorted run of the index (a sorted run): its checksums, and what it says against the
+/// Checks a sorted run of the index: its checksums, and what it says against the
 /// log. Runs lie on each other: each holds what was written after the sequence of the one beneath.
 struct RunVerifier {
   let row: Manifest.SortedRun

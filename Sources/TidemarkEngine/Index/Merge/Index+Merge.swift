@@ -1,8 +1,8 @@
-// Memtables (memtables) become a sorted run: freeze, write the run from `mergeInput` without a
+// A memtable becomes a sorted run: freeze, write the run from `mergeInput` without a
 // lock, publish. All calls here are under the lock of the index's owner.
 extension Index {
   /// How many keys were written since the newest run.
-  package var deltaKeys: Int { (frozen?.count ?? 0) + active.count }
+  package var memtableKeys: Int { (frozen?.count ?? 0) + active.count }
 
   /// How many keys the frozen memtable has, which the next run takes up.
   package var frozenKeys: Int { frozen?.count ?? 0 }

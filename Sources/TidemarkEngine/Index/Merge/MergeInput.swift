@@ -2,7 +2,7 @@
 // its order and its labels' candidates, is copied here while the owner's lock is held, and so are
 // the tables of strings. Runs are immutable.
 
-/// What a merge of the index reads: the frozen memtable (a memtable) and the newest sorted runs, of
+/// What a merge of the index reads: the frozen memtable and the newest sorted runs, of
 /// which it makes one new run. The runs beneath stay as they are.
 ///
 /// May be used on any thread, without the lock of the index that it was taken from.

@@ -2,7 +2,7 @@
 // keeps; a span ends before the next step.
 
 /// The keys of a merge's result in byte order, each with the slot of the newest layer that has it.
-/// The layers are the frozen memtable (a memtable) and the merged runs, newest first.
+/// The layers are the frozen memtable and the merged runs, newest first.
 struct MergeStream {
   /// A key in a layer: the number of its slot in the memtable, which is layer 0, or its ordinal in
   /// a run.

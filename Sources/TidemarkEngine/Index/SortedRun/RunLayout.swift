@@ -1,4 +1,4 @@
-/// A sorted run of the index, or sorted run: a file with the newest slot of every key that was
+/// The layout of a sorted run of the index: a file with the newest slot of every key that was
 /// written in a range of sequences. Runs lie over each other; the newest that has a key decides.
 ///
 /// All numbers are little-endian. A varint is an unsigned LEB128 number. Offsets of sections count

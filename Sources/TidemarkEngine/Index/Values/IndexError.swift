@@ -1,4 +1,4 @@
-/// Why the index could not answer. A sorted run is one of its sorted runs, a file on the disk.
+/// Why the index could not answer.
 package enum IndexError: Error, Sendable {
   /// A chunk of the sorted run does not match its checksum, or what it holds contradicts the rest.
   /// The sorted run is void, as after `runInvalid`: the index is made anew by a replay of the log.

@@ -34,9 +34,8 @@ package struct RunInfo: Sendable {
   }
 }
 
-/// Writes a sorted run, one sorted run of the index on disk: the merge of a frozen memtable (an
-/// immutable memtable) and the newest sorted runs, whose place it takes. Its key count is at most
-/// `mostKeys`.
+/// Writes a sorted run of the index: the merge of a frozen (immutable) memtable and the newest
+/// sorted runs, whose place it takes. Its key count is at most `mostKeys`.
 package enum RunWriter {
   /// Writes a sorted run into an empty file, the header last; does not sync, which its caller must
   /// do.
