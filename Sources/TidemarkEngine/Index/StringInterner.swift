@@ -1,10 +1,10 @@
 /// Gives byte strings (labels, or encoded sets of labels) small ids, and finds either by the other.
 ///
 /// Its layers are those of the index: the active memtable, the frozen (immutable) memtable, of
-/// which a new run is made, and the sorted runs on disk. The table of a layer has the strings of all ids
-/// that the layer names, so that a layer can be written, merged and dropped without a look at the
-/// others. An id is never given to another string. Without a lock: the owner of the index lets one
-/// caller in at a time, or look-ups beside each other.
+/// which a new run is made, and the sorted runs on disk. The table of a layer has the strings of
+/// all ids that the layer names, so that a layer can be written, merged and dropped without a look
+/// at the others. An id is never given to another string. Without a lock: the owner of the index
+/// lets one caller in at a time, or look-ups beside each other.
 final class StringInterner {
   /// The strings that the active memtable names.
   private(set) var active: InternedStrings
